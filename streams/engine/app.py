@@ -1,0 +1,114 @@
+"""The Faust application with its lossless parts put in at Faust's own extension points.
+
+Used of Faust: application, settings, services, consumer group and assignor, topics, channels, agents, table
+registration, rebalance signals. Replaced by subclass: transport (consumer, producer), table manager and
+recovery. Left off: its exactly-once mode, web server, topic declaration, standby tables, files.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from typing import TYPE_CHECKING, Any
+
+import faust
+from faust.serializers.schemas import Schema
+from yarl import URL
+
+from streams.engine.partitions import Partitions
+from streams.engine.recovery import EngineTableManager
+from streams.engine.transport import EngineTransport
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from faust.types import Message
+
+    from streams.engine.batches import Batch
+    from streams.engine.config import EngineConfig
+    from streams.engine.logic import LogicFactory
+
+BATCHES_IN_QUEUE = 16  # fetched batches waiting for one agent; each is bounded by max_poll_records
+
+
+class BatchSchema(Schema):
+    """Passes batches through: decoding is the logic's business, where a bad record is data."""
+
+    def loads_key(self, app: Any, message: Message, **_: object) -> None:  # noqa: ANN401 - Faust's signature
+        """Batches have no key."""
+
+    def loads_value(self, app: Any, message: Message, **_: object) -> Batch:  # noqa: ANN401 - Faust's signature
+        """Hand over the batch as it is."""
+        return message.value
+
+
+class EngineApp(faust.App):
+    """A Faust app whose state, messages and positions are written in one transaction by partition."""
+
+    logger = logging.getLogger("faust.engine")  # as quiet as Faust's own
+
+    def __init__(self, config: EngineConfig, new_logic: LogicFactory) -> None:
+        """Declare the app, its input topics, one agent for each and the table."""
+        self.config = config
+        self.partitions = Partitions(config, new_logic)
+        super().__init__(
+            config.application,
+            broker=[URL(f"kafka://{server}") for server in config.bootstrap_servers.split(",")],
+            store="memory://",
+            TableManager=EngineTableManager,
+            web_enabled=False,
+            topic_allow_declare=False,
+            topic_disable_leader=True,
+            topic_partitions=config.partitions,
+            table_standby_replicas=0,
+            stream_buffer_maxsize=BATCHES_IN_QUEUE,
+            stream_wait_empty=True,
+            stream_recovery_delay=0.0,
+            broker_commit_interval=config.commit_interval_seconds,
+            broker_session_timeout=config.session_timeout_seconds,
+            broker_heartbeat_interval=config.heartbeat_seconds,
+            broker_request_timeout=max(config.session_timeout_seconds * 4, 40.0),
+            # Faust tells members apart by this address; nothing listens on it.
+            canonical_url=URL(f"evictstream://{uuid.uuid4().hex}:1"),
+            autodiscover=False,
+        )
+        self.state_table = self.Table(config.table, partitions=config.partitions, key_type=bytes, value_type=bytes)
+        for name in config.inputs:
+            self._declare_agent(name)
+
+    def _declare_agent(self, topic_name: str) -> None:
+        topic = self.topic(topic_name, schema=BatchSchema())
+
+        async def agent(stream: AsyncIterator[Batch]) -> None:
+            try:
+                async for batch in stream:
+                    await self.partitions.deliver(batch)
+            except Exception as error:  # noqa: BLE001 - Faust would ack the batch and go on without it
+                await self.crash(error)
+
+        self.agent(topic, name=f"agent-{topic_name}")(agent)
+
+    def _new_transport(self) -> EngineTransport:
+        return EngineTransport(self.conf.broker_consumer, self)
+
+    def _new_producer_transport(self) -> EngineTransport:
+        return EngineTransport(self.conf.broker_producer, self)
+
+    def _create_directories(self) -> None:
+        """Make none: nothing is kept in files."""
+
+    async def on_start(self) -> None:
+        """Bind the partitions to the consumer before it can be assigned anything."""
+        await super().on_start()
+        self.partitions.bind(lambda positions: self.consumer.thread.seek_inputs(positions), self.crash)
+
+    async def wait_crashed(self) -> None:
+        """Return when something made the application crash; ``crash_reason`` says what."""
+        await self._crashed.wait()
+
+    async def on_stop(self) -> None:
+        """Commit what was stepped and tell the group how far it got, then let go; the group is left after that."""
+        await self.partitions.flush()
+        await self.consumer.commit()
+        await self.partitions.close()
+        await super().on_stop()

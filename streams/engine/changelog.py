@@ -1,0 +1,89 @@
+"""Reading rows back: whole batches straight into the logic, until the position has reached the end.
+
+Stock recovery ends only when a record at the last offset was seen, and so waits for ever on a changelog
+that ends in transaction markers or in compacted tombstones. Here a partition is done when the consumer's
+position has reached the end offset. Readers are ``read_committed``; take-over fences the writer first, so no
+open transaction can hide rows behind the last stable offset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Self
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from streams.engine.config import EngineConfig
+
+POLL_MS = 200
+MAX_RECORDS = 5_000  # rows applied between two breaths of the event loop: about 10 ms
+
+RowSink = Callable[[bytes, bytes | None], None]
+
+
+class LogReader:
+    """A consumer without a group: reads changelog partitions and asks for offsets of any partition.
+
+    Use as an asynchronous context manager; it lives only as long as a take-over.
+    """
+
+    def __init__(self, config: EngineConfig) -> None:
+        """Prepare; connects on enter."""
+        self._config = config
+        self._consumer = AIOKafkaConsumer(
+            bootstrap_servers=config.bootstrap_servers,
+            client_id=f"{config.application}-recovery",
+            isolation_level="read_committed",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=config.max_fetch_bytes,
+            fetch_max_wait_ms=POLL_MS,
+            **config.security,
+        )
+
+    async def __aenter__(self) -> Self:
+        """Connect."""
+        await self._consumer.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Disconnect."""
+        await self._consumer.stop()
+
+    async def starts_and_ends(self, topic_partitions: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+        """First and next offset of partitions; the end is the last stable one (``read_committed``)."""
+        partitions = [TopicPartition(topic, number) for topic, number in topic_partitions]
+        starts = await self._consumer.beginning_offsets(partitions)
+        ends = await self._consumer.end_offsets(partitions)
+        return {(p.topic, p.partition): (starts[p], ends[p]) for p in partitions}
+
+    async def read_rows(self, sinks: Mapping[int, RowSink]) -> dict[int, int]:
+        """Feed all rows of the changelog's partitions to their sinks; returns rows read by partition.
+
+        Not bounded in time: a large state simply takes longer. Cancel it to stop.
+        """
+        partitions = {TopicPartition(self._config.changelog, number): sink for number, sink in sinks.items()}
+        if not partitions:
+            return {}
+        self._consumer.assign(list(partitions))
+        await self._consumer.seek_to_beginning(*partitions)
+        ends = await self._consumer.end_offsets(list(partitions))
+        counts = dict.fromkeys(sinks, 0)
+        unread = {p for p in partitions if await self._consumer.position(p) < ends[p]}
+        while unread:
+            fetched = await self._consumer.getmany(*unread, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
+            for partition, records in fetched.items():
+                sink = partitions[partition]
+                for record in records:
+                    sink(record.key, record.value)
+                counts[partition.partition] += len(records)
+            for partition in list(unread):
+                if await self._consumer.position(partition) >= ends[partition]:
+                    unread.discard(partition)
+                    self._consumer.pause(partition)
+        return counts

@@ -1,0 +1,70 @@
+"""What the engine has to be told, in the engine's own words.
+
+The service translates its settings into this; the engine reads no environment and no files.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class EngineConfig:
+    """Names, limits and times of one application.
+
+    Attributes:
+        application: consumer group and first part of every ``transactional.id`` (with the state's version
+            in it, so that two versions never fence each other by accident).
+        bootstrap_servers: ``host:port,host:port``.
+        security: arguments for every aiokafka client (protocol, TLS context, SASL).
+        inputs: input topics, all with ``partitions`` partitions.
+        changelog: compacted topic of the rows, same partition count.
+        partitions: the one partition count; checked at start.
+        table: name of the registered Faust table (its changelog's name is derived from it).
+        instance_id: static group membership, or ``None``.
+        session_timeout_seconds: after that long without contact the group gives partitions away.
+        heartbeat_seconds: between heartbeats; a third of the session is usual.
+        lease_margin_seconds: taken off the session: firing stops that much before the group may act.
+        commit_interval_seconds: between commits of group offsets, which also renew the lease.
+        linger_seconds: longest wait of a changed row for its transaction when no message needs it now.
+        max_rows_per_transaction: at that many entries a transaction begins without lingering.
+        max_pending_entries: back-pressure: agents wait while more than that is unwritten.
+        max_batch_bytes: record batch size; below the smallest ``max.message.bytes`` of our topics.
+        max_record_bytes: largest single record any of our topics takes.
+        transaction_timeout_seconds: the broker aborts a transaction that is older.
+        max_poll_records: bounds one batch, and so how long a step may hold the loop.
+        max_fetch_bytes: per partition and fetch.
+        position_interval_seconds: how often positions are written when nothing else is.
+        takeover_timeout_seconds: bound for fencing and finding offsets; reading rows is not bounded.
+        takeover_attempts: consecutive failures of one partition before the process stops.
+
+    """
+
+    application: str
+    bootstrap_servers: str
+    security: Mapping[str, object]
+    inputs: tuple[str, ...]
+    changelog: str
+    partitions: int
+    table: str = "state"
+    instance_id: str | None = None
+    session_timeout_seconds: float = 10.0
+    heartbeat_seconds: float = 3.0
+    lease_margin_seconds: float = 3.0
+    commit_interval_seconds: float = 1.0
+    linger_seconds: float = 0.1
+    max_rows_per_transaction: int = 2_000
+    max_pending_entries: int = 50_000
+    max_batch_bytes: int = 900_000
+    max_record_bytes: int = 2_000_000
+    transaction_timeout_seconds: float = 60.0
+    max_poll_records: int = 2_000
+    max_fetch_bytes: int = 4_194_304
+    position_interval_seconds: float = 5.0
+    takeover_timeout_seconds: float = 60.0
+    takeover_attempts: int = 5
+
+    def transactional_id(self, partition: int) -> str:
+        """The one transactional id of a partition number: whoever initialises it last owns the partition."""
+        return f"{self.application}-{partition}"

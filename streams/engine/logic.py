@@ -1,0 +1,46 @@
+"""The seam between the engine and whatever it runs.
+
+The engine moves bytes: it knows partitions, rows and messages, never what they mean. What they mean is a
+``PartitionLogic``, one instance for each partition number that this worker owns. All its methods are
+synchronous and run on the event loop's thread, one at a time, so state, positions and output always agree.
+
+Life of an instance: made at take-over, ``load`` for every row of the changelog, ``loaded`` once, then
+``apply`` and ``fire`` in any order, ``caught_up`` once when the inputs have been read to the end that they
+had at take-over. It is thrown away, never repaired, when its partition is lost or a transaction fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from streams.engine.batches import Record
+from streams.engine.outbox import Outbox
+
+
+class PartitionLogic(Protocol):
+    """State of one partition number and what is decided on it."""
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        """Take one row of the changelog; rows come in log order and may repeat, ``None`` deletes."""
+
+    def loaded(self) -> None:
+        """Be told that all rows have come: rebuild indexes and timers."""
+
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+        """Apply records of one input in offset order. Must not raise on bad records: they are data."""
+
+    def caught_up(self, outbox: Outbox) -> None:
+        """Decide anew what may have waited, now that nothing known at take-over is unread."""
+
+    def next_due_at_us(self) -> int | None:
+        """When the earliest timer is due (microseconds UTC), or ``None`` without timers."""
+
+    def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
+        """Fire at most ``limit`` timers due at ``now_us``; returns how many were handled."""
+
+    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
+        """Be told at take-over that input expired unread: records lost by topic."""
+
+
+LogicFactory = Callable[[int], PartitionLogic]

@@ -1,0 +1,57 @@
+"""What one partition is about to write: rows, messages, nothing else.
+
+The logic of a partition fills an outbox while it steps; the partition writer empties it into one
+Kafka transaction. A row that is written twice before the transaction begins is sent once, with its last
+value: readers of the changelog see the state after a transaction, never in the middle of one.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+Headers = list[tuple[str, bytes]]
+
+
+class Message(NamedTuple):
+    """One record for an output topic; the partition is always the writer's own number."""
+
+    key: bytes
+    value: bytes
+    headers: Headers
+
+
+class Outbox:
+    """Rows by key (``None`` deletes) and messages by topic, in the order in which they were added.
+
+    Attributes:
+        rows: the newest value of each changed row.
+        messages: for each topic its messages in order.
+        size_bytes: payload handed in so far, repeated rows included; what back-pressure looks at.
+        entries: rows and messages handed in so far, repeated rows included.
+
+    """
+
+    __slots__ = ("entries", "messages", "rows", "size_bytes")
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self.rows: dict[bytes, bytes | None] = {}
+        self.messages: dict[str, list[Message]] = {}
+        self.size_bytes = 0
+        self.entries = 0
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to write."""
+        return self.entries > 0
+
+    def put(self, key: bytes, value: bytes | None) -> None:
+        """Write a row, or delete it with ``None``."""
+        self.rows[key] = value
+        self.entries += 1
+        self.size_bytes += len(key) + (len(value) if value is not None else 0)
+
+    def send(self, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
+        """Add a message for an output topic."""
+        self.messages.setdefault(topic, []).append(Message(key, value, headers))
+        self.entries += 1
+        self.size_bytes += len(key) + len(value)

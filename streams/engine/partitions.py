@@ -1,0 +1,182 @@
+"""All partition numbers that this worker owns, and what happens to them over rebalances and failures.
+
+Faust's recovery calls :meth:`Partitions.assign` after each rebalance: writers of lost partitions are closed
+(their state is dropped), kept ones go on, new ones are taken over. A kept writer goes on only if the worker
+took part in every generation between; otherwise somebody else may have owned the partition meanwhile.
+
+A writer that fails in between (fenced, transaction timed out) is closed, and its partition is taken over
+again once the group has confirmed our membership *after* the failure: a worker that was thrown out gets no
+such confirmation and so never fences the new owner. What can never succeed stops the process instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+
+from streams.engine.lease import Lease
+from streams.engine.takeover import take_over
+from streams.engine.writer import PartitionWriter
+from streams.errors import PartitionLostError, TakeoverFailedError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+
+    from streams.engine.batches import Batch
+    from streams.engine.config import EngineConfig
+    from streams.engine.logic import LogicFactory
+
+    Seek = Callable[[Mapping[tuple[str, int], int]], Awaitable[dict[tuple[str, int], int]]]
+    Crash = Callable[[BaseException], Awaitable[None]]
+
+log = structlog.get_logger(__name__)
+
+FLUSH_TIMEOUT_SECONDS = 5.0  # a rebalance waits no longer for open transactions; what is open is read again
+RETRY_PAUSE_SECONDS = 0.5
+CONFIRM_POLL_SECONDS = 0.1
+
+
+class Partitions:
+    """The writers by partition number. All methods run on the event loop's thread."""
+
+    def __init__(self, config: EngineConfig, new_logic: LogicFactory) -> None:
+        """Own nothing yet; :meth:`bind` gives the way to seek and to crash."""
+        self.config = config
+        self.lease = Lease(config.session_timeout_seconds, config.lease_margin_seconds)
+        self.on_step: Callable[[PartitionWriter], None] = lambda writer: None
+        self.takeovers = 0
+        self.failures = 0
+        self._new_logic = new_logic
+        self._writers: dict[int, PartitionWriter] = {}
+        self._generation = -1
+        self._repairs: dict[int, asyncio.Task[None]] = {}
+        self._failed_in_a_row: dict[int, int] = {}
+        self._background: set[asyncio.Task[None]] = set()
+
+    def bind(self, seek: Seek, crash: Crash) -> None:
+        """Give the consumer's seek and the application's crash."""
+        self._seek = seek
+        self._crash = crash
+
+    def live(self) -> Iterator[PartitionWriter]:
+        """Writers that may step and write, in partition order."""
+        return (writer for _, writer in sorted(self._writers.items()) if writer.live)
+
+    def durable_positions(self) -> dict[tuple[str, int], int]:
+        """Positions of committed transactions, by topic and partition: what group offsets may say."""
+        return {(topic, w.partition): offset for w in self.live() for topic, offset in w.durable.items()}
+
+    async def deliver(self, batch: Batch) -> None:
+        """Give a batch to its writer; without a live one it is dropped and read again after take-over."""
+        writer = self._writers.get(batch.partition)
+        if writer is not None and writer.live:
+            await writer.apply(batch)
+
+    async def flush(self) -> None:
+        """Wait, bounded, until every live writer has committed what it stepped."""
+        waiting = [asyncio.ensure_future(writer.flush()) for writer in self.live()]
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=FLUSH_TIMEOUT_SECONDS)
+            for task in late:
+                task.cancel()
+
+    async def revoked(self) -> None:
+        """A rebalance has begun: no repair may fence anybody until the new assignment is known."""
+        self.lease.drop()
+        repairs, self._repairs = self._repairs, {}
+        for repair in repairs.values():
+            repair.cancel()
+        await asyncio.gather(*repairs.values(), return_exceptions=True)
+
+    async def assign(self, numbers: set[int], generation: int) -> None:
+        """Bring the writers in line with an assignment. Cancelled by the next rebalance at any point."""
+        unbroken = generation == self._generation + 1
+        self._generation = generation
+        kept = {n for n, writer in self._writers.items() if n in numbers and writer.live and unbroken}
+        await self._close(set(self._writers) - kept)
+        await self._open(numbers - kept)
+
+    async def _open(self, numbers: set[int]) -> None:
+        if not numbers:
+            return
+        for takeover in await take_over(numbers, self.config, self._new_logic):
+            writer = PartitionWriter(
+                takeover.partition,
+                self.config,
+                takeover.logic,
+                takeover.producer,
+                takeover.positions,
+                self._on_failure,
+                lambda stepped: self.on_step(stepped),
+            )
+            self._writers[takeover.partition] = writer
+            writer.expect_ends(takeover.ends)
+            self.takeovers += 1
+
+    async def _close(self, numbers: Iterable[int]) -> None:
+        writers = [self._writers.pop(n) for n in numbers]
+        await asyncio.gather(*(writer.close() for writer in writers))
+
+    async def seek_all(self) -> None:
+        """Seek the inputs of all live writers to their positions and begin new epochs."""
+        await self._seek_writers(list(self.live()))
+
+    async def _seek_writers(self, writers: list[PartitionWriter]) -> None:
+        positions = {(t, w.partition): offset for w in writers for t, offset in w.positions.items()}
+        epochs = await self._seek(positions)
+        for writer in writers:
+            for topic in writer.positions:
+                writer.epochs[topic] = epochs[topic, writer.partition]
+
+    def _on_failure(self, writer: PartitionWriter, error: BaseException) -> None:
+        number = writer.partition
+        self.failures += 1
+        if not isinstance(error, PartitionLostError):
+            self._keep(asyncio.ensure_future(self._crash(error)))
+            return
+        log.warning("partition lost, will be taken over again", partition=number, reason=error.reason)
+        if number not in self._repairs:
+            self._repairs[number] = asyncio.create_task(self._repair(number), name=f"repair-{number}")
+
+    async def _repair(self, number: int) -> None:
+        """Take one partition over again, as soon as the group has confirmed that it is ours."""
+        try:
+            while True:
+                await self._close({number} & set(self._writers))
+                await self._confirmed_since(time.monotonic())
+                try:
+                    await self._open({number})
+                    await self._seek_writers([self._writers[number]])
+                except PartitionLostError as error:
+                    self._count_failure(number, error)
+                    await asyncio.sleep(RETRY_PAUSE_SECONDS)
+                else:
+                    break
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever stops a repair has to stop the process
+            await self._crash(error)
+        else:
+            self._repairs.pop(number, None)
+
+    def _count_failure(self, number: int, error: PartitionLostError) -> None:
+        self._failed_in_a_row[number] = self._failed_in_a_row.get(number, 0) + 1
+        if self._failed_in_a_row[number] >= self.config.takeover_attempts:
+            raise TakeoverFailedError(partition=number, attempts=self._failed_in_a_row[number]) from error
+
+    async def _confirmed_since(self, moment: float) -> None:
+        while not self.lease.confirmed_after(moment):
+            await asyncio.sleep(CONFIRM_POLL_SECONDS)
+
+    def _keep(self, task: asyncio.Task[None]) -> None:
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    async def close(self) -> None:
+        """Commit what can be committed in time, then let everything go."""
+        await self.revoked()
+        await self.flush()
+        await self._close(list(self._writers))

@@ -1,0 +1,122 @@
+"""Faust's table manager and recovery, with the take-over in place of the record-by-record replay.
+
+What stays Faust's: when a recovery starts and is cancelled by the next rebalance, pausing, resuming,
+flow control and signals. What is ours: changelogs are not subscribed by the group but read by the take-over,
+a recovery ends by position, and an error ends the process instead of being logged.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, cast
+
+from faust.tables.manager import TableManager
+from faust.tables.recovery import RebalanceAgain, Recovery, ServiceStopped
+from faust.types import TP
+from mode import Service
+
+from streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
+
+if TYPE_CHECKING:
+    from streams.engine.app import EngineApp
+
+LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
+
+RETRY_PAUSE_SECONDS = 1.0
+
+
+class TakeoverRecovery(Recovery):
+    """Runs one take-over after each rebalance and resumes the streams when it is done."""
+
+    logger = LOG
+
+    _assigned: frozenset[TP] = frozenset()
+
+    @property
+    def _app(self) -> EngineApp:
+        return cast("EngineApp", self.app)
+
+    def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Nothing to flush: rows are written by the partition writers."""
+
+    async def on_stop(self) -> None:
+        """Nothing is buffered here."""
+
+    async def on_rebalance(
+        self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
+    ) -> None:
+        """Remember the assignment and start a take-over; one that is running is given up."""
+        self._assigned = frozenset(assigned)
+        self._generation_id = generation_id
+        self.signal_recovery_start.set()
+
+    @Service.task
+    async def _restart_recovery(self) -> None:
+        failures = 0
+        while not self.should_stop:
+            if await self.wait_for_stopped(self.signal_recovery_start):
+                break
+            self.signal_recovery_start.clear()
+            generation_id = self._generation_id
+            self._set_recovery_started()
+            try:
+                numbers = self._numbers()
+                await self._wait(self._app.partitions.revoked())
+                await self._wait(self._app.partitions.assign(numbers, generation_id))
+                await self._wait(self.on_recovery_completed(generation_id))
+                failures = 0
+            except RebalanceAgain:
+                continue
+            except ServiceStopped:
+                break
+            except PartitionLostError as error:
+                # Fenced while taking over: the group has moved on, or the broker is away. Again, but not for ever.
+                failures += 1
+                if failures >= self._app.config.takeover_attempts:
+                    await self._app.crash(TakeoverFailedError(partition=error.partition, attempts=failures))
+                    break
+                self.log.warning("take-over failed, trying again: %s", error)
+                await self.sleep(RETRY_PAUSE_SECONDS)
+                self.signal_recovery_start.set()
+            except Exception as error:  # noqa: BLE001 - a worker without its state must not go on
+                await self._app.crash(error)
+                break
+
+    def _numbers(self) -> set[int]:
+        """Partition numbers of the assignment; every input must be there for each of them."""
+        inputs = self._app.config.inputs
+        numbers = {tp.partition for tp in self._assigned}
+        missing = [f"{topic}-{n}" for n in numbers for topic in inputs if TP(topic, n) not in self._assigned]
+        if missing:
+            raise AssignmentBrokenError(missing=tuple(sorted(missing)))
+        return numbers
+
+    @Service.task
+    async def _slurp_changelogs(self) -> None:
+        """Nothing: changelogs are read in bulk by the take-over."""
+
+    @Service.task
+    async def _publish_stats(self) -> None:
+        """Nothing: the take-over logs what it read."""
+
+
+class EngineTableManager(TableManager):
+    """Registers tables with Faust without subscribing their changelogs."""
+
+    logger = LOG
+
+    @property
+    def recovery(self) -> TakeoverRecovery:
+        """The one recovery service."""
+        if self._recovery is None:
+            self._recovery = TakeoverRecovery(self.app, self, beacon=self.beacon, loop=self.loop)
+        return cast("TakeoverRecovery", self._recovery)
+
+    async def on_start(self) -> None:
+        """Start the recovery service; tables were all declared when the app was built."""
+        await self._update_channels()
+        await self.recovery.start()
+
+    async def _update_channels(self) -> None:
+        self._tables_finalized.set()
+        self._tables_registered.set()

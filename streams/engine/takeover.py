@@ -1,0 +1,146 @@
+"""Taking partitions over: fence first, read after, then say where to read on.
+
+Order matters and is fixed: (1) ``InitProducerId`` fences the previous owner and aborts what it had open, so
+nothing can be added to the changelog any more; (2) the changelog is read to its end; (3) the positions
+found there are compared with the log; (4) the first transaction of ours writes positions, so that a changelog
+is never empty beside committed group offsets; (5) the inputs are sought. State of a prefix of the input is
+what comes out, after any crash of anybody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import TYPE_CHECKING
+
+import structlog
+from aiokafka import errors as kafka_errors
+from aiokafka.admin import AIOKafkaAdminClient
+
+from streams.engine.changelog import LogReader
+from streams.engine.outbox import Outbox
+from streams.engine.positions import POSITIONS_KEY, decode_positions, encode_positions
+from streams.engine.transactions import PartitionProducer
+from streams.errors import InputReplacedError, PartitionLostError, StateMissingError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from streams.engine.config import EngineConfig
+    from streams.engine.logic import LogicFactory, PartitionLogic
+
+log = structlog.get_logger(__name__)
+
+
+class Takeover:
+    """What a finished take-over of one partition hands to its writer."""
+
+    __slots__ = ("ends", "logic", "partition", "positions", "producer", "rows")
+
+    def __init__(self, partition: int, producer: PartitionProducer, logic: PartitionLogic) -> None:
+        """Begin with nothing read."""
+        self.partition = partition
+        self.producer = producer
+        self.logic = logic
+        self.positions: dict[str, int] = {}
+        self.ends: dict[str, int] = {}
+        self.rows = 0
+
+    def take_row(self, key: bytes, value: bytes | None) -> None:
+        """Take one changelog row: ours or the logic's."""
+        if key == POSITIONS_KEY:
+            self.positions = decode_positions(value) if value is not None else {}
+        else:
+            self.logic.load(key, value)
+
+
+async def take_over(numbers: Iterable[int], config: EngineConfig, new_logic: LogicFactory) -> list[Takeover]:
+    """Take partition numbers over; on any error everything half open is closed again.
+
+    Raises:
+        StateMissingError: a changelog is empty although the group has committed offsets in its inputs.
+        InputReplacedError: a position lies beyond the end of its input.
+        ProduceRefusedError: the broker forbids writing.
+        PartitionLostError: fenced or not reachable in time; may be tried again.
+
+    """
+    started_at = time.monotonic()
+    takeovers = [Takeover(n, PartitionProducer(n, config), new_logic(n)) for n in sorted(numbers)]
+    try:
+        async with asyncio.timeout(config.takeover_timeout_seconds):
+            await _fence(takeovers)
+        async with LogReader(config) as reader:
+            counts = await reader.read_rows({t.partition: t.take_row for t in takeovers})
+            bounds = await reader.starts_and_ends([(topic, t.partition) for t in takeovers for topic in config.inputs])
+        for takeover in takeovers:
+            takeover.rows = counts[takeover.partition]
+            takeover.logic.loaded()
+        await _settle_positions(takeovers, bounds, config)
+    except BaseException as error:
+        await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
+        if isinstance(error, kafka_errors.KafkaError | OSError | TimeoutError):
+            raise PartitionLostError(partition=takeovers[0].partition, reason=repr(error)) from error
+        raise
+    log.info(
+        "partitions taken over",
+        partitions=[takeover.partition for takeover in takeovers],
+        rows=sum(takeover.rows for takeover in takeovers),
+        seconds=round(time.monotonic() - started_at, 3),
+    )
+    return takeovers
+
+
+async def _fence(takeovers: list[Takeover]) -> None:
+    """Start all producers at once; when one fails the others are awaited, so that none is left half open."""
+    results = await asyncio.gather(*(takeover.producer.start() for takeover in takeovers), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+
+
+async def _settle_positions(
+    takeovers: list[Takeover], bounds: dict[tuple[str, int], tuple[int, int]], config: EngineConfig
+) -> None:
+    """Compare positions with the log and write what had to be chosen in a first transaction."""
+    fresh = [takeover for takeover in takeovers if not takeover.positions]
+    if fresh:
+        await _refuse_lost_state(fresh, config)
+    for takeover in takeovers:
+        outbox, lost = Outbox(), dict[str, int]()
+        settled: dict[str, int] = {}
+        for topic in config.inputs:
+            start, end = bounds[topic, takeover.partition]
+            takeover.ends[topic] = end
+            position = takeover.positions.get(topic, start)
+            if position > end:
+                raise InputReplacedError(topic=topic, partition=takeover.partition, position=position, end=end)
+            if position < start:
+                lost[topic] = start - position
+            settled[topic] = max(position, start)
+        if lost:
+            log.error("input expired unread", partition=takeover.partition, lost=lost)
+            takeover.logic.gap_found(lost, time.time_ns() // 1000, outbox)
+        if settled != takeover.positions:
+            takeover.positions = settled
+            await takeover.producer.commit(outbox, {POSITIONS_KEY: encode_positions(settled)})
+
+
+async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> None:
+    """An empty changelog is a new partition only if the group has never committed in its inputs."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=config.bootstrap_servers, **config.security)
+    await admin.start()
+    try:
+        committed = await admin.list_consumer_group_offsets(config.application)
+    finally:
+        await admin.close()
+    for takeover in fresh:
+        for partition, position in committed.items():
+            ours = partition.partition == takeover.partition and partition.topic in config.inputs
+            if ours and position.offset > 0:
+                raise StateMissingError(
+                    changelog=config.changelog,
+                    partition=takeover.partition,
+                    topic=partition.topic,
+                    committed=position.offset,
+                    group=config.application,
+                )

@@ -1,0 +1,254 @@
+"""Faust's transport with whole batches in, our positions for seeks, and nothing else going out.
+
+Stock Faust takes a fetched batch apart, creates several tasks for each record, acks each, and commits
+what was acked whether or not its effects were written. Here, by subclass:
+
+- the consumer's thread hands over whole batches with their position and seek epoch;
+- the drain loop delivers one Faust message for each batch, through the ordinary conductor, channels, flow
+  control and agents;
+- group offsets that are committed are the positions of committed transactions, never acks;
+- seeks go to the writers' positions, never to group offsets;
+- the producer sends nothing: every write belongs to a partition writer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from typing import TYPE_CHECKING, Any, cast
+
+from aiokafka import AIOKafkaConsumer
+from aiokafka import errors as kafka_errors
+from aiokafka.structs import TopicPartition
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP, ConsumerMessage
+
+from streams.engine.batches import Batch
+from streams.errors import InputTruncatedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from streams.engine.app import EngineApp
+
+LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
+
+POLL_SECONDS = 0.2  # how long an idle poll waits; also how late a position without records is seen
+FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
+COMMIT_TIMEOUT_SECONDS = 5.0
+
+
+class EngineConsumerThread(driver.AIOKafkaConsumerThread):
+    """The thread that runs aiokafka's group member: joins, heartbeats and fetches beside our event loop."""
+
+    logger = LOG
+
+    def __post_init__(self) -> None:
+        """Begin without seeks."""
+        super().__post_init__()
+        self._epochs: dict[tuple[str, int], int] = {}
+        self._seen: dict[tuple[str, int], int] = {}
+
+    def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
+        app = cast("EngineApp", self.app)
+        config = app.config
+        self._assignor = app.assignor
+        return AIOKafkaConsumer(
+            bootstrap_servers=config.bootstrap_servers,
+            client_id=config.application,
+            group_id=config.application,
+            group_instance_id=config.instance_id,
+            partition_assignment_strategy=[self._assignor],
+            enable_auto_commit=False,
+            # Positions are always sought explicitly: a position outside the log must never move by itself.
+            auto_offset_reset="none",
+            isolation_level="read_committed",
+            max_poll_records=config.max_poll_records,
+            max_partition_fetch_bytes=config.max_fetch_bytes,
+            fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
+            session_timeout_ms=int(config.session_timeout_seconds * 1000),
+            heartbeat_interval_ms=int(config.heartbeat_seconds * 1000),
+            rebalance_timeout_ms=int(config.session_timeout_seconds * 3000),
+            request_timeout_ms=int(max(config.session_timeout_seconds * 4, 40.0) * 1000),
+            **config.security,
+        )
+
+    async def seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        """Seek in the consumer's thread; returns the new epoch of each partition. Raises when unassigned."""
+        return cast("dict[tuple[str, int], int]", await self.call_thread(self._seek_inputs, positions))
+
+    async def _seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+        consumer = self._ensure_consumer()
+        for (topic, number), offset in positions.items():
+            key = (topic, number)
+            self._epochs[key] = self._epochs.get(key, 0) + 1
+            self._seen[key] = offset
+            consumer.seek(TopicPartition(topic, number), offset)
+        return {key: self._epochs[key] for key in positions}
+
+    async def _fetch_records(
+        self,
+        consumer: AIOKafkaConsumer,
+        active_partitions: set[TP],
+        timeout: float | None = None,  # noqa: ASYNC109 - the signature is Faust's
+        max_records: int | None = None,
+    ) -> dict[TP, Batch]:
+        # Faust changes this set from the other thread while we wait; what was asked for is what must be delivered.
+        wanted = frozenset(active_partitions)
+        try:
+            fetched = await super()._fetch_records(consumer, wanted, timeout, max_records)
+        except (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError) as error:
+            self._check_position(consumer, error)
+            return {}
+        # From here to the end nothing awaits: epoch and position belong to exactly these records.
+        assignment = consumer._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
+        batches: dict[TP, Batch] = {}
+        for key in wanted if assignment is not None else ():
+            state = assignment.state_value(TopicPartition(*key))
+            if state is None or not state.has_valid_position or key not in self._epochs:
+                continue
+            records = fetched.get(key, ())
+            start, position = self._seen[key], state.position
+            if records or position != start:
+                self._seen[key] = position
+                batches[key] = Batch(key.topic, key.partition, records, start, position, self._epochs[key])
+        return batches
+
+    def _check_position(self, consumer: AIOKafkaConsumer, error: Exception) -> None:
+        """Tell an input that expired under us from a leftover of the time before the first seek."""
+        if not isinstance(error, kafka_errors.OffsetOutOfRangeError):
+            return
+        assignment = consumer._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
+        for partition, offset in dict(error.args[0]).items():
+            state = assignment.state_value(partition) if assignment is not None else None
+            sought = (partition.topic, partition.partition) in self._epochs
+            if sought and state is not None and state.has_valid_position and state.position == offset:
+                raise InputTruncatedError(
+                    topic=partition.topic, partition=partition.partition, position=offset
+                ) from error
+
+    async def end_offsets(self, partitions: list[TP]) -> dict[tuple[str, int], int]:
+        """Last stable offsets, asked of the brokers now. Raises ``KafkaError`` when they do not answer."""
+        return cast("dict[tuple[str, int], int]", await self.call_thread(self._end_offsets, partitions))
+
+    async def _end_offsets(self, partitions: list[TP]) -> dict[tuple[str, int], int]:
+        ends = await self._ensure_consumer().end_offsets([TopicPartition(*p) for p in partitions])
+        return {(p.topic, p.partition): offset for p, offset in ends.items()}
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        """Commit group offsets; ``False`` when the group does not know us as the owner (any more)."""
+        assigned = self.assignment()
+        wanted = {TopicPartition(*tp): offset for tp, offset in offsets.items() if tp in assigned}
+        if not wanted:
+            return False
+        try:
+            async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS):
+                await self._ensure_consumer().commit(wanted)
+        except (kafka_errors.KafkaError, TimeoutError) as error:
+            self.log.info("group offsets not committed: %r", error)
+            return False
+        return True
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Nothing: Faust's check looks at acks and commits by record, which do not exist here."""
+
+    def verify_recovery_event_path(self, now: float, tp: TP) -> None:
+        """Nothing, for the same reason."""
+
+
+class EngineConsumer(driver.Consumer):
+    """Delivers whole batches and commits what transactions made durable."""
+
+    logger = LOG
+
+    _thread: EngineConsumerThread
+
+    def _new_consumer_thread(self) -> EngineConsumerThread:
+        return EngineConsumerThread(self, loop=self.loop, beacon=self.beacon)
+
+    @property
+    def thread(self) -> EngineConsumerThread:
+        """The consumer's thread, for seeks and end offsets."""
+        return self._thread
+
+    def _to_message(self, tp: TP, batch: Batch) -> ConsumerMessage:
+        """Wrap a batch as one Faust message, which agents get as their value."""
+        return ConsumerMessage(
+            tp.topic,
+            tp.partition,
+            batch.position - 1,
+            0.0,
+            0,
+            {},
+            None,
+            batch,
+            None,
+            None,
+            None,
+            tp,
+            generation_id=self.app.consumer_generation_id,
+        )
+
+    async def _drain_messages(self, fetcher: Any) -> None:  # noqa: ANN401 - Faust's fetcher service
+        try:
+            while not (self.should_stop or fetcher.should_stop):
+                batches, _ = await self._wait_next_records(POLL_SECONDS)
+                for tp, batch in (batches or {}).items():
+                    if not self.flow_active:
+                        # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
+                        # was read before, its epoch is over and the writer ignores it.
+                        await self.wait(self.can_resume_flow)
+                    await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
+        except self.consumer_stopped_errors:
+            if not self.app.should_stop:
+                raise
+        except asyncio.CancelledError:
+            if not self.app.should_stop:
+                raise
+        except InputTruncatedError as error:
+            await self.app.crash(error)
+
+    async def perform_seek(self) -> None:
+        """Seek every live partition to its writer's position (Faust asks for this after a recovery)."""
+        await cast("EngineApp", self.app).partitions.seek_all()
+
+    async def force_commit(self, topics: object = None, start_new_transaction: bool = True) -> bool:  # noqa: FBT001, FBT002, ARG002
+        """Commit the positions of committed transactions to the group; a success renews the lease."""
+        partitions = cast("EngineApp", self.app).partitions
+        asked_at = time.monotonic()
+        offsets = {TP(topic, number): offset for (topic, number), offset in partitions.durable_positions().items()}
+        if not offsets or not await self._commit(offsets):
+            return False
+        partitions.lease.renew(asked_at)
+        return True
+
+    def verify_event_path(self, now: float, tp: TP) -> None:
+        """Nothing: see the thread's method of this name."""
+
+
+class EngineProducer(driver.Producer):
+    """Stands where Faust wants a producer; it never connects, because only partition writers write."""
+
+    logger = LOG
+
+    async def on_start(self) -> None:
+        """Do not connect."""
+
+    async def on_stop(self) -> None:
+        """Have nothing to close."""
+
+    async def flush(self) -> None:
+        """Wait until all partition writers have committed what they stepped (Faust asks at revocation)."""
+        await cast("EngineApp", self.app).partitions.flush()
+
+    def supports_headers(self) -> bool:
+        """Say yes: all brokers that know transactions know headers."""
+        return True
+
+
+class EngineTransport(driver.Transport):
+    """Faust's aiokafka transport with the three classes above."""
+
+    Consumer = EngineConsumer
+    Producer = EngineProducer
