@@ -1,0 +1,56 @@
+"""Whether our own clock can be trusted to say that a deadline has come.
+
+Deadlines come from append times of the brokers, so a clock of ours that runs ahead would evict early. Two checks:
+each transaction brings back the brokers' append time, which has to agree with ours within a limit; and the wall
+clock may not jump forward against the monotonic clock. A jump back, and a clock that is behind, only delay.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streams.engine.transactions import Committed
+
+MILLISECOND_US = 1000
+SECOND_US = 1_000_000
+
+
+def now_us() -> int:
+    """Wall clock in microseconds UTC. Only the timer service and the gates call it."""
+    return time.time_ns() // 1000
+
+
+class ClockWatch:
+    """Compares the wall clock with the monotonic clock and with the brokers."""
+
+    def __init__(self, skew_limit_seconds: float, jump_limit_seconds: float, jump_hold_seconds: float) -> None:
+        """Trust the clock as it is now as the starting point for jumps."""
+        self._skew_limit_us = int(skew_limit_seconds * SECOND_US)
+        self._jump_limit_us = int(jump_limit_seconds * SECOND_US)
+        self._hold_seconds = jump_hold_seconds
+        self._offset_us: int | None = None
+        self._held_until = float("-inf")
+        self._ahead_us = 0
+
+    def tick(self, wall_us: int, monotonic_seconds: float) -> None:
+        """Look at both clocks; call it at least once a second, and always before firing."""
+        offset = wall_us - int(monotonic_seconds * SECOND_US)
+        if self._offset_us is not None and offset - self._offset_us > self._jump_limit_us:
+            self._held_until = monotonic_seconds + self._hold_seconds
+        self._offset_us = offset
+
+    def observe(self, committed: Committed) -> None:
+        """Compare with the append time of a transaction: it lies between sending and acknowledgement."""
+        if committed.broker_ms >= 0:
+            latest_us = committed.broker_ms * MILLISECOND_US + MILLISECOND_US - 1
+            self._ahead_us = committed.sent_us - latest_us
+
+    def objection(self, monotonic_seconds: float) -> str | None:
+        """Why the clock cannot be trusted now, or ``None``."""
+        if monotonic_seconds < self._held_until:
+            return f"the clock jumped forward; {self._held_until - monotonic_seconds:.0f} s of waiting are left"
+        if self._ahead_us > self._skew_limit_us:
+            return f"the clock is {self._ahead_us / SECOND_US:.1f} s ahead of the brokers"
+        return None

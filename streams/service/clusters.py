@@ -1,0 +1,142 @@
+"""What one partition knows of clusters: heartbeats of their feeds, forgetting, and gaps in the input.
+
+All of it is rows, so it survives take-overs and is a function of the log. Heartbeat times are append times: no
+clock of a feed counts. A cluster that never sent one is not gated by silence.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from streams.engine.outbox import Outbox
+
+CLUSTER_PREFIX = b"cluster\x00"
+GAP_KEY = b"gap"
+
+
+class ClusterState(msgspec.Struct, omit_defaults=True):
+    """One cluster as seen by one partition; instants are microseconds UTC.
+
+    Attributes:
+        nodes_heartbeat_at_us: append time of the newest heartbeat on the node topic, 0 for none.
+        pods_heartbeat_at_us: the same on the pod topic.
+        forgotten_at_us: records up to that append time are ignored, 0 if the cluster was never forgotten.
+
+    """
+
+    nodes_heartbeat_at_us: int = 0
+    pods_heartbeat_at_us: int = 0
+    forgotten_at_us: int = 0
+
+    def silent_since_us(self) -> int | None:
+        """Append time of the older one of the two newest heartbeats; ``None`` for feeds that send none."""
+        if not self.nodes_heartbeat_at_us and not self.pods_heartbeat_at_us:
+            return None
+        return min(self.nodes_heartbeat_at_us, self.pods_heartbeat_at_us)
+
+
+class Gap(msgspec.Struct):
+    """Input expired before this partition read it.
+
+    Attributes:
+        found_at_us: when that was noticed.
+        lost: records lost by topic.
+        unlisted: for each cluster the topics (``nodes``, ``pods``) that its feed has not listed again since.
+
+    """
+
+    found_at_us: int
+    lost: dict[str, int]
+    unlisted: dict[str, set[str]]
+
+
+class Clusters:
+    """Cluster rows and the gap row of one partition.
+
+    Attributes:
+        gap: input that expired unread and was neither listed again nor accepted.
+        any_forgotten: whether some cluster was ever forgotten here: the cheap question before the exact one.
+
+    """
+
+    __slots__ = ("_states", "any_forgotten", "gap")
+
+    def __init__(self) -> None:
+        """Begin knowing nobody."""
+        self._states: dict[str, ClusterState] = {}
+        self.gap: Gap | None = None
+        self.any_forgotten = False
+
+    def load(self, key: bytes, value: bytes | None) -> bool:
+        """Take a row if it is one of these; returns whether it was."""
+        if key == GAP_KEY:
+            self.gap = msgspec.json.decode(value, type=Gap) if value is not None else None
+            return True
+        if not key.startswith(CLUSTER_PREFIX):
+            return False
+        name = key[len(CLUSTER_PREFIX) :].decode()
+        if value is None:
+            self._states.pop(name, None)
+        else:
+            state = self._states[name] = msgspec.json.decode(value, type=ClusterState)
+            self.any_forgotten = self.any_forgotten or state.forgotten_at_us > 0
+        return True
+
+    def heartbeat(
+        self, cluster: str, *, on_nodes: bool, appended_at_us: int, listed_at_us: int | None, outbox: Outbox
+    ) -> None:
+        """Note that a feed is alive, and perhaps that it has listed its cluster completely."""
+        state = self._states.setdefault(cluster, ClusterState())
+        if on_nodes:
+            state.nodes_heartbeat_at_us = max(state.nodes_heartbeat_at_us, appended_at_us)
+        else:
+            state.pods_heartbeat_at_us = max(state.pods_heartbeat_at_us, appended_at_us)
+        self._write(cluster, outbox)
+        gap = self.gap
+        if gap is not None and listed_at_us is not None and listed_at_us >= gap.found_at_us and cluster in gap.unlisted:
+            gap.unlisted[cluster].discard("nodes" if on_nodes else "pods")
+            if not gap.unlisted[cluster]:
+                del gap.unlisted[cluster]
+            self._write_gap(gap if gap.unlisted else None, outbox)
+
+    def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
+        """Note that all that was said of a cluster until now is void, its heartbeats included."""
+        self._states[cluster] = ClusterState(forgotten_at_us=appended_at_us)
+        self.any_forgotten = True
+        self._write(cluster, outbox)
+        if self.gap is not None and self.gap.unlisted.pop(cluster, None) is not None:
+            self._write_gap(self.gap if self.gap.unlisted else None, outbox)
+
+    def is_forgotten(self, cluster: str, appended_at_us: int) -> bool:
+        """Whether a record of that append time came before its cluster was forgotten."""
+        state = self._states.get(cluster)
+        return state is not None and appended_at_us <= state.forgotten_at_us
+
+    def open_gap(self, lost: dict[str, int], clusters: set[str], now_us: int, outbox: Outbox) -> None:
+        """Close firing until these clusters have been listed again or somebody accepts the loss."""
+        unlisted = {cluster: {"nodes", "pods"} for cluster in sorted(clusters)}
+        self._write_gap(Gap(now_us, lost, unlisted), outbox)
+
+    def accept_gap(self, outbox: Outbox) -> None:
+        """An operator accepts what was lost."""
+        if self.gap is not None:
+            self._write_gap(None, outbox)
+
+    def silent(self, older_than_us: int) -> Iterator[str]:
+        """Clusters whose feed sends heartbeats, the latest of them before ``older_than_us``."""
+        for name, state in self._states.items():
+            since = state.silent_since_us()
+            if since is not None and since < older_than_us:
+                yield name
+
+    def _write(self, cluster: str, outbox: Outbox) -> None:
+        outbox.put(CLUSTER_PREFIX + cluster.encode(), msgspec.json.encode(self._states[cluster]))
+
+    def _write_gap(self, gap: Gap | None, outbox: Outbox) -> None:
+        self.gap = gap
+        outbox.put(GAP_KEY, msgspec.json.encode(gap) if gap is not None else None)

@@ -1,0 +1,58 @@
+"""Records that cannot be read or decided: kept as they came, with the reason, and the stream goes on.
+
+A dead letter goes out in the transaction of its partition, so it exists exactly once if and only if the position
+has moved past the record. One that would not fit its topic is cut to its first 64 KB; its hash is of the whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from streams.service.messages import DEAD_LETTER_TYPE
+
+if TYPE_CHECKING:
+    from streams.engine.batches import Record
+    from streams.engine.outbox import Outbox
+
+CUT_BYTES = 65_536
+HEADROOM_BYTES = 4_096  # what headers and Kafka's own framing add to key and value
+KEY_LIMIT_BYTES = 4_096  # a longer key is no address of anything
+
+
+def put_dead_letter(
+    outbox: Outbox,
+    dead_letters_topic: str,
+    record: Record,
+    origin: tuple[str, int],
+    *,
+    reason: str,
+    detail: str,
+    limit_bytes: int,
+) -> None:
+    """Add a dead letter for a record of partition ``origin`` (topic, number).
+
+    ``detail`` names fields and types, never content; it goes into a header, which people see first.
+    """
+    value, key = record.value or b"", record.key or b""
+    whole = len(value) + len(key)
+    cut = whole + HEADROOM_BYTES > limit_bytes
+    topic, partition = origin
+    place = f"{topic}/{partition}/{record.offset}"
+    headers = [
+        ("ce_specversion", b"1.0"),
+        ("ce_id", place.encode()),
+        ("ce_source", topic.encode()),
+        ("ce_type", DEAD_LETTER_TYPE),
+        ("reason", reason.encode()),
+        ("detail", detail.encode()),
+        ("origin-topic", topic.encode()),
+        ("origin-partition", str(partition).encode()),
+        ("origin-offset", str(record.offset).encode()),
+        ("origin-has-key", b"true" if record.key is not None else b"false"),
+        ("origin-has-value", b"true" if record.value is not None else b"false"),
+        ("size-bytes", str(len(value)).encode()),
+        ("sha256", hashlib.sha256(value).hexdigest().encode()),
+        ("truncated", b"true" if cut else b"false"),
+    ]
+    outbox.send(dead_letters_topic, key[:KEY_LIMIT_BYTES], value[:CUT_BYTES] if cut else value, headers)

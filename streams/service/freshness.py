@@ -1,0 +1,71 @@
+"""How fresh a partition's view is: when did we last know that we had applied everything there was?
+
+Every second the brokers are asked for the ends of all inputs. An answer says "at the moment we asked, the log
+ended here"; once the partition's positions have passed it, the view is known to be at least as fresh as that
+moment. No answer, or no progress, and the view ages. This one number covers a slow worker, a slow consumer and a
+silent broker, counts markers and holes right because it looks at positions, and needs no clock but our own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+import structlog
+from aiokafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from streams.engine.partitions import Partitions
+    from streams.engine.writer import PartitionWriter
+
+log = structlog.get_logger(__name__)
+
+ASK_SECONDS = 1.0  # one ListOffsets request per broker and second costs nothing
+ANSWER_TIMEOUT_SECONDS = 5.0
+SAMPLES_KEPT = 30  # unmet answers by partition; older ones are implied by the oldest kept
+
+Ends = Mapping[tuple[str, int], int]
+AskEnds = Callable[[list[tuple[str, int]]], Awaitable[Ends]]
+
+
+class Freshness:
+    """Asks for ends and remembers, by partition number, which answers have been passed."""
+
+    def __init__(self, partitions: Partitions, ask: AskEnds) -> None:
+        """``ask`` returns the ends of partitions of topics, asked of the brokers now."""
+        self._partitions = partitions
+        self._ask = ask
+        self._samples: dict[int, collections.deque[tuple[float, dict[str, int]]]] = {}
+        self._fresh_at: dict[int, float] = {}
+
+    async def run(self) -> None:
+        """Ask for ever. A failed answer is only logged: the views age by themselves."""
+        while True:
+            try:
+                await self.ask_once()
+            except (KafkaError, OSError, TimeoutError) as error:
+                log.warning("the brokers do not tell where inputs end", error=repr(error))
+            await asyncio.sleep(ASK_SECONDS)
+
+    async def ask_once(self) -> None:
+        """Ask for the ends of all inputs of live partitions and keep the answer until it is passed."""
+        writers = list(self._partitions.live())
+        asked_at = time.monotonic()
+        wanted = [(topic, writer.partition) for writer in writers for topic in writer.positions]
+        if not wanted:
+            return
+        async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
+            ends = await self._ask(wanted)
+        for writer in writers:
+            samples = self._samples.setdefault(writer.partition, collections.deque(maxlen=SAMPLES_KEPT))
+            samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
+
+    def age_seconds(self, writer: PartitionWriter) -> float:
+        """Seconds since a moment at which everything in the log is known to be applied; may be infinite."""
+        samples = self._samples.get(writer.partition, ())
+        while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):
+            self._fresh_at[writer.partition] = samples.popleft()[0]  # type: ignore[union-attr] - never the empty tuple
+        return time.monotonic() - self._fresh_at.get(writer.partition, float("-inf"))

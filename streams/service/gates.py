@@ -1,0 +1,86 @@
+"""When firing waits. A closed gate delays an eviction, it never drops one (architecture: "When firing waits").
+
+| gate | closed while |
+|---|---|
+| owner | a rebalance is on, or the lease is older than the session timeout less a margin |
+| clock | our clock jumped forward, or is ahead of the brokers' |
+| caught up | the inputs have not been read to the end that they had at take-over |
+| fresh view | it is too long ago that we knew to have applied everything in the log |
+| gap | input expired unread, and neither listed again nor accepted |
+| feed | (by cluster) the feed sends heartbeats, and the latest is too old |
+
+All but the last close a whole partition. They are asked right before firing.
+"""
+
+from __future__ import annotations
+
+import enum
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from streams.engine.lease import Lease
+    from streams.engine.writer import PartitionWriter
+    from streams.service.clock import ClockWatch
+    from streams.service.freshness import Freshness
+
+
+class Gate(enum.StrEnum):
+    """Names of the gates, as logs and metrics show them."""
+
+    OWNER = "owner"
+    CLOCK = "clock"
+    CAUGHT_UP = "caught-up"
+    FRESH_VIEW = "fresh-view"
+    GAP = "gap"
+    FEED = "feed"
+
+
+class Closed(NamedTuple):
+    """A gate that is closed, and why."""
+
+    gate: Gate
+    reason: str
+
+
+class Gates:
+    """The gates in front of a worker's timers."""
+
+    def __init__(
+        self,
+        *,
+        lease: Lease,
+        is_rebalancing: Callable[[], bool],
+        clock: ClockWatch,
+        freshness: Freshness,
+        lag_limit_seconds: float,
+    ) -> None:
+        """Watch over the parts that each gate looks at."""
+        self._lease = lease
+        self._is_rebalancing = is_rebalancing
+        self._clock = clock
+        self._freshness = freshness
+        self._lag_limit_seconds = lag_limit_seconds
+
+    def closed(self, writer: PartitionWriter) -> Closed | None:
+        """The first gate that is closed for a partition, or ``None`` when its timers may fire."""
+        if self._is_rebalancing():
+            return Closed(Gate.OWNER, "the group rebalances")
+        if not self._lease.valid:
+            return Closed(Gate.OWNER, f"the group confirmed us {self._lease.age_seconds:.1f} s ago")
+        if writer.last_commit is not None:
+            self._clock.observe(writer.last_commit)
+        objection = self._clock.objection(time.monotonic())
+        if objection is not None:
+            return Closed(Gate.CLOCK, objection)
+        if not writer.caught_up:
+            return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at take-over")
+        age = self._freshness.age_seconds(writer)
+        if age > self._lag_limit_seconds:
+            return Closed(Gate.FRESH_VIEW, f"everything in the log was last known to be applied {age:.1f} s ago")
+        gap = writer.logic.gap_reason()
+        if gap is not None:
+            return Closed(Gate.GAP, gap)
+        return None

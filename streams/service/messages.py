@@ -1,0 +1,57 @@
+"""From wire messages to records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
+
+A ``ce_id`` is made of what the message is, never of when it was sent, so a consumer that sees a record again by
+another way knows it for the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from models.messages import wire
+
+if TYPE_CHECKING:
+    from models.eviction import Changes
+    from streams.engine.outbox import Headers, Outbox
+
+COMMAND_TYPE = b"io.evictstream.eviction-command.v1"
+DECISION_TYPE = b"io.evictstream.eviction-decision.v1"
+DEAD_LETTER_TYPE = b"io.evictstream.dead-letter.v1"
+
+_SPEC = ("ce_specversion", b"1.0")
+_JSON = ("content-type", b"application/json")
+
+
+class MessageWriter:
+    """Puts commands and decisions of one partition into its outbox."""
+
+    __slots__ = ("_commands_topic", "_decisions_topic", "_source")
+
+    def __init__(self, commands_topic: str, decisions_topic: str, source: str) -> None:
+        """``source`` is the ``ce_source`` of everything written."""
+        self._commands_topic = commands_topic
+        self._decisions_topic = decisions_topic
+        self._source = ("ce_source", source.encode())
+
+    def put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
+        """Add rows, then commands and decisions in the order in which they were decided."""
+        for row, value in changes.rows:
+            outbox.put(row, value)
+        for command in changes.commands:
+            name = f"{command.eviction_id}.{command.revision}.{command.attempt}.{command.action}"
+            headers = self._headers(name, COMMAND_TYPE, command.issued_at)
+            outbox.send(self._commands_topic, key, wire.encode(command), headers)
+        for decision in changes.decisions:
+            name = f"{decision.eviction_id}.{decision.revision}.{decision.attempt}.{decision.decision}"
+            headers = self._headers(name, DECISION_TYPE, decision.cause.at)
+            outbox.send(self._decisions_topic, key, wire.encode(decision), headers)
+
+    def _headers(self, name: str, kind: bytes, at: str) -> Headers:
+        return [
+            _SPEC,
+            ("ce_id", name.encode()),
+            self._source,
+            ("ce_type", kind),
+            ("ce_time", at.encode()),
+            _JSON,
+        ]

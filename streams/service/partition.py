@@ -1,0 +1,241 @@
+"""The logic of one partition: records in, node aggregates stepped, rows and messages out.
+
+All state about a node lives here: its taints, its pods, their evictions, and what is known of its cluster. Records
+that cannot be read become dead letters; records that change nothing cost a look-up and leave nothing behind. Timers
+are only wake-ups: what is due is decided by the aggregate at that moment, with the newest state.
+
+After a take-over the rows are loaded, the inputs are read to their end, and then every pod of every node with a
+``NoExecute`` taint is decided anew before anything may fire.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, cast
+
+from models.eviction import (
+    NodeAggregate,
+    NodeEvent,
+    Origin,
+    PodEvent,
+    apply_node,
+    apply_pod,
+    apply_result,
+    decide_all,
+    fire,
+    forget,
+    load_row,
+    wakeups,
+)
+from models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
+from models.messages.unreadable import Unreadable
+from streams.engine.timers import TimerHeap
+from streams.service.clusters import Clusters
+from streams.service.dead_letters import put_dead_letter
+from streams.service.placement import belongs
+from streams.service.sizes import fits
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from models.eviction import Changes, ResultEvent
+    from streams.engine.batches import Record
+    from streams.engine.outbox import Outbox
+    from streams.engine.timers import Wakeup
+    from streams.service.plan import ServicePlan
+
+    Event = NodeEvent | PodEvent | ResultEvent | Signal
+
+MILLISECOND_US = 1000
+SUSPECT_BYTES = 65_536  # smaller records cannot make a row or message too large for any topic
+
+
+class EvictionPartition:
+    """State of one partition number; implements the engine's ``PartitionLogic``.
+
+    Attributes:
+        counts: what became of records, by outcome; for metrics.
+        parked: wake-ups that are due and wait for their cluster's feed, by cluster.
+
+    """
+
+    def __init__(self, partition: int, plan: ServicePlan) -> None:
+        """Begin empty; rows come through :meth:`load`."""
+        self.partition = partition
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.parked: dict[str, list[Wakeup]] = {}
+        self._plan = plan
+        self._writer = plan.message_writer(partition)
+        self._aggregates: dict[str, NodeAggregate] = {}
+        self._by_key: dict[bytes, NodeAggregate] = {}
+        self._clusters = Clusters()
+        self._timers = TimerHeap(self._wanted_wakeups)
+        self._readers: dict[str, Callable[..., Event]] = {
+            plan.nodes_topic: read_node_record,
+            plan.pods_topic: read_pod_record,
+            plan.results_topic: read_result_record,
+        }
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        """Take one row of the changelog."""
+        if not self._clusters.load(key, value):
+            load_row(self._aggregates, key, value)
+
+    def loaded(self) -> None:
+        """Build what is derived: the index by record key, and the timers."""
+        self._aggregates = {key: found for key, found in self._aggregates.items() if not found.is_empty}
+        self._by_key = {key.encode(): found for key, found in self._aggregates.items()}
+        self._timers.rebuild()
+
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+        """Apply records of one input in offset order."""
+        read, limits, partition = self._readers[topic], self._plan.limits, self.partition
+        counts = self.counts
+        for record in records:
+            appended_at_us = record.timestamp * MILLISECOND_US
+            try:
+                event = read(record.key, record.value, appended_at_us, Origin(topic, partition, record.offset), limits)
+            except Unreadable as error:
+                self._bury(topic, record, outbox, error.reason, error.detail)
+                continue
+            if isinstance(event, PodEvent):
+                changes = self._step(apply_pod, event, record, appended_at_us, outbox)
+            elif isinstance(event, NodeEvent):
+                changes = self._step(apply_node, event, record, appended_at_us, outbox)
+            elif isinstance(event, Signal):
+                self._signal(event, topic, appended_at_us, outbox)
+                continue
+            else:
+                changes = self._step(apply_result, event, record, appended_at_us, outbox)
+            if changes is not None:
+                counts[changes.note] += 1
+
+    def _step(
+        self, step: Callable[..., Changes], event: Event, record: Record, appended_at_us: int, outbox: Outbox
+    ) -> Changes | None:
+        """Step one event through its aggregate; ``None`` when it was not let in."""
+        key = cast("bytes", record.key)
+        aggregate = self._by_key.get(key)
+        if len(cast("bytes", record.value)) > SUSPECT_BYTES and not fits(event, self._plan.record_limit_bytes):
+            origin = cast("NodeEvent", event).origin
+            self._bury(origin.topic, record, outbox, "Undecidable", "rows or messages about it would be too large")
+            return None
+        is_new = aggregate is None
+        if is_new:
+            if not belongs(key, self.partition, self._plan.partitions):
+                topic = cast("NodeEvent", event).origin.topic
+                self._bury(topic, record, outbox, "WrongPartition", "the key hashes to another partition")
+                return None
+            cluster, _, node = key.decode().partition("/")
+            aggregate = NodeAggregate(cluster, node)
+        if self._clusters.any_forgotten and self._clusters.is_forgotten(aggregate.cluster, appended_at_us):
+            self.counts["forgotten"] += 1
+            return None
+        changes = step(aggregate, event, self._plan.rules)
+        if changes.rows:
+            if is_new:
+                self._by_key[key] = self._aggregates[aggregate.key] = aggregate
+            self._writer.put(changes, key, outbox)
+        for at_us, uid in changes.wakeups:
+            self._timers.push((at_us, key, uid))
+        return changes
+
+    def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> None:
+        match signal:
+            case Heartbeat(cluster=cluster, listed_at_us=listed_at_us):
+                self._clusters.heartbeat(
+                    cluster,
+                    on_nodes=topic == self._plan.nodes_topic,
+                    appended_at_us=appended_at_us,
+                    listed_at_us=listed_at_us,
+                    outbox=outbox,
+                )
+            case Forget(cluster=cluster, at_us=at_us):
+                self._forget(cluster, at_us, appended_at_us, outbox)
+            case AcceptGap():
+                self._clusters.accept_gap(outbox)
+            case _:
+                pass  # bookmarks and unbound pods say nothing that is kept
+        self.counts[type(signal).__name__] += 1
+
+    def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> None:
+        prefix = f"{cluster}/"
+        for name in [name for name in self._aggregates if name.startswith(prefix)]:
+            aggregate = self._aggregates.pop(name)
+            del self._by_key[name.encode()]
+            self._writer.put(forget(aggregate, at_us, self._plan.rules), name.encode(), outbox)
+        self.parked.pop(cluster, None)
+        self._clusters.forget(cluster, appended_at_us, outbox)
+
+    def _bury(self, topic: str, record: Record, outbox: Outbox, reason: str, detail: str) -> None:
+        put_dead_letter(
+            outbox,
+            self._plan.dead_letters_topic,
+            record,
+            (topic, self.partition),
+            reason=reason,
+            detail=detail,
+            limit_bytes=self._plan.record_limit_bytes,
+        )
+        self.counts["dead-letter"] += 1
+
+    def caught_up(self, outbox: Outbox) -> None:
+        """Decide every pod anew, now that nothing known at take-over is unread."""
+        now_us = self._plan.now_us()
+        for key, aggregate in list(self._by_key.items()):
+            self._put(decide_all(aggregate, now_us, self._plan.rules), key, outbox)
+
+    def next_due_at_us(self) -> int | None:
+        """When the earliest timer is due."""
+        return self._timers.next_at_us()
+
+    def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
+        """Look at up to ``limit`` wake-ups that are due, in deadline order.
+
+        Those of clusters with a silent feed are parked until it is heard again.
+        """
+        silent = set(self._clusters.silent(now_us - self._plan.feed_silence_us))
+        self._unpark(silent)
+        handled = 0
+        while handled < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
+            handled += 1
+            _, key, uid = wakeup
+            aggregate = self._by_key.get(key)
+            if aggregate is None:
+                continue
+            if uid and aggregate.cluster in silent:
+                self.parked.setdefault(aggregate.cluster, []).append(wakeup)
+                continue
+            self._put(fire(aggregate, uid, now_us, self._plan.rules), key, outbox)
+            if aggregate.is_empty:
+                del self._by_key[key], self._aggregates[aggregate.key]
+        return handled
+
+    def _unpark(self, silent: set[str]) -> None:
+        for cluster in [name for name in self.parked if name not in silent]:
+            for wakeup in self.parked.pop(cluster):
+                self._timers.push(wakeup)
+
+    def _put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
+        if changes.rows:
+            self._writer.put(changes, key, outbox)
+        for at_us, uid in changes.wakeups:
+            self._timers.push((at_us, key, uid))
+
+    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
+        """Close firing: input expired before it was read."""
+        self._clusters.open_gap(lost, {found.cluster for found in self._aggregates.values()}, now_us, outbox)
+
+    def gap_reason(self) -> str | None:
+        """Why firing waits for a gap in the input, or ``None``."""
+        gap = self._clusters.gap
+        if gap is None:
+            return None
+        lost = ", ".join(f"{count} of {topic}" for topic, count in sorted(gap.lost.items()))
+        return f"input expired unread ({lost}); list again, or run `evictstream accept-gap`"
+
+    def _wanted_wakeups(self) -> Iterator[Wakeup]:
+        for key, aggregate in self._by_key.items():
+            for at_us, uid in wakeups(aggregate):
+                yield at_us, key, uid

@@ -1,0 +1,107 @@
+"""What the service's parts have to know, worked out once from the settings.
+
+Kept apart from the settings so that the logic of a partition can be made in tests with a few lines.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from models.eviction import Rules
+from models.messages.envelope import Limits
+from streams.engine.config import EngineConfig
+from streams.service.clock import now_us
+from streams.service.messages import MessageWriter
+from streams.settings import Settings
+
+SECOND_US = 1_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ServicePlan:
+    """Topics, rules and limits of one service.
+
+    Attributes:
+        record_limit_bytes: largest record that all our topics take.
+        feed_silence_us: a cluster waits when the latest heartbeat of its feed is older.
+        now_us: the wall clock; given here so that tests and replays can give another.
+
+    """
+
+    nodes_topic: str
+    pods_topic: str
+    results_topic: str
+    commands_topic: str
+    decisions_topic: str
+    dead_letters_topic: str
+    application: str
+    partitions: int
+    rules: Rules
+    limits: Limits
+    record_limit_bytes: int
+    feed_silence_us: int
+    now_us: Callable[[], int] = now_us
+
+    def message_writer(self, partition: int) -> MessageWriter:
+        """Make the writer of commands and decisions of one partition."""
+        return MessageWriter(self.commands_topic, self.decisions_topic, f"{self.application}/{partition}")
+
+
+def rules_of(settings: Settings) -> Rules:
+    """The numbers of the eviction rules."""
+    return Rules(
+        outage_gap_us=int(settings.outage_gap_seconds * SECOND_US),
+        retry_base_us=int(settings.retry_base_seconds * SECOND_US),
+        retry_ceiling_us=int(settings.retry_ceiling_seconds * SECOND_US),
+        silence_us=int(settings.result_silence_seconds * SECOND_US),
+        success_grace_us=int(settings.success_grace_seconds * SECOND_US),
+        remember_deleted_us=int(settings.remember_deleted_seconds * SECOND_US),
+        comparison_operators=settings.comparison_operators,
+    )
+
+
+def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
+    """Work the plan out."""
+    return ServicePlan(
+        nodes_topic=settings.nodes_topic,
+        pods_topic=settings.pods_topic,
+        results_topic=settings.results_topic,
+        commands_topic=settings.commands_topic,
+        decisions_topic=settings.decisions_topic,
+        dead_letters_topic=settings.dead_letters_topic,
+        application=settings.faust_app_id,
+        partitions=settings.partitions,
+        rules=rules_of(settings),
+        limits=Limits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
+        record_limit_bytes=min(settings.max_record_bytes, record_limit_bytes),
+        feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
+    )
+
+
+def engine_config(settings: Settings) -> EngineConfig:
+    """What the engine has to be told."""
+    return EngineConfig(
+        application=settings.faust_app_id,
+        bootstrap_servers=settings.required_bootstrap_servers(),
+        security=settings.security_arguments(),
+        inputs=settings.input_topics,
+        changelog=settings.changelog_topic,
+        partitions=settings.partitions,
+        instance_id=settings.group_instance_id,
+        session_timeout_seconds=settings.session_timeout_seconds,
+        heartbeat_seconds=settings.heartbeat_interval_seconds,
+        lease_margin_seconds=settings.lease_margin_seconds,
+        commit_interval_seconds=settings.commit_interval_seconds,
+        linger_seconds=settings.commit_linger_seconds,
+        max_rows_per_transaction=settings.max_rows_per_transaction,
+        max_pending_entries=settings.max_pending_entries,
+        max_batch_bytes=settings.max_batch_bytes,
+        max_record_bytes=settings.max_record_bytes,
+        transaction_timeout_seconds=settings.transaction_timeout_seconds,
+        max_poll_records=settings.max_poll_records,
+        max_fetch_bytes=settings.max_fetch_bytes,
+        position_interval_seconds=settings.position_interval_seconds,
+        takeover_timeout_seconds=settings.takeover_timeout_seconds,
+        takeover_attempts=settings.takeover_attempts,
+    )
