@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import faust
 from faust.serializers.schemas import Schema
@@ -17,12 +17,10 @@ from yarl import URL
 
 from streams.engine.partitions import Partitions
 from streams.engine.recovery import EngineTableManager
-from streams.engine.transport import EngineTransport
+from streams.engine.transport import EngineConsumer, EngineConsumerThread, EngineTransport
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
-    from faust.types import Message
+    from faust.types import AppT, Message, StreamT
 
     from streams.engine.batches import Batch
     from streams.engine.config import EngineConfig
@@ -31,15 +29,16 @@ if TYPE_CHECKING:
 BATCHES_IN_QUEUE = 16  # fetched batches waiting for one agent; each is bounded by max_poll_records
 
 
-class BatchSchema(Schema):
+class BatchSchema(Schema[None, "Batch"]):
     """Passes batches through: decoding is the logic's business, where a bad record is data."""
 
-    def loads_key(self, app: Any, message: Message, **_: object) -> None:  # noqa: ANN401 - Faust's signature
+    def loads_key(self, app: AppT, message: Message, **_: object) -> None:
         """Batches have no key."""
 
-    def loads_value(self, app: Any, message: Message, **_: object) -> Batch:  # noqa: ANN401 - Faust's signature
+    def loads_value(self, app: AppT, message: Message, **_: object) -> Batch:
         """Hand over the batch as it is."""
-        return message.value
+        del app
+        return cast("Batch", message.value)
 
 
 class EngineApp(faust.App):
@@ -79,7 +78,7 @@ class EngineApp(faust.App):
     def _declare_agent(self, topic_name: str) -> None:
         topic = self.topic(topic_name, schema=BatchSchema())
 
-        async def agent(stream: AsyncIterator[Batch]) -> None:
+        async def agent(stream: StreamT[Batch]) -> None:
             try:
                 async for batch in stream:
                     await self.partitions.deliver(batch)
@@ -87,6 +86,11 @@ class EngineApp(faust.App):
                 await self.crash(error)
 
         self.agent(topic, name=f"agent-{topic_name}")(agent)
+
+    @property
+    def consumer_thread(self) -> EngineConsumerThread:
+        """The thread of the group member, for seeks and end offsets."""
+        return cast("EngineConsumer", self.consumer).thread
 
     def _new_transport(self) -> EngineTransport:
         return EngineTransport(self.conf.broker_consumer, self)
@@ -100,7 +104,7 @@ class EngineApp(faust.App):
     async def on_start(self) -> None:
         """Bind the partitions to the consumer before it can be assigned anything."""
         await super().on_start()
-        self.partitions.bind(lambda positions: self.consumer.thread.seek_inputs(positions), self.crash)
+        self.partitions.bind(self.consumer_thread.seek_inputs, self.crash)
 
     async def wait_crashed(self) -> None:
         """Return when something made the application crash; ``crash_reason`` says what."""

@@ -66,5 +66,5 @@ class EngineConfig:
     takeover_attempts: int = 5
 
     def transactional_id(self, partition: int) -> str:
-        """The one transactional id of a partition number: whoever initialises it last owns the partition."""
+        """Name the one transactional id of a partition number: whoever initialises it last owns the partition."""
         return f"{self.application}-{partition}"

@@ -39,6 +39,9 @@ class PartitionLogic(Protocol):
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
         """Fire at most ``limit`` timers due at ``now_us``; returns how many were handled."""
 
+    def objection(self) -> str | None:
+        """Say why no timer of this partition may fire now, or ``None``."""
+
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Be told at take-over that input expired unread: records lost by topic."""
 

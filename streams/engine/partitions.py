@@ -46,7 +46,7 @@ class Partitions:
         """Own nothing yet; :meth:`bind` gives the way to seek and to crash."""
         self.config = config
         self.lease = Lease(config.session_timeout_seconds, config.lease_margin_seconds)
-        self.on_step: Callable[[PartitionWriter], None] = lambda writer: None
+        self.on_step: Callable[[PartitionWriter], None] | None = None
         self.takeovers = 0
         self.failures = 0
         self._new_logic = new_logic
@@ -84,7 +84,7 @@ class Partitions:
                 task.cancel()
 
     async def revoked(self) -> None:
-        """A rebalance has begun: no repair may fence anybody until the new assignment is known."""
+        """Hold back: a rebalance has begun, and no repair may fence anybody until the new assignment is known."""
         self.lease.drop()
         repairs, self._repairs = self._repairs, {}
         for repair in repairs.values():
@@ -110,7 +110,7 @@ class Partitions:
                 takeover.producer,
                 takeover.positions,
                 self._on_failure,
-                lambda stepped: self.on_step(stepped),
+                self._stepped,
             )
             self._writers[takeover.partition] = writer
             writer.expect_ends(takeover.ends)
@@ -130,6 +130,10 @@ class Partitions:
         for writer in writers:
             for topic in writer.positions:
                 writer.epochs[topic] = epochs[topic, writer.partition]
+
+    def _stepped(self, writer: PartitionWriter) -> None:
+        if self.on_step is not None:
+            self.on_step(writer)
 
     def _on_failure(self, writer: PartitionWriter, error: BaseException) -> None:
         number = writer.partition
@@ -168,7 +172,7 @@ class Partitions:
             raise TakeoverFailedError(partition=number, attempts=self._failed_in_a_row[number]) from error
 
     async def _confirmed_since(self, moment: float) -> None:
-        while not self.lease.confirmed_after(moment):
+        while not self.lease.confirmed_after(moment):  # noqa: ASYNC110 - a second-scale wait in a rare repair
             await asyncio.sleep(CONFIRM_POLL_SECONDS)
 
     def _keep(self, task: asyncio.Task[None]) -> None:

@@ -46,6 +46,7 @@ class TakeoverRecovery(Recovery):
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
         """Remember the assignment and start a take-over; one that is running is given up."""
+        del revoked, newly_assigned  # the whole assignment says all
         self._assigned = frozenset(assigned)
         self._generation_id = generation_id
         self.signal_recovery_start.set()
@@ -54,7 +55,7 @@ class TakeoverRecovery(Recovery):
     async def _restart_recovery(self) -> None:
         failures = 0
         while not self.should_stop:
-            if await self.wait_for_stopped(self.signal_recovery_start):
+            if await self.wait_for_stopped(self.signal_recovery_start):  # type: ignore[arg-type]  # asyncio's Event works
                 break
             self.signal_recovery_start.clear()
             generation_id = self._generation_id

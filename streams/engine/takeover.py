@@ -126,7 +126,7 @@ async def _settle_positions(
 
 
 async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> None:
-    """An empty changelog is a new partition only if the group has never committed in its inputs."""
+    """Take an empty changelog for a new partition only if the group has never committed in its inputs."""
     admin = AIOKafkaAdminClient(bootstrap_servers=config.bootstrap_servers, **config.security)
     await admin.start()
     try:

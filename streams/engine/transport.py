@@ -51,6 +51,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         self._seen: dict[tuple[str, int], int] = {}
 
     def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
+        del transport  # its URL is our configuration's
         app = cast("EngineApp", self.app)
         config = app.config
         self._assignor = app.assignor
@@ -87,7 +88,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
             consumer.seek(TopicPartition(topic, number), offset)
         return {key: self._epochs[key] for key in positions}
 
-    async def _fetch_records(
+    async def _fetch_records(  # type: ignore[override]  # batches where Faust has lists; only our drain loop sees them
         self,
         consumer: AIOKafkaConsumer,
         active_partitions: set[TP],
@@ -95,7 +96,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         max_records: int | None = None,
     ) -> dict[TP, Batch]:
         # Faust changes this set from the other thread while we wait; what was asked for is what must be delivered.
-        wanted = frozenset(active_partitions)
+        wanted = set(active_partitions)
         try:
             fetched = await super()._fetch_records(consumer, wanted, timeout, max_records)
         except (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError) as error:
@@ -182,7 +183,7 @@ class EngineConsumer(driver.Consumer):
             0,
             {},
             None,
-            batch,
+            cast("bytes", batch),  # Faust types values as bytes; our schema hands this one through
             None,
             None,
             None,
@@ -190,15 +191,15 @@ class EngineConsumer(driver.Consumer):
             generation_id=self.app.consumer_generation_id,
         )
 
-    async def _drain_messages(self, fetcher: Any) -> None:  # noqa: ANN401 - Faust's fetcher service
+    async def _drain_messages(self, fetcher: Any) -> None:
         try:
             while not (self.should_stop or fetcher.should_stop):
-                batches, _ = await self._wait_next_records(POLL_SECONDS)
-                for tp, batch in (batches or {}).items():
+                records, _ = await self._wait_next_records(POLL_SECONDS)
+                for tp, batch in cast("dict[TP, Batch]", records or {}).items():
                     if not self.flow_active:
                         # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
                         # was read before, its epoch is over and the writer ignores it.
-                        await self.wait(self.can_resume_flow)
+                        await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
                     await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
         except self.consumer_stopped_errors:
             if not self.app.should_stop:

@@ -24,9 +24,9 @@ from streams.engine.positions import POSITIONS_KEY, encode_positions
 from streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
-    from streams.engine.batches import Batch
+    from streams.engine.batches import Batch, Record
     from streams.engine.config import EngineConfig
     from streams.engine.logic import PartitionLogic
     from streams.engine.transactions import Committed, PartitionProducer
@@ -134,7 +134,7 @@ class PartitionWriter:
             self._check_caught_up()
         await self._wait_for(lambda: self.has_room)
 
-    def _step(self, topic: str, records: list[object], position: int) -> None:
+    def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
         known = self.positions[topic]
         if records[0].offset < known:
             records = [record for record in records if record.offset >= known]

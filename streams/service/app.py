@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 from typing import TYPE_CHECKING
 
@@ -25,6 +24,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+STOP_TIMEOUT_SECONDS = 25.0  # below the 30 s after which Kubernetes kills; enough to commit and leave the group
+CRASH_TIMEOUT_SECONDS = 3.0  # after a crash some of Faust's services never end; nothing is left to be saved
 
 
 class EvictionService:
@@ -50,7 +51,7 @@ class EvictionService:
         self._position_interval_seconds = settings.position_interval_seconds
 
     async def _end_offsets(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return await self.app.consumer.thread.end_offsets([TP(topic, number) for topic, number in wanted])
+        return await self.app.consumer_thread.end_offsets([TP(topic, number) for topic, number in wanted])
 
     async def _write_positions(self) -> None:
         """Make positions durable now and then where nothing else is written."""
@@ -85,8 +86,11 @@ class EvictionService:
         for task in helpers:
             task.cancel()
         await asyncio.gather(*helpers, return_exceptions=True)
-        with contextlib.suppress(asyncio.CancelledError):
-            await self.app.stop()
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS if error is None else CRASH_TIMEOUT_SECONDS):
+                await self.app.stop()
+        except (TimeoutError, asyncio.CancelledError):
+            log.warning("stopped without a farewell", waited_for="Faust's services")
         return error
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CLUSTER_PREFIX = b"cluster\x00"
 GAP_KEY = b"gap"
+MILLISECOND_US = 1000
 
 
 class ClusterState(msgspec.Struct, omit_defaults=True):
@@ -117,13 +118,18 @@ class Clusters:
         state = self._states.get(cluster)
         return state is not None and appended_at_us <= state.forgotten_at_us
 
+    def first_ordinal(self, cluster: str) -> int:
+        """Ordinal of the first eviction of a new pod, above all that a forgotten past of the cluster has used."""
+        state = self._states.get(cluster)
+        return 0 if state is None else state.forgotten_at_us // MILLISECOND_US
+
     def open_gap(self, lost: dict[str, int], clusters: set[str], now_us: int, outbox: Outbox) -> None:
         """Close firing until these clusters have been listed again or somebody accepts the loss."""
         unlisted = {cluster: {"nodes", "pods"} for cluster in sorted(clusters)}
         self._write_gap(Gap(now_us, lost, unlisted), outbox)
 
     def accept_gap(self, outbox: Outbox) -> None:
-        """An operator accepts what was lost."""
+        """Open firing again: an operator accepts what was lost."""
         if self.gap is not None:
             self._write_gap(None, outbox)
 

@@ -1,4 +1,4 @@
-"""How fresh a partition's view is: when did we last know that we had applied everything there was?
+"""How fresh a partition's view is: when we last knew that we had applied everything there was.
 
 Every second the brokers are asked for the ends of all inputs. An answer says "at the moment we asked, the log
 ended here"; once the partition's positions have passed it, the view is known to be at least as fresh as that
@@ -65,7 +65,7 @@ class Freshness:
 
     def age_seconds(self, writer: PartitionWriter) -> float:
         """Seconds since a moment at which everything in the log is known to be applied; may be infinite."""
-        samples = self._samples.get(writer.partition, ())
+        samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):
-            self._fresh_at[writer.partition] = samples.popleft()[0]  # type: ignore[union-attr] - never the empty tuple
+            self._fresh_at[writer.partition] = samples.popleft()[0]
         return time.monotonic() - self._fresh_at.get(writer.partition, float("-inf"))

@@ -65,7 +65,7 @@ class Gates:
         self._lag_limit_seconds = lag_limit_seconds
 
     def closed(self, writer: PartitionWriter) -> Closed | None:
-        """The first gate that is closed for a partition, or ``None`` when its timers may fire."""
+        """Name the first gate that is closed for a partition, or ``None`` when its timers may fire."""
         if self._is_rebalancing():
             return Closed(Gate.OWNER, "the group rebalances")
         if not self._lease.valid:
@@ -80,7 +80,7 @@ class Gates:
         age = self._freshness.age_seconds(writer)
         if age > self._lag_limit_seconds:
             return Closed(Gate.FRESH_VIEW, f"everything in the log was last known to be applied {age:.1f} s ago")
-        gap = writer.logic.gap_reason()
+        gap = writer.logic.objection()
         if gap is not None:
             return Closed(Gate.GAP, gap)
         return None

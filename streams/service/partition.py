@@ -85,6 +85,8 @@ class EvictionPartition:
     def loaded(self) -> None:
         """Build what is derived: the index by record key, and the timers."""
         self._aggregates = {key: found for key, found in self._aggregates.items() if not found.is_empty}
+        for found in self._aggregates.values():
+            found.first_ordinal = self._clusters.first_ordinal(found.cluster)
         self._by_key = {key.encode(): found for key, found in self._aggregates.items()}
         self._timers.rebuild()
 
@@ -121,14 +123,15 @@ class EvictionPartition:
             origin = cast("NodeEvent", event).origin
             self._bury(origin.topic, record, outbox, "Undecidable", "rows or messages about it would be too large")
             return None
-        is_new = aggregate is None
-        if is_new:
+        is_new = False
+        if aggregate is None:
+            is_new = True
             if not belongs(key, self.partition, self._plan.partitions):
                 topic = cast("NodeEvent", event).origin.topic
                 self._bury(topic, record, outbox, "WrongPartition", "the key hashes to another partition")
                 return None
             cluster, _, node = key.decode().partition("/")
-            aggregate = NodeAggregate(cluster, node)
+            aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
         if self._clusters.any_forgotten and self._clusters.is_forgotten(aggregate.cluster, appended_at_us):
             self.counts["forgotten"] += 1
             return None
@@ -227,8 +230,8 @@ class EvictionPartition:
         """Close firing: input expired before it was read."""
         self._clusters.open_gap(lost, {found.cluster for found in self._aggregates.values()}, now_us, outbox)
 
-    def gap_reason(self) -> str | None:
-        """Why firing waits for a gap in the input, or ``None``."""
+    def objection(self) -> str | None:
+        """Say why firing waits for a gap in the input, or ``None``."""
         gap = self._clusters.gap
         if gap is None:
             return None

@@ -13,7 +13,7 @@ POSITIVE = 0x7FFFFFFF
 
 def partition_of(key: bytes, partitions: int) -> int:
     """Partition number of a key in a topic with that many partitions."""
-    return (murmur2(key) & POSITIVE) % partitions
+    return int(murmur2(key) & POSITIVE) % partitions
 
 
 def belongs(key: bytes, partition: int, partitions: int) -> bool:

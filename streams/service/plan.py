@@ -49,7 +49,7 @@ class ServicePlan:
 
 
 def rules_of(settings: Settings) -> Rules:
-    """The numbers of the eviction rules."""
+    """Take the numbers of the eviction rules from the settings."""
     return Rules(
         outage_gap_us=int(settings.outage_gap_seconds * SECOND_US),
         retry_base_us=int(settings.retry_base_seconds * SECOND_US),
@@ -80,7 +80,7 @@ def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
 
 
 def engine_config(settings: Settings) -> EngineConfig:
-    """What the engine has to be told."""
+    """Translate the settings into what the engine has to be told."""
     return EngineConfig(
         application=settings.faust_app_id,
         bootstrap_servers=settings.required_bootstrap_servers(),

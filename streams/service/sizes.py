@@ -15,6 +15,8 @@ SHARE = 4
 
 def fits(event: object, limit_bytes: int) -> bool:
     """Whether rows and messages about this event stay below the limit of a record."""
+    parts: tuple[object, ...]
+    rest: tuple[str, ...]
     match event:
         case PodEvent(pod=pod):
             parts, rest = pod.tolerations, (pod.namespace, pod.name, pod.uid, pod.node_name)

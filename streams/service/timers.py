@@ -49,7 +49,7 @@ class TimerService:
         partitions.on_step = self._stepped
 
     def _stepped(self, writer: PartitionWriter) -> None:
-        """A partition has stepped: fire what is due at once, so that it goes out in the same transaction."""
+        """Fire what a step has made due at once, so that it goes out in the same transaction."""
         due_us = writer.logic.next_due_at_us()
         if self._firing or due_us is None:
             return
