@@ -6,6 +6,7 @@
     ├── WrongUseError                      2  the caller asked for something that cannot be
     │   └── SettingsError                  2  a setting is unknown, malformed or contradicts another
     ├── FoundProblemError                  1  we are fine, what we looked at is not
+    │   ├── RecordingError                 1  a recording cannot be read any further
     │   ├── EngineError                    1  a worker, or one of its partitions, cannot go on
     │   │   ├── PartitionLostError         1  fenced, timed out or cut off: take it over again
     │   │   ├── ProduceRefusedError        1  the broker will never take what has to be written
@@ -59,6 +60,7 @@ __all__ = [
     "InternalFailureError",
     "PartitionLostError",
     "ProduceRefusedError",
+    "RecordingError",
     "SettingsError",
     "StateMissingError",
     "TakeoverFailedError",
@@ -117,6 +119,16 @@ class FoundProblemError(EvictstreamError):
     """What we looked at, or depend on, is not as it must be; we ourselves work."""
 
     exit_code = ExitCode.FOUND_PROBLEM
+
+
+class RecordingError(FoundProblemError):
+    """The recording ``source`` cannot be read beyond ``line``, for ``reason``; what stood before was taken in."""
+
+    def __init__(self, source: str, *, line: int, reason: str) -> None:
+        self.source = source
+        self.line = line
+        self.reason = reason
+        super().__init__(f"{source} cannot be read beyond line {line}: {reason}")
 
 
 class EngineError(FoundProblemError):

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import os
+import sys
+from typing import NoReturn
+
 import typer
 
 from streams.cli.invocation import invocation
+from streams.errors import EvictstreamError, ExitCode
 
 app = typer.Typer(rich_markup_mode="markdown")
 
@@ -26,4 +32,14 @@ def worker(context: typer.Context) -> None:
 
     from streams.service.app import run_worker
 
-    asyncio.run(run_worker(invocation(context).settings))
+    asyncio.run(run_worker(invocation(context).settings, _leave))
+
+
+def _leave(error: BaseException) -> NoReturn:
+    """Say what it was, in one line, and end at once with its exit code."""
+    known = isinstance(error, EvictstreamError)
+    line = str(error) if known else f"internal failure, {type(error).__name__}: {error}"
+    typer.echo(f"evictstream: {line}", err=True)
+    logging.shutdown()
+    sys.stderr.flush()
+    os._exit(error.exit_code if isinstance(error, EvictstreamError) else ExitCode.INTERNAL_FAILURE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 from faust.types import TP
@@ -19,6 +19,8 @@ from streams.service.plan import engine_config, service_plan
 from streams.service.timers import TimerService
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from streams.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -94,15 +96,17 @@ class EvictionService:
         return error
 
 
-async def run_worker(settings: Settings) -> None:
+async def run_worker(settings: Settings, leave: Callable[[BaseException], NoReturn]) -> None:
     """Check what a worker depends on, then run until stopped.
+
+    ``leave`` ends the process when something cannot go on. It has to do so at once: after a crash some of Faust's
+    tasks and threads never end, and a worker that hangs there would keep its supervisor from restarting it.
 
     Raises:
         TopicsDifferError: topics are missing or not as they must be.
         BrokerUnreachableError: no Kafka answered.
-        EngineError: something cannot go on; nothing was passed over.
 
     """
     error = await EvictionService(settings, await checked_record_limit(settings)).run()
     if error is not None:
-        raise error
+        leave(error)

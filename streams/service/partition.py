@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     Event = NodeEvent | PodEvent | ResultEvent | Signal
 
 MILLISECOND_US = 1000
+LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 SUSPECT_BYTES = 65_536  # smaller records cannot make a row or message too large for any topic
 
 
@@ -65,6 +66,7 @@ class EvictionPartition:
         self.partition = partition
         self.counts: collections.Counter[str] = collections.Counter()
         self.parked: dict[str, list[Wakeup]] = {}
+        self._look_again_at_us = 0
         self._plan = plan
         self._writer = plan.message_writer(partition)
         self._aggregates: dict[str, NodeAggregate] = {}
@@ -190,8 +192,11 @@ class EvictionPartition:
             self._put(decide_all(aggregate, now_us, self._plan.rules), key, outbox)
 
     def next_due_at_us(self) -> int | None:
-        """When the earliest timer is due."""
-        return self._timers.next_at_us()
+        """When to look next: at the earliest timer, or at those that wait for a feed."""
+        next_at_us = self._timers.next_at_us()
+        if not self.parked:
+            return next_at_us
+        return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
         """Look at up to ``limit`` wake-ups that are due, in deadline order.
@@ -200,6 +205,7 @@ class EvictionPartition:
         """
         silent = set(self._clusters.silent(now_us - self._plan.feed_silence_us))
         self._unpark(silent)
+        self._look_again_at_us = now_us + LOOK_AGAIN_US
         handled = 0
         while handled < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
             handled += 1

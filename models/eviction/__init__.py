@@ -1,0 +1,65 @@
+"""Our rules: one node with its pods as an aggregate, windows, deadlines, the life of an eviction (semantics.md 12).
+
+An input is stepped through the aggregate of its node; the step returns the rows to write, the messages to send and the
+instants at which to look again.
+"""
+
+from models.eviction.aggregate import apply_node, apply_pod, apply_result, decide_all, expire, fire, forget
+from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, Changes, Note
+from models.eviction.decision import Idle, decide
+from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
+from models.eviction.identity import EvictionId, eviction_id
+from models.eviction.row_keys import (
+    CorruptRowError,
+    RowError,
+    RowKind,
+    UnknownRowKeyError,
+    UnsupportedFormatError,
+    row_key,
+    split_row_key,
+)
+from models.eviction.rows import load_row, wakeups
+from models.eviction.rules import Rules
+from models.eviction.state import Due, Eviction, NodeAggregate, PodState
+from models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
+
+__all__ = [
+    "DUPLICATE",
+    "STALE",
+    "UNCHANGED",
+    "Changes",
+    "CorruptRowError",
+    "Due",
+    "EventType",
+    "Eviction",
+    "EvictionId",
+    "EvictionState",
+    "Idle",
+    "NodeAggregate",
+    "NodeEvent",
+    "Note",
+    "Origin",
+    "Outcome",
+    "PodEvent",
+    "PodState",
+    "ResultEvent",
+    "RowError",
+    "RowKind",
+    "Rules",
+    "UnknownRowKeyError",
+    "UnsupportedFormatError",
+    "Verdict",
+    "apply_node",
+    "apply_pod",
+    "apply_result",
+    "decide",
+    "decide_all",
+    "eviction_id",
+    "expire",
+    "fire",
+    "forget",
+    "load_row",
+    "row_key",
+    "split_row_key",
+    "wakeups",
+]

@@ -1,0 +1,173 @@
+"""From decision to action: the life of an eviction (semantics.md 12.6).
+
+    (none) --due--> scheduled --fire--> issued --fire--> retrying --+
+                     |   ^               |  |               |       | fire
+         nothing due |   | deadline ahead|  | nothing due   |       |
+                     v   +---------------+--|---------------+<------+
+                  (none) <------------------+---------------+
+                                         |                  |
+                                         +--pod is leaving--+--> done
+
+Events move everything but the arrow `fire`: an event never issues an eviction. A pod that is due at once gets an open
+eviction, unannounced, and a wake-up; only the timer step issues, when the gates allow it.
+"""
+
+from typing import assert_never
+
+from models.eviction.backoff import wait_us
+from models.eviction.decision import Idle, decide
+from models.eviction.records import before, record, send
+from models.eviction.state import Due, Eviction, PodState
+from models.eviction.step import Step
+from models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
+
+# Members are bound once: an enum looks them up slowly, and this runs for every pod of a tainted node.
+_SCHEDULED = EvictionState.SCHEDULED
+_ISSUED = EvictionState.ISSUED
+_RETRYING = EvictionState.RETRYING
+_DONE = EvictionState.DONE
+_SCHEDULE = Action.SCHEDULE
+_EVICT = Action.EVICT
+_DECIDED_SCHEDULED = DecisionKind.SCHEDULED
+_DECIDED_DUE = DecisionKind.DUE
+_DECIDED_ISSUED = DecisionKind.ISSUED
+_DECIDED_RETRIED = DecisionKind.RETRIED
+_TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
+
+_LEAVING = frozenset({Verdict.POD_TERMINATING, Verdict.POD_FINISHED, Verdict.POD_GONE, Verdict.POD_REPLACED})
+
+
+def reconcile(step: Step, pod: PodState) -> Due | None:
+    """Decide about a pod and bring its eviction in line; never issues.
+
+    Returns:
+        What is owed to the pod, None if nothing is, or if its eviction is done.
+    """
+    eviction = pod.eviction
+    if eviction is not None and eviction.state is _DONE:
+        return None
+    found = decide(step.aggregate.node, pod, step.rules, step.covered)
+    if isinstance(found, Idle):
+        if eviction is not None:
+            end(step, pod, eviction, _verdict(step, found, eviction))
+        return None
+    if eviction is None:
+        _open(step, pod, found)
+        return found
+    if eviction.state is _SCHEDULED:
+        _reschedule(step, pod, eviction, found)
+    elif _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
+        _withdraw(step, pod, eviction, found)
+    return found
+
+
+def end(step: Step, pod: PodState, eviction: Eviction, verdict: Verdict) -> None:
+    """End an eviction for a reason: completed if it was issued and the pod leaves, else cancelled.
+
+    An announced or issued one is cancelled with exactly one command. A completed one is kept, done, until the pod's
+    row goes: whatever else is heard of that pod, nothing is owed to it any more.
+    """
+    previous = before(eviction)
+    is_issued = eviction.state in (_ISSUED, _RETRYING)
+    eviction.next_attempt_us = None
+    if is_issued and verdict in _LEAVING:
+        eviction.state = _DONE
+        record(step, DecisionKind.COMPLETED, pod, eviction, verdict, previous)
+        step.write_eviction(pod)
+        return
+    if is_issued or eviction.is_announced:
+        send(step, Action.CANCEL, pod, eviction, verdict)
+    record(step, DecisionKind.CANCELLED, pod, eviction, verdict, previous)
+    pod.eviction = None
+    step.write_eviction(pod)
+    step.write_pod(pod)  # the count of opened evictions outlives the eviction's row
+
+
+def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
+    """Issue the next attempt for what is owed now. Only the timer step may call this."""
+    previous = before(eviction)
+    is_first = eviction.state is _SCHEDULED
+    if due.deadline_us != eviction.due.deadline_us:
+        eviction.revision += 1
+    eviction.due = due
+    eviction.attempt += 1
+    eviction.state = _ISSUED if is_first else _RETRYING
+    eviction.issued_at_us = step.at_us
+    eviction.outcome = None
+    send(step, _EVICT, pod, eviction, due.verdict)
+    rules = step.rules
+    eviction.next_attempt_us = step.at_us + wait_us(
+        rules.silence_us, rules.retry_ceiling_us, step.commands[-1].eviction_id, eviction.attempt
+    )
+    record(step, _DECIDED_ISSUED if is_first else _DECIDED_RETRIED, pod, eviction, due.verdict, previous)
+    step.write_eviction(pod)
+    step.wake(eviction.next_attempt_us, pod.uid)
+
+
+def _open(step: Step, pod: PodState, due: Due) -> None:
+    eviction = pod.eviction = Eviction(_SCHEDULED, pod.opened, due)
+    pod.opened += 1
+    if _is_ahead(due, step.at_us):
+        eviction.is_announced = True
+        send(step, _SCHEDULE, pod, eviction, due.verdict)
+        record(step, _DECIDED_SCHEDULED, pod, eviction, due.verdict)
+    else:
+        record(step, _DECIDED_DUE, pod, eviction, due.verdict)
+    step.write_eviction(pod)
+    step.wake(due.deadline_us, pod.uid)
+
+
+def _reschedule(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
+    if due == eviction.due:
+        return
+    previous = before(eviction)
+    has_moved = due.deadline_us != eviction.due.deadline_us
+    eviction.due = due
+    if has_moved:
+        eviction.revision += 1
+        if _is_ahead(due, step.at_us):
+            eviction.is_announced = True
+            send(step, _SCHEDULE, pod, eviction, due.verdict)
+        record(step, DecisionKind.MOVED, pod, eviction, due.verdict, previous)
+        step.wake(due.deadline_us, pod.uid)
+    step.write_eviction(pod)  # the reason alone may have changed; a later record then names the right one
+
+
+def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
+    """Take an issued attempt back: the higher revision of the `Schedule` withdraws it."""
+    previous = before(eviction)
+    eviction.state = _SCHEDULED
+    eviction.due = due
+    eviction.revision += 1
+    eviction.is_announced = True
+    eviction.next_attempt_us = None
+    send(step, _SCHEDULE, pod, eviction, due.verdict)
+    record(step, DecisionKind.WITHDRAWN, pod, eviction, due.verdict, previous)
+    step.write_eviction(pod)
+    step.wake(due.deadline_us, pod.uid)
+
+
+def _is_ahead(due: Due, at_us: int) -> bool:
+    """Tell "due then" from "due now". What is untolerated is due at once, whichever of the two streams came first."""
+    return due.verdict is _TOLERATION_EXPIRES and due.deadline_us > at_us
+
+
+def _verdict(step: Step, idle: Idle, eviction: Eviction) -> Verdict:
+    match idle:
+        case Idle.TERMINATING:
+            return Verdict.POD_TERMINATING
+        case Idle.FINISHED:
+            return Verdict.POD_FINISHED
+        case Idle.MIRROR:
+            return Verdict.POD_MIRROR
+        case Idle.NODE_UNKNOWN:
+            return Verdict.NODE_GONE
+        case Idle.NO_TAINT:
+            return Verdict.TAINT_REMOVED
+        case Idle.TOLERATED:
+            node = step.aggregate.node
+            key = eviction.due.taint.key
+            is_there = node is not None and any(state.taint.key == key for state in node.taints)
+            return Verdict.TOLERATED if is_there else Verdict.TAINT_REMOVED
+        case _:
+            assert_never(idle)

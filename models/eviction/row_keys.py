@@ -1,0 +1,79 @@
+r"""The keys of the table's rows, and what can be wrong with a row.
+
+`<what>\0<cluster>/<node>`, then `\0<uid>` but for the node itself. NUL can be in none of these texts.
+
+Errors:
+    RowError                    a row that cannot be loaded: the process must not go on with part of its state
+    +-- UnknownRowKeyError      the key is not one of the four
+    +-- UnsupportedFormatError  written by another version of this program
+    +-- CorruptRowError         the right format number, but not its fields
+"""
+
+import enum
+
+
+class RowKind(enum.StrEnum):
+    """What a row is about: the first part of its key."""
+
+    NODE = "node"
+    POD = "pod"
+    EVICTION = "eviction"
+    GONE = "gone"
+
+
+_NODE = RowKind.NODE
+
+
+class RowError(ValueError):
+    """A row cannot be loaded.
+
+    Attributes:
+        key: key of the row.
+    """
+
+    def __init__(self, key: bytes, message: str) -> None:
+        """Say which row and why."""
+        super().__init__(f"row {key!r}: {message}")
+        self.key = key
+
+
+class UnknownRowKeyError(RowError):
+    """The key is not one of the four kinds."""
+
+
+class UnsupportedFormatError(RowError):
+    """The row was written in another format."""
+
+
+class CorruptRowError(RowError):
+    """The row has the right format number, but not its fields."""
+
+
+def row_key(kind: RowKind, aggregate_key: str, uid: str = "") -> bytes:
+    """Make the key of a row.
+
+    Args:
+        kind: what it is about.
+        aggregate_key: `<cluster>/<node>`.
+        uid: UID of the pod; empty for the node's own row.
+    """
+    text = f"{kind}\0{aggregate_key}" if kind is _NODE else f"{kind}\0{aggregate_key}\0{uid}"
+    return text.encode()
+
+
+def split_row_key(key: bytes) -> tuple[RowKind, str, str]:
+    """Take a key apart into kind, `<cluster>/<node>` and UID, which is empty for a node.
+
+    Raises:
+        UnknownRowKeyError: it is not a key of this table.
+    """
+    kind, _, rest = key.partition(b"\0")
+    aggregate_key, separator, uid = rest.partition(b"\0")
+    try:
+        found = RowKind(kind.decode())
+        texts = (found, aggregate_key.decode(), uid.decode())
+    except ValueError as error:
+        raise UnknownRowKeyError(key, "unknown kind of key") from error
+    if b"/" not in aggregate_key or bool(separator) is (found is RowKind.NODE):
+        raise UnknownRowKeyError(key, "malformed key")
+    return texts

@@ -1,0 +1,269 @@
+"""What is written per node, pod, eviction and remembered UID: the values of the table's rows.
+
+Values are msgpack arrays that begin with the number of their format, so that a later version can tell old rows from
+its own. Instants are integer microseconds. Tolerations are kept as JSON inside, because msgpack ends at 64 bit and
+`tolerationSeconds` does not. Taints and tolerations are shared when they are read, as they are in a running state.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, TypeVar
+
+import msgspec
+
+from models.eviction.accepting import Version, read_version
+from models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
+from models.eviction.state import Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
+from models.kubernetes.taints import NO_EXECUTE, Taint
+from models.kubernetes.tolerations import read_tolerations, tolerations_text
+from models.messages.vocabulary import EvictionState, Outcome, Verdict
+
+FORMAT: Final = 1
+
+_LARGEST_INTEGER: Final = 2**63 - 1  # of msgpack; a version above it is written as text
+
+
+class _TaintRow(msgspec.Struct, array_like=True, gc=False):
+    key: str
+    value: str
+    since_us: int
+    value_since_us: int
+    time_added_us: int | None
+
+
+class _DepartedRow(msgspec.Struct, array_like=True, gc=False):
+    uid: str
+    version: Version
+    until_us: int
+
+
+class _NodeRow(msgspec.Struct, array_like=True, gc=False):
+    format: int
+    uid: str | None  # None: the node is not there, the row only remembers
+    version: Version
+    taints: list[_TaintRow]
+    outage_since_us: int | None
+    gap_since_us: int | None
+    departed: list[_DepartedRow]
+
+
+class _PodRow(msgspec.Struct, array_like=True, gc=False):
+    format: int
+    address: str
+    version: Version
+    tolerations: bytes
+    since_us: int
+    tolerations_since_us: int
+    marks: int
+    opened: int
+
+
+class _EvictionRow(msgspec.Struct, array_like=True, gc=False):
+    format: int
+    state: EvictionState
+    ordinal: int
+    revision: int
+    attempt: int
+    is_announced: bool
+    deadline_us: int
+    verdict: Verdict
+    taint_key: str
+    taint_value: str
+    toleration: bytes | None  # a list of one
+    window_start_us: int
+    outage_since_us: int | None
+    issued_at_us: int | None
+    next_attempt_us: int | None
+    outcome: Outcome | None
+
+
+class _GoneRow(msgspec.Struct, array_like=True, gc=False):
+    format: int
+    version: Version
+    until_us: int
+    opened: int
+
+
+_Row = TypeVar("_Row", _NodeRow, _PodRow, _EvictionRow, _GoneRow)
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_format_decoder: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_node_decoder: Final = msgspec.msgpack.Decoder(_NodeRow)
+_pod_decoder: Final = msgspec.msgpack.Decoder(_PodRow)
+_eviction_decoder: Final = msgspec.msgpack.Decoder(_EvictionRow)
+_gone_decoder: Final = msgspec.msgpack.Decoder(_GoneRow)
+
+
+def node_value(node: NodeState | None, departed: Iterable[tuple[str, Gone]]) -> bytes:
+    """Write a node, which may be gone, and the earlier nodes of its name."""
+    outage = node.outage if node is not None else None
+    return _encoder.encode(
+        _NodeRow(
+            FORMAT,
+            node.uid if node is not None else None,
+            _storable(node.version) if node is not None else 0,
+            [
+                _TaintRow(state.taint.key, state.taint.value, state.since_us, state.value_since_us, state.time_added_us)
+                for state in (node.taints if node is not None else ())
+            ],
+            outage.since_us if outage is not None else None,
+            outage.gap_since_us if outage is not None else None,
+            [_DepartedRow(uid, _storable(gone.version), gone.until_us) for uid, gone in departed],
+        )
+    )
+
+
+def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[str, Gone]]:
+    """Read what `node_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_node_decoder, key, value)
+    departed = {entry.uid: Gone(_loaded(entry.version), entry.until_us) for entry in row.departed}
+    if row.uid is None:
+        return None, departed
+    taints = tuple(
+        TaintState(_taint(taint.key, taint.value), taint.since_us, taint.value_since_us, taint.time_added_us)
+        for taint in row.taints
+    )
+    outage = None if row.outage_since_us is None else Outage(row.outage_since_us, row.gap_since_us)
+    return NodeState(row.uid, _loaded(row.version), taints, outage), departed
+
+
+def pod_value(pod: PodState) -> bytes:
+    """Write a pod without its eviction."""
+    return _encoder.encode(
+        _PodRow(
+            FORMAT,
+            pod.address,
+            _storable(pod.version),
+            tolerations_text(pod.tolerations),
+            pod.since_us,
+            pod.tolerations_since_us,
+            pod.marks,
+            pod.opened,
+        )
+    )
+
+
+def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
+    """Read what `pod_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_pod_decoder, key, value)
+    return PodState(
+        uid,
+        row.address,
+        _loaded(row.version),
+        read_tolerations(row.tolerations),
+        row.since_us,
+        row.tolerations_since_us,
+        row.marks,
+        row.opened,
+    )
+
+
+def eviction_value(eviction: Eviction) -> bytes:
+    """Write an eviction."""
+    due = eviction.due
+    return _encoder.encode(
+        _EvictionRow(
+            FORMAT,
+            eviction.state,
+            eviction.ordinal,
+            eviction.revision,
+            eviction.attempt,
+            eviction.is_announced,
+            due.deadline_us,
+            due.verdict,
+            due.taint.key,
+            due.taint.value,
+            None if due.toleration is None else tolerations_text((due.toleration,)),
+            due.window_start_us,
+            due.outage_since_us,
+            eviction.issued_at_us,
+            eviction.next_attempt_us,
+            eviction.outcome,
+        )
+    )
+
+
+def read_eviction_value(key: bytes, value: bytes) -> Eviction:
+    """Read what `eviction_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_eviction_decoder, key, value)
+    due = Due(
+        row.deadline_us,
+        row.verdict,
+        _taint(row.taint_key, row.taint_value),
+        None if row.toleration is None else read_tolerations(row.toleration)[0],
+        row.window_start_us,
+        row.outage_since_us,
+    )
+    return Eviction(
+        row.state,
+        row.ordinal,
+        due,
+        row.revision,
+        row.attempt,
+        row.is_announced,
+        row.issued_at_us,
+        row.next_attempt_us,
+        row.outcome,
+    )
+
+
+def gone_value(gone: Gone) -> bytes:
+    """Write the memory of a deleted pod."""
+    return _encoder.encode(_GoneRow(FORMAT, _storable(gone.version), gone.until_us, gone.opened))
+
+
+def read_gone_value(key: bytes, value: bytes) -> Gone:
+    """Read what `gone_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_gone_decoder, key, value)
+    return Gone(_loaded(row.version), row.until_us, row.opened)
+
+
+def _read(decoder: msgspec.msgpack.Decoder[_Row], key: bytes, value: bytes) -> _Row:
+    try:
+        row = decoder.decode(value)
+    except msgspec.DecodeError as error:
+        raise _refusal(key, value) from error
+    if row.format != FORMAT:
+        raise UnsupportedFormatError(key, f"format {row.format}, this program writes {FORMAT}")
+    return row
+
+
+def _refusal(key: bytes, value: bytes) -> RowError:
+    """Tell a row of another version, whose fields may differ, from a broken one."""
+    try:
+        number = msgspec.msgpack.decode(_format_decoder.decode(value)[0])
+    except (msgspec.DecodeError, IndexError):
+        number = FORMAT
+    if number != FORMAT:
+        return UnsupportedFormatError(key, f"format {number!r}, this program writes {FORMAT}")
+    return CorruptRowError(key, "does not have the fields of its format")
+
+
+def _storable(version: Version) -> Version:
+    return str(version) if isinstance(version, int) and version > _LARGEST_INTEGER else version
+
+
+def _loaded(version: Version) -> Version:
+    return read_version(version) if isinstance(version, str) else version
+
+
+@lru_cache(maxsize=1024)
+def _taint(key: str, value: str) -> Taint:
+    """Share the taints between the pods of a node, as they are shared before a restart."""
+    return Taint(key, value, NO_EXECUTE)

@@ -1,0 +1,52 @@
+"""The numbers of the eviction rules, each with its reason. All durations are integer microseconds."""
+
+import msgspec
+
+from models.instants import MICROSECONDS_PER_SECOND
+
+_MINUTE_US = 60 * MICROSECONDS_PER_SECOND
+
+
+class Rules(msgspec.Struct, frozen=True, kw_only=True):
+    """What can be set about the decisions. A change takes effect with the next decision about each pod.
+
+    Attributes:
+        outage_gap_us: longest gap without a health taint that still belongs to one outage. Default 5 s: a restarted
+            controller manager takes the taint off and puts it back within 0.1 s, and longer gaps are meant as a fresh
+            start (semantics.md 12.4).
+        retry_base_us: wait after the first failed attempt; doubles with every further one. Default 1 s: the executor
+            has done its own quick tries by then (semantics.md 12.8).
+        retry_ceiling_us: longest wait between two attempts. Default 300 s: a mended webhook is noticed within minutes,
+            and 45,000 owed evictions are 150 attempts per second.
+        silence_us: wait for a result of the first attempt; doubles with every further one. Default 30 s: executors
+            that live answer within seconds, also with a queue.
+        success_grace_us: wait for the pod to terminate after `Succeeded` or `Gone`. Default 120 s: the watch tells
+            within seconds, so by then the report was wrong or the feed is behind.
+        remember_deleted_us: how long a deleted UID is remembered. Default 1 h: at least the longest delay of a feed,
+            so that a late one cannot bring back the dead (semantics.md 12.3).
+        comparison_operators: whether `Gt` and `Lt` compare, the gate `TaintTolerationComparisonOperators`. Default
+            off, as released (semantics.md 11.2).
+    """
+
+    outage_gap_us: int = 5 * MICROSECONDS_PER_SECOND
+    retry_base_us: int = 1 * MICROSECONDS_PER_SECOND
+    retry_ceiling_us: int = 5 * _MINUTE_US
+    silence_us: int = 30 * MICROSECONDS_PER_SECOND
+    success_grace_us: int = 2 * _MINUTE_US
+    remember_deleted_us: int = 60 * _MINUTE_US
+    comparison_operators: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that would repeat attempts without a pause.
+
+        Raises:
+            ValueError: a wait is not positive, or a limit is negative; names the field.
+        """
+        for field in ("retry_base_us", "retry_ceiling_us", "silence_us", "success_grace_us"):
+            if getattr(self, field) <= 0:
+                message = f"{field} must be positive"
+                raise ValueError(message)
+        for field in ("outage_gap_us", "remember_deleted_us"):
+            if getattr(self, field) < 0:
+                message = f"{field} must not be negative"
+                raise ValueError(message)

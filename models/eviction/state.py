@@ -1,0 +1,227 @@
+"""All that is kept about one node and the pods on it: the aggregate.
+
+It is changed in place by the step functions and by nothing else, and it is what its rows say: `rows.load_row` builds
+an equal one after a restart. Lean on purpose, since a fleet has hundreds of thousands of pods: structs without
+garbage collector headers, shared tolerations, and nothing stored that can be derived. So there are no windows in here:
+the window of a pod and a taint begins at the later of the two (semantics.md 12.4), which `windows.py` computes.
+"""
+
+import msgspec
+
+from models.eviction.accepting import Version
+from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import Toleration, Tolerations
+from models.messages.vocabulary import EvictionState, Outcome, Verdict
+
+TERMINATING = 1
+FINISHED = 2
+MIRROR = 4
+
+
+class TaintState(msgspec.Struct, frozen=True, gc=False):
+    """One `NoExecute` taint of the node and since when it is there.
+
+    Attributes:
+        taint: key, value and effect; without `timeAdded`, so that it can be a reason in a message.
+        since_us: when this instance of the taint was first seen on the node.
+        value_since_us: when its value was last seen to change; `since_us` if never.
+        time_added_us: the last `timeAdded` that was seen on it. Only tells instances apart.
+    """
+
+    taint: Taint
+    since_us: int
+    value_since_us: int
+    time_added_us: int | None
+
+
+class Outage(msgspec.Struct, frozen=True, gc=False):
+    """A time during which the node is unhealthy, over swaps and short gaps (semantics.md 12.4).
+
+    Attributes:
+        since_us: its start.
+        gap_since_us: since when the node is without a health taint; None while it has one.
+    """
+
+    since_us: int
+    gap_since_us: int | None = None
+
+
+class NodeState(msgspec.Struct, frozen=True, gc=False):
+    """What is known of the node.
+
+    Attributes:
+        uid: its UID.
+        version: the newest resource version seen.
+        taints: its `NoExecute` taints in node order.
+        outage: the outage it is in, if any.
+    """
+
+    uid: str
+    version: Version
+    taints: tuple[TaintState, ...] = ()
+    outage: Outage | None = None
+
+
+class Due(msgspec.Struct, frozen=True, gc=False):
+    """What is owed to a pod: when it has to leave, and why.
+
+    Attributes:
+        deadline_us: when.
+        verdict: `Untolerated` or `TolerationExpires`.
+        taint: the taint that decides.
+        toleration: the toleration in use for it, None if there is none.
+        window_start_us: since when the pod and this taint are together.
+        outage_since_us: start of the outage, if the outage and not the window decides the deadline.
+    """
+
+    deadline_us: int
+    verdict: Verdict
+    taint: Taint
+    toleration: Toleration | None
+    window_start_us: int
+    outage_since_us: int | None = None
+
+
+class Eviction(msgspec.Struct, gc=False):
+    """The open, or done, eviction of a pod.
+
+    Attributes:
+        state: where it is in its life.
+        ordinal: how many evictions were opened for the pod before; with cluster and UID it makes the `evictionId`.
+        due: deadline and reason; of the newest attempt once it is issued.
+        revision: from 1; grows when the deadline moves.
+        attempt: attempts made so far; the current one while issued or retrying.
+        is_announced: a `Schedule` was sent.
+        issued_at_us: when the newest attempt was issued, None before the first.
+        next_attempt_us: when the next attempt is owed, None unless issued or retrying.
+        outcome: the result that was counted for the current attempt, if any.
+    """
+
+    state: EvictionState
+    ordinal: int
+    due: Due
+    revision: int = 1
+    attempt: int = 0
+    is_announced: bool = False
+    issued_at_us: int | None = None
+    next_attempt_us: int | None = None
+    outcome: Outcome | None = None
+
+
+class PodState(msgspec.Struct, gc=False):
+    """What is known of one pod on the node.
+
+    Attributes:
+        uid: its UID.
+        address: `<namespace>/<name>`.
+        version: the newest resource version seen. Newer versions that change nothing else are not written to its row,
+            so after a restart it may be lower than before.
+        tolerations: in pod order, shared.
+        since_us: when the pod was first seen bound to the node.
+        tolerations_since_us: when its tolerations were last seen to change; `since_us` if never.
+        marks: sum of `TERMINATING`, `FINISHED` and `MIRROR`; such pods are left alone.
+        opened: how many evictions were ever opened for it.
+        eviction: the open or done one.
+    """
+
+    uid: str
+    address: str
+    version: Version
+    tolerations: Tolerations
+    since_us: int
+    tolerations_since_us: int
+    marks: int = 0
+    opened: int = 0
+    eviction: Eviction | None = None
+
+
+class Gone(msgspec.Struct, frozen=True, gc=False):
+    """The memory of a deleted node or pod (semantics.md 12.3).
+
+    Attributes:
+        version: events up to this version are dropped.
+        until_us: when it may be forgotten.
+        opened: how many evictions were opened for the pod; kept so that no id is used twice if the delete was wrong.
+    """
+
+    version: Version
+    until_us: int
+    opened: int = 0
+
+
+class NodeAggregate:
+    """One node with its pods. Made empty; the first event or row fills it.
+
+    Attributes:
+        cluster: the cluster's id.
+        name: the node's name.
+        node: the node, None while it is not known or deleted.
+        departed: UIDs of earlier nodes of this name.
+        pods: the pods on it by UID.
+        gone: UIDs of deleted pods.
+        orphans: evictions whose pod's row has not been loaded yet; empty but during a restart.
+        purge_at_us: the earliest wake-up that was asked for to forget UIDs; in memory only.
+        first_ordinal: ordinal of the first eviction of a pod that is new here. Not 0 only in a cluster that was once
+            forgotten with all its rows: the caller gives a number above all ordinals used before, so that no
+            `evictionId` comes again.
+    """
+
+    __slots__ = (
+        "_by_address",
+        "cluster",
+        "departed",
+        "first_ordinal",
+        "gone",
+        "name",
+        "node",
+        "orphans",
+        "pods",
+        "purge_at_us",
+    )
+
+    def __init__(self, cluster: str, name: str, first_ordinal: int = 0) -> None:
+        """Make an empty aggregate."""
+        self.cluster = cluster
+        self.name = name
+        self.first_ordinal = first_ordinal
+        self.node: NodeState | None = None
+        self.departed: dict[str, Gone] = {}
+        self.pods: dict[str, PodState] = {}
+        self.gone: dict[str, Gone] = {}
+        self.orphans: dict[str, Eviction] = {}
+        self.purge_at_us: int | None = None
+        self._by_address: dict[str, PodState] | None = None
+
+    @property
+    def key(self) -> str:
+        """`<cluster>/<node>`, the key of its records on every topic."""
+        return f"{self.cluster}/{self.name}"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is kept, so that the caller may drop it."""
+        return not (self.pods or self.gone or self.departed or self.orphans) and self.node is None
+
+    def pod_at(self, address: str) -> PodState | None:
+        """Find the pod that has an address (`<namespace>/<name>`) now."""
+        return self._addresses().get(address)
+
+    def put_pod(self, pod: PodState) -> None:
+        """Take in a pod. Its address must be free."""
+        self._addresses()[pod.address] = pod
+        self.pods[pod.uid] = pod
+
+    def drop_pod(self, pod: PodState) -> None:
+        """Let go of a pod."""
+        del self.pods[pod.uid]
+        if self._addresses().get(pod.address) is pod:
+            del self._addresses()[pod.address]
+
+    def reset_addresses(self) -> None:
+        """Forget the index by address, which the next use builds anew: rows are loaded in any order."""
+        self._by_address = None
+
+    def _addresses(self) -> dict[str, PodState]:
+        if self._by_address is None:
+            self._by_address = {pod.address: pod for pod in self.pods.values()}
+        return self._by_address

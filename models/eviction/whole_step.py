@@ -1,0 +1,59 @@
+"""The steps about a node with all its pods: decide everything anew, or forget everything."""
+
+from models.eviction.changes import Changes
+from models.eviction.events import Origin
+from models.eviction.lifecycle import end, reconcile
+from models.eviction.rules import Rules
+from models.eviction.state import NodeAggregate
+from models.eviction.step import Step
+from models.messages.vocabulary import CauseKind, EvictionState, Verdict
+
+
+def decide_all(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None) -> Changes:
+    """Decide about every pod anew, as is done once after catching up (semantics.md 12.7, row "restart").
+
+    Windows are as recorded, so this changes something only if the rules are other ones than before.
+
+    Args:
+        aggregate: of the node; changed in place.
+        at_us: now, or the instant of the record that asked for it.
+        rules: the numbers.
+        origin: the record that asked for it, if any.
+    """
+    step = Step(aggregate, rules, at_us, CauseKind.CATCH_UP, origin)
+    for pod in aggregate.pods.values():
+        reconcile(step, pod)
+    return step.finish()
+
+
+def forget(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None) -> Changes:
+    """Forget a node whose cluster was taken out of the service: cancel what is open, delete every row.
+
+    The aggregate is empty afterwards. Nothing is remembered, not even how many evictions were opened for a pod: if the
+    cluster is fed again later, give its aggregates a `first_ordinal` above all that were used.
+
+    Args:
+        aggregate: of the node; changed in place.
+        at_us: the instant of the record.
+        rules: the numbers.
+        origin: the record that asked for it.
+    """
+    step = Step(aggregate, rules, at_us, CauseKind.FORGET, origin)
+    for pod in list(aggregate.pods.values()):
+        if pod.eviction is not None:
+            if pod.eviction.state is not EvictionState.DONE:
+                end(step, pod, pod.eviction, Verdict.CLUSTER_FORGOTTEN)
+            pod.eviction = None
+            step.write_eviction(pod)
+        aggregate.drop_pod(pod)
+        step.delete_pod(pod.uid)
+    for uid in aggregate.gone:
+        step.write_gone(uid, None)
+    aggregate.gone.clear()
+    if aggregate.node is not None or aggregate.departed:
+        aggregate.node = None
+        aggregate.departed.clear()
+        step.write_node()
+    aggregate.orphans.clear()
+    aggregate.purge_at_us = None
+    return step.finish()

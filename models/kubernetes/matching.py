@@ -1,0 +1,131 @@
+"""Which toleration covers which taint, and how long a pod may stay (semantics.md 3 and 4).
+
+Bit by bit what Kubernetes does: `staging/src/k8s.io/api/core/v1/toleration.go` (matching),
+`staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go` (lists) and
+`pkg/controller/tainteviction/taint_eviction.go` (time to stay).
+
+`comparison_operators` stands for the feature gate `TaintTolerationComparisonOperators`: off, a toleration with `Gt`
+or `Lt` matches nothing.
+"""
+
+from collections.abc import Iterable, Sequence
+
+from models.kubernetes.integers import canonical_int64
+from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
+
+
+def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
+    """Tell whether one toleration covers one taint; all comparisons are exact and case sensitive (semantics.md 3.1)."""
+    if toleration.effect and toleration.effect != taint.effect:
+        return False
+    if toleration.key and toleration.key != taint.key:
+        return False
+    operator = toleration.operator
+    if operator == EXISTS:
+        return True
+    if operator in ("", EQUAL):
+        return toleration.value == taint.value
+    if operator in (GREATER_THAN, LESS_THAN):
+        return comparison_operators and _compares(operator, taint.value, toleration.value)
+    return False
+
+
+def first_match(
+    tolerations: Iterable[Toleration], taint: Taint, *, comparison_operators: bool = False
+) -> Toleration | None:
+    """Find the toleration in use for a taint: the first in pod order that matches, not the longest nor the shortest."""
+    for toleration in tolerations:
+        if tolerates(toleration, taint, comparison_operators=comparison_operators):
+            return toleration
+    return None
+
+
+def first_untolerated(
+    tolerations: Sequence[Toleration],
+    taints: Iterable[Taint],
+    effects: Sequence[str],
+    *,
+    comparison_operators: bool = False,
+) -> Taint | None:
+    """Find the first taint, in node order, that no toleration covers (semantics.md 3.3).
+
+    Args:
+        tolerations: of the pod, in pod order.
+        taints: of the node, in node order.
+        effects: only taints with one of these count; the eviction looks at `NoExecute` alone.
+        comparison_operators: whether `Gt` and `Lt` compare.
+
+    Returns:
+        The taint, or None if all are tolerated, which is also so when there is none.
+    """
+    for taint in taints:
+        if taint.effect in effects and (
+            first_match(tolerations, taint, comparison_operators=comparison_operators) is None
+        ):
+            return taint
+    return None
+
+
+def tolerations_in_use(
+    tolerations: Sequence[Toleration], taints: Sequence[Taint], *, comparison_operators: bool = False
+) -> tuple[Toleration, ...] | None:
+    """List the toleration in use for every taint, in node order (semantics.md 3.4).
+
+    Returns:
+        One toleration per taint, the same one perhaps several times; None if some taint is untolerated. No taints
+        give an empty tuple: tolerated, nothing in use.
+    """
+    in_use = []
+    for taint in taints:
+        match = first_match(tolerations, taint, comparison_operators=comparison_operators)
+        if match is None:
+            return None
+        in_use.append(match)
+    return tuple(in_use)
+
+
+def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
+    """Tell how long a pod may stay with these tolerations in use, by the table of semantics.md 4.
+
+    Returns:
+        Seconds, 0 for "evict now", or None for ever.
+    """
+    if not in_use:
+        return 0
+    finite = [seconds for toleration in in_use if (seconds := bounded_seconds(toleration)) is not None]
+    return min(finite) if finite else None
+
+
+def bounded_seconds(toleration: Toleration) -> int | None:
+    """Give the seconds of a toleration, where negative ones count as 0 and None means for ever."""
+    seconds = toleration.toleration_seconds
+    return None if seconds is None else max(0, seconds)
+
+
+def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_operators: bool = False) -> bool:
+    """Tell whether a later toleration for the same taint would have given another time.
+
+    The first match decides, silently, between 5 s and for ever; whoever reads a decision is warned
+    (semantics.md 13 row 23).
+
+    Returns:
+        True if, behind the toleration in use, another one matches the taint with other seconds.
+    """
+    matching = (
+        bounded_seconds(toleration)
+        for toleration in tolerations
+        if tolerates(toleration, taint, comparison_operators=comparison_operators)
+    )
+    for in_use in matching:
+        return any(later != in_use for later in matching)
+    return False
+
+
+def _compares(operator: str, taint_value: str, toleration_value: str) -> bool:
+    """Compare as a statement about the taint: "I tolerate it if its number is above mine" (semantics.md 3.2)."""
+    number = canonical_int64(taint_value)
+    bound = canonical_int64(toleration_value)
+    if number is None or bound is None:
+        return False
+    return number > bound if operator == GREATER_THAN else number < bound

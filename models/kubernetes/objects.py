@@ -1,0 +1,253 @@
+"""Nodes and pods, read tolerantly from v1 objects, whole or trimmed to the fields in use.
+
+Readable objects are never refused for odd values (semantics.md 12.3): an unknown operator, negative seconds or an
+illegal label are read as they are. Wrong types are errors. JSON null stands for an absent list, map or text, as in
+Kubernetes; unknown fields are ignored.
+
+Two layers: `NodeObject` and `PodObject` have the shape of the JSON and take part in a larger decoded record;
+`read_node` and `read_pod` turn them into the flat `Node` and `Pod` that everything else uses.
+
+Errors:
+    ObjectError            an object that cannot be read; `field` is its path, for people
+    +-- MissingFieldError  a field is absent, null or empty that every stored object has
+    +-- WrongKindError     another kind or API version
+    +-- FieldTypeError     a field has the wrong type
+"""
+
+import datetime as dt
+from typing import Annotated, Final
+
+import msgspec
+
+from models.instants import microseconds
+from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import Tolerations, read_tolerations
+
+API_VERSION: Final = "v1"
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
+
+Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
+"""RFC 3339 text with a zone; more than six digits of a second are rounded to six."""
+
+
+class ObjectError(ValueError):
+    """An object cannot be read.
+
+    Attributes:
+        field: path of the field below the object, such as `metadata.uid`. Never a value: values may be secret.
+    """
+
+    def __init__(self, field: str) -> None:
+        """Remember which field it was."""
+        super().__init__(field)
+        self.field = field
+
+
+class MissingFieldError(ObjectError):
+    """A field is absent, null or empty that every stored object has."""
+
+
+class WrongKindError(ObjectError):
+    """The object is of another kind or API version."""
+
+
+class FieldTypeError(ObjectError):
+    """A field has the wrong type."""
+
+
+class Node(msgspec.Struct, frozen=True, gc=False):
+    """What is used of a node.
+
+    Attributes:
+        name: its name, unique at any one time within a cluster.
+        uid: its identity; another one under the same name is another node.
+        resource_version: version text as given; comparable within one cluster (semantics.md 12.3).
+        taints: `spec.taints` in node order, with all effects.
+        ready: status of the condition `Ready` (`True`, `False`, `Unknown`), None if it is not reported.
+    """
+
+    name: str
+    uid: str
+    resource_version: str
+    taints: tuple[Taint, ...] = ()
+    ready: str | None = None
+
+
+class Pod(msgspec.Struct, frozen=True, gc=False):
+    """What is used of a pod.
+
+    Attributes:
+        namespace: namespace of its address.
+        name: name of its address.
+        uid: its identity.
+        resource_version: version text as given.
+        node_name: the node it is bound to, empty while it is not; it never changes once set.
+        tolerations: in pod order; a shared tuple, so compare by identity first.
+        phase: `status.phase`, empty if absent.
+        is_terminating: `metadata.deletionTimestamp` is set.
+        is_mirror: it stands for a static pod, told by the annotation `kubernetes.io/config.mirror`.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    node_name: str = ""
+    tolerations: Tolerations = ()
+    phase: str = ""
+    is_terminating: bool = False
+    is_mirror: bool = False
+
+
+class _Annotations(msgspec.Struct, gc=False):
+    """Only the one annotation in use; a struct skips the others without building them."""
+
+    mirror: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name=MIRROR_ANNOTATION)
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    deletion_timestamp: str | None = None
+    annotations: _Annotations | None = None
+
+
+class _TaintObject(msgspec.Struct, rename="camel", gc=False):
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+    time_added: Moment | None = None
+
+
+class _Condition(msgspec.Struct, gc=False):
+    type: str | None = None
+    status: str | None = None
+
+
+class _NodeSpec(msgspec.Struct, gc=False):
+    taints: list[_TaintObject] | None = None
+
+
+class _NodeStatus(msgspec.Struct, gc=False):
+    conditions: list[_Condition] | None = None
+
+
+class _PodSpec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str | None = None
+    tolerations: msgspec.Raw = msgspec.Raw(b"null")  # left undecoded: equal lists are decoded once, see tolerations.py
+
+
+class _PodStatus(msgspec.Struct, gc=False):
+    phase: str | None = None
+
+
+class NodeObject(msgspec.Struct, rename="camel", gc=False):
+    """A v1 Node in the shape of its JSON; every field may be absent until `read_node` looks."""
+
+    kind: str | None = None
+    api_version: str | None = None
+    metadata: _Metadata | None = None
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+
+
+class PodObject(msgspec.Struct, rename="camel", gc=False):
+    """A v1 Pod in the shape of its JSON; every field may be absent until `read_pod` looks."""
+
+    kind: str | None = None
+    api_version: str | None = None
+    metadata: _Metadata | None = None
+    spec: _PodSpec | None = None
+    status: _PodStatus | None = None
+
+
+def read_node(found: NodeObject) -> Node:
+    """Flatten a decoded node.
+
+    Raises:
+        MissingFieldError: no kind, name, UID or resource version.
+        WrongKindError: not a v1 Node.
+    """
+    metadata = found.metadata
+    _check_kind(found.kind, found.api_version, "Node")
+    if metadata is None or not (metadata.name and metadata.uid and metadata.resource_version):
+        raise _missing(metadata, namespaced=False)
+    taints = found.spec.taints if found.spec is not None else None
+    conditions = found.status.conditions if found.status is not None else None
+    return Node(
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+        taints=tuple(_read_taint(taint) for taint in taints or ()),
+        ready=next((condition.status for condition in conditions or () if condition.type == "Ready"), None),
+    )
+
+
+def read_pod(found: PodObject) -> Pod:
+    """Flatten a decoded pod.
+
+    Raises:
+        MissingFieldError: no kind, namespace, name, UID or resource version.
+        WrongKindError: not a v1 Pod.
+        FieldTypeError: the tolerations, which are decoded late, have a wrong type somewhere.
+        msgspec.DecodeError: the text of the tolerations is no JSON.
+    """
+    if found.kind != "Pod" or found.api_version != API_VERSION:
+        _check_kind(found.kind, found.api_version, "Pod")
+    metadata = found.metadata
+    if metadata is None or not (metadata.name and metadata.uid and metadata.namespace and metadata.resource_version):
+        raise _missing(metadata, namespaced=True)
+    spec = found.spec
+    status = found.status
+    annotations = metadata.annotations
+    return Pod(
+        metadata.namespace,
+        metadata.name,
+        metadata.uid,
+        metadata.resource_version,
+        (spec.node_name or "") if spec is not None else "",
+        _read_tolerations(spec) if spec is not None else (),
+        (status.phase or "") if status is not None else "",
+        metadata.deletion_timestamp is not None and metadata.deletion_timestamp != "",
+        annotations is not None and annotations.mirror is not msgspec.UNSET,  # null is an empty text to Kubernetes
+    )
+
+
+def _read_tolerations(spec: _PodSpec) -> Tolerations:
+    try:
+        return read_tolerations(bytes(spec.tolerations))
+    except msgspec.ValidationError as error:
+        path = str(error).partition("`$")[2].rstrip("`")
+        raise FieldTypeError(f"spec.tolerations{path}") from error
+
+
+def _read_taint(found: _TaintObject) -> Taint:
+    return Taint(
+        key=found.key or "",
+        value=found.value or "",
+        effect=found.effect or "",
+        time_added_us=None if found.time_added is None else microseconds(found.time_added),
+    )
+
+
+def _check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
+    if kind != wanted:
+        raise WrongKindError("kind") if kind else MissingFieldError("kind")
+    if api_version != API_VERSION and api_version:  # a trimmed object may leave it out, another group may not pass
+        raise WrongKindError("apiVersion")
+
+
+def _missing(metadata: _Metadata | None, *, namespaced: bool) -> MissingFieldError:
+    """Name the first missing field; only called once something is known to be missing."""
+    if metadata is None:
+        return MissingFieldError("metadata")
+    if not metadata.name:
+        return MissingFieldError("metadata.name")
+    if not metadata.uid:
+        return MissingFieldError("metadata.uid")
+    if namespaced and not metadata.namespace:
+        return MissingFieldError("metadata.namespace")
+    return MissingFieldError("metadata.resourceVersion")

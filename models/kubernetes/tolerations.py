@@ -1,0 +1,98 @@
+"""Tolerations of a pod, and the shared tuples in which they are kept.
+
+Most pods of a cluster carry one of a few lists of tolerations, so a list is decoded once and then shared: equal lists
+are one tuple, which saves memory and lets "nothing changed" be seen by identity.
+"""
+
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+import msgspec
+
+EQUAL: Final = "Equal"
+EXISTS: Final = "Exists"
+GREATER_THAN: Final = "Gt"
+LESS_THAN: Final = "Lt"
+
+_LONGEST_SHARED_BYTES: Final = 4096  # with the entries below at most 16 MiB; real lists have some 300 bytes
+_SHARED_LISTS: Final = 4096  # a cluster has tens of different lists, a fleet of odd ones some hundreds
+
+
+class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One entry of `pod.spec.tolerations`, read as it is (semantics.md 12.3: what was accepted is accepted).
+
+    Attributes:
+        key: label key; empty matches every key.
+        operator: `Equal`, `Exists`, `Gt`, `Lt`, empty for `Equal`, or an unknown text that matches nothing.
+        value: label value; empty if absent.
+        effect: effect of the taint; empty matches every effect.
+        toleration_seconds: how long the taint is tolerated, in seconds; None for ever. Any integer: negative counts
+            as 0, and there is no upper limit (beyond 64 bit too).
+    """
+
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+
+Tolerations: TypeAlias = tuple[Toleration, ...]
+"""The tolerations of a pod in pod order, which decides between them (semantics.md 3.4)."""
+
+
+class _TolerationObject(msgspec.Struct, rename="camel", gc=False):
+    """A toleration as JSON has it, where null stands for absent."""
+
+    key: str | None = None
+    operator: str | None = None
+    value: str | None = None
+    effect: str | None = None
+    toleration_seconds: int | None = None
+
+
+_decoder: Final = msgspec.json.Decoder(list[_TolerationObject] | None)
+_encoder: Final = msgspec.json.Encoder()
+
+
+def read_tolerations(text: bytes) -> Tolerations:
+    """Read a JSON list of tolerations, or null, into the tuple that all equal lists share.
+
+    Args:
+        text: the JSON of `pod.spec.tolerations`.
+
+    Raises:
+        msgspec.ValidationError: something has the wrong type; the message names the field below the list (`$[0].key`).
+        msgspec.DecodeError: the text is not JSON.
+    """
+    return _read_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _read(text)
+
+
+def tolerations_text(tolerations: Tolerations) -> bytes:
+    """Write tolerations as JSON, so that `read_tolerations` gives an equal tuple; seconds of any size survive."""
+    return _encoder.encode(tolerations)
+
+
+def _read(text: bytes) -> Tolerations:
+    objects = _decoder.decode(text) or ()
+    return _shared(
+        tuple(
+            Toleration(
+                key=entry.key or "",
+                operator=entry.operator or "",
+                value=entry.value or "",
+                effect=entry.effect or "",
+                toleration_seconds=entry.toleration_seconds,
+            )
+            for entry in objects
+        )
+    )
+
+
+_read_kept: Final = lru_cache(maxsize=_SHARED_LISTS)(_read)
+
+
+@lru_cache(maxsize=_SHARED_LISTS)
+def _shared(tolerations: Tolerations) -> Tolerations:
+    """Give the first tuple that was equal to this one: texts differ in spacing and order of fields."""
+    return tolerations

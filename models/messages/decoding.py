@@ -1,0 +1,205 @@
+"""From records of the input topics to events: one function per topic, on the hot path.
+
+A record is decoded once, into structs that skip everything not in use; key and value must agree about cluster and
+node; what cannot be read raises `Unreadable` and becomes a dead letter.
+"""
+
+from typing import Final
+
+import msgspec
+
+from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
+from models.instants import microseconds
+from models.kubernetes.objects import (
+    MissingFieldError,
+    Moment,
+    NodeObject,
+    ObjectError,
+    PodObject,
+    WrongKindError,
+    read_node,
+    read_pod,
+)
+from models.messages.envelope import (
+    DECODE_ERRORS,
+    DEFAULT_LIMITS,
+    Limits,
+    event_at_us,
+    refused_value,
+    split_key,
+    unreadable,
+)
+from models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
+from models.messages.unreadable import Unreadable, UnreadableReason
+from models.messages.vocabulary import API_VERSION, EventType, Outcome
+
+RESULT_KIND: Final = "EvictionResult"
+
+_CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for event_type in EventType}
+
+
+class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    cluster: str | None = None
+    type: str | None = None
+    observed_at: Moment | None = None
+    listed_at: Moment | None = None
+
+
+class _NodeWatch(_Watch, gc=False):
+    object: NodeObject | None = None
+
+
+class _PodWatch(_Watch, gc=False):
+    object: PodObject | None = None
+
+
+class _Result(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    api_version: str
+    kind: str
+    eviction_id: str
+    attempt: int
+    cluster: str
+    namespace: str
+    pod: str
+    pod_uid: str
+    node: str
+    outcome: str
+    reason: str = ""
+    observed_at: Moment | None = None
+
+
+_node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
+_pod_decoder: Final = msgspec.json.Decoder(_PodWatch)
+_result_decoder: Final = msgspec.json.Decoder(_Result)
+
+
+def read_node_record(
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+) -> NodeEvent | Signal:
+    """Read a record of the nodes topic.
+
+    Args:
+        key: `<cluster>/<node>`, for signals also `<cluster>/`.
+        value: a watch event.
+        append_at_us: append time of the record, microseconds since 1970.
+        origin: place of the record.
+        limits: size and delay.
+
+    Raises:
+        Unreadable: the record is a dead letter.
+    """
+    if value is None or len(value) > limits.largest_value_bytes:
+        raise refused_value(value, limits)
+    cluster, node_name = split_key(key)
+    try:
+        found = _node_decoder.decode(value)
+        event_type = _CHANGES.get(found.type)
+        if event_type is None:
+            return _read_signal(found, cluster, append_at_us, limits)
+        _check_cluster(found.cluster, cluster)
+        if found.object is None:
+            raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
+        node = read_node(found.object)
+    except ObjectError as error:
+        raise _unreadable_object(error) from error
+    except DECODE_ERRORS as error:
+        raise unreadable(error) from error
+    if node.name != node_name:
+        raise _foreign_node(node_name, "object.metadata.name")
+    return NodeEvent(event_type, node, event_at_us(found.observed_at, append_at_us, limits), origin)
+
+
+def read_pod_record(
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+) -> PodEvent | Signal:
+    """Read a record of the pods topic; arguments and errors as for `read_node_record`.
+
+    A pod that is not bound has the key `<cluster>/` and gives `Unbound`.
+    """
+    if value is None or len(value) > limits.largest_value_bytes:
+        raise refused_value(value, limits)
+    cluster, node_name = split_key(key)
+    try:
+        found = _pod_decoder.decode(value)
+        event_type = _CHANGES.get(found.type)
+        if event_type is None:
+            return _read_signal(found, cluster, append_at_us, limits)
+        if found.cluster != cluster:
+            _check_cluster(found.cluster, cluster)
+        if found.object is None:
+            raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
+        pod = read_pod(found.object)
+    except ObjectError as error:
+        raise _unreadable_object(error) from error
+    except DECODE_ERRORS as error:
+        raise unreadable(error) from error
+    if pod.node_name != node_name:
+        raise Unreadable(UnreadableReason.FOREIGN_NODE, "object.spec.nodeName differs from the key")
+    if not node_name:
+        return Unbound(cluster)
+    return PodEvent(event_type, pod, event_at_us(found.observed_at, append_at_us, limits), origin)
+
+
+def read_result_record(
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+) -> ResultEvent:
+    """Read a record of the results topic; arguments and errors as for `read_node_record`."""
+    if value is None or len(value) > limits.largest_value_bytes:
+        raise refused_value(value, limits)
+    cluster, node_name = split_key(key)
+    try:
+        found = _result_decoder.decode(value)
+    except DECODE_ERRORS as error:
+        raise unreadable(error) from error
+    if found.kind != RESULT_KIND or found.api_version != API_VERSION:
+        raise Unreadable(UnreadableReason.WRONG_KIND, "kind or apiVersion")
+    _check_cluster(found.cluster, cluster)
+    if found.node != node_name:
+        raise _foreign_node(node_name, "node")
+    try:
+        outcome = Outcome(found.outcome)
+    except ValueError:
+        raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # its text quotes the record
+    at_us = event_at_us(found.observed_at, append_at_us, limits)
+    return ResultEvent(found.eviction_id, found.attempt, found.pod_uid, outcome, found.reason, at_us, origin)
+
+
+def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits) -> Signal:
+    _check_cluster(found.cluster, cluster)
+    at_us = event_at_us(found.observed_at, append_at_us, limits)
+    match found.type:
+        case "HEARTBEAT":
+            return Heartbeat(cluster, at_us, None if found.listed_at is None else microseconds(found.listed_at))
+        case "BOOKMARK":
+            return Bookmark(cluster)
+        case "FORGET":
+            return Forget(cluster, at_us)
+        case "ACCEPT_GAP":
+            return AcceptGap(at_us)
+        case None | "":
+            raise Unreadable(UnreadableReason.MISSING_FIELD, "type")
+        case _:
+            raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
+
+
+def _check_cluster(found: str | None, cluster: str) -> None:
+    if not found:
+        raise Unreadable(UnreadableReason.MISSING_FIELD, "cluster")
+    if found != cluster:
+        raise Unreadable(UnreadableReason.FOREIGN_CLUSTER, "cluster differs from the key")
+
+
+def _foreign_node(node_name: str, field: str) -> Unreadable:
+    if not node_name:
+        return Unreadable(UnreadableReason.BAD_KEY, "no node in the key")
+    return Unreadable(UnreadableReason.FOREIGN_NODE, f"{field} differs from the key")
+
+
+def _unreadable_object(error: ObjectError) -> Unreadable:
+    if isinstance(error, MissingFieldError):
+        reason = UnreadableReason.MISSING_FIELD
+    elif isinstance(error, WrongKindError):
+        reason = UnreadableReason.WRONG_KIND
+    else:
+        reason = UnreadableReason.WRONG_TYPE
+    return Unreadable(reason, f"object.{error.field}")

@@ -1,0 +1,9 @@
+"""Write the JSON Schemas beside this file: `python -m models.messages.schemas`."""
+
+from pathlib import Path
+
+from models.messages.schemas import schema_texts
+
+if __name__ == "__main__":
+    for name, text in schema_texts().items():
+        Path(__file__).with_name(name).write_text(text, encoding="utf-8")

@@ -1,0 +1,53 @@
+"""What is wrong with a record that cannot be read. Such a record is data, not a failure: it becomes a dead letter.
+
+Errors:
+    Unreadable  a record cannot be read; `reason` says in which of the ways below, `detail` where
+"""
+
+import enum
+
+
+class UnreadableReason(enum.StrEnum):
+    """Why a record cannot be read (architecture.md section 4, semantics.md 12.3)."""
+
+    NULL_VALUE = "NullValue"
+    """No value. The key names only a node, so a tombstone names no object."""
+    BAD_KEY = "BadKey"
+    """No key, or not `<cluster>/<node>` in UTF-8."""
+    BAD_JSON = "BadJson"
+    """The value is not JSON."""
+    BAD_TIME = "BadTime"
+    """An instant is not RFC 3339 with a zone."""
+    WRONG_TYPE = "WrongType"
+    """A field has the wrong type."""
+    WRONG_KIND = "WrongKind"
+    """An object of another kind or API version."""
+    MISSING_FIELD = "MissingField"
+    """A field is missing, null or empty that has to be there."""
+    UNKNOWN_FIELD = "UnknownField"
+    """A field that is not in our part of the message."""
+    UNKNOWN_EVENT_TYPE = "UnknownEventType"
+    """The watch event's `type` is none of ours or Kubernetes'."""
+    UNKNOWN_OUTCOME = "UnknownOutcome"
+    """The result's `outcome` is none of ours."""
+    FOREIGN_CLUSTER = "ForeignCluster"
+    """The cluster in the value is not the one in the key."""
+    FOREIGN_NODE = "ForeignNode"
+    """The node in the value is not the one in the key."""
+    OVERSIZED = "Oversized"
+    """The value is larger than the limit."""
+
+
+class Unreadable(ValueError):  # noqa: N818 - the name says the state of the record, which is what callers handle
+    """A record cannot be read.
+
+    Attributes:
+        reason: one of a few words, for counting.
+        detail: field path and types, for people. Never a piece of the record: it may hold secrets.
+    """
+
+    def __init__(self, reason: UnreadableReason, detail: str) -> None:
+        """Say why and where."""
+        super().__init__(f"{reason}: {detail}")
+        self.reason = reason
+        self.detail = detail

@@ -1,0 +1,272 @@
+"""Declare our topics and check them, through kafka-python's administrative client.
+
+`declare_topics` creates what is missing and reports the rest; neither function ever changes a topic that exists,
+because whoever made it otherwise may have had a reason, and partitions cannot be taken back. Both wait at most
+`admin_timeout_seconds` for the first answer and `request_timeout_seconds` for each further one. Doing it twice, or from
+two places at once, is fine.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import socket
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    TopicAlreadyExistsError,
+    for_code,
+)
+
+from streams.broker.topics import TopicSpec, topic_specs
+from streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
+from streams.settings import Settings
+
+PROBE_TIMEOUT_SECONDS = 2.0
+"""For asking a broker on loopback whether it is up, again and again."""
+
+KNOCK_SECONDS = 1.0
+"""For one address to accept a connection; a round trip around the world takes a third of it."""
+
+RETRY_SECONDS = 0.25
+"""Between attempts to reach a broker: soon enough for a person, seldom enough for a broker that is starting."""
+
+Severity = Literal["breaks", "weakens"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing about one topic that is not as specified.
+
+    Attributes:
+        topic: its name.
+        what: `topic` (it is missing), `partitions`, `replication.factor`, or the name of a topic setting.
+        expected: what the specification says.
+        actual: what Kafka says; `missing` for a missing topic.
+        severity: `breaks`: evictstream would be wrong, the worker refuses to start. `weakens`: slower or less safe.
+
+    """
+
+    topic: str
+    what: str
+    expected: str
+    actual: str
+    severity: Severity
+
+    def __str__(self) -> str:
+        """As a sentence without a full stop."""
+        if self.what == "topic":
+            return f"{self.topic} is missing"
+        return f"{self.topic}: {self.what} is {self.actual}, must be {self.expected}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TopicsReport:
+    """What was found and done.
+
+    Attributes:
+        bootstrap_servers: which Kafka.
+        topics: all topics that were looked at, in order of specification.
+        created: those that were missing and have been created just now.
+        differences: everything that is not as specified, now.
+
+    """
+
+    bootstrap_servers: str
+    topics: tuple[str, ...]
+    created: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+    @property
+    def breaking(self) -> tuple[Difference, ...]:
+        """The differences with which a worker must not start."""
+        return tuple(difference for difference in self.differences if difference.severity == "breaks")
+
+    def raise_if_breaking(self) -> None:
+        """Raise `TopicsDifferError` with the complete list if a worker must not start."""
+        if self.breaking:
+            raise TopicsDifferError([str(difference) for difference in self.breaking])
+
+
+def declare_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None) -> TopicsReport:
+    """Create the topics that are missing; report what differs in those that were there.
+
+    Args:
+        settings: which Kafka, and what topics if `specs` is not given.
+        specs: other topics than ours, for tests.
+
+    Raises:
+        BrokerUnreachableError: nobody answered in time.
+        BrokerRefusedError: Kafka said no; topics before the refused one may have been created.
+        SettingsError: no Kafka is set, or its certificates cannot be read.
+
+    """
+    return _report(settings, specs, create=True)
+
+
+def check_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None) -> TopicsReport:
+    """Report everything that is missing or differs; change nothing. Arguments and errors as in `declare_topics`."""
+    return _report(settings, specs, create=False)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Probe:
+    """What a cluster says of itself: its id, and how many of its brokers take part now."""
+
+    cluster_id: str
+    active_brokers: int
+
+
+def probe(bootstrap_servers: str) -> Probe | None:
+    """Ask an unprotected cluster; `None` if nobody answers within 2 s."""
+    try:
+        with _client(Settings(bootstrap_servers=bootstrap_servers), PROBE_TIMEOUT_SECONDS) as client:
+            answer = client.describe_cluster()
+    except (BrokerUnreachableError, BrokerRefusedError):
+        return None
+    # A broker that went away stays on the list, fenced.
+    active = [broker for broker in answer["brokers"] if not broker.get("is_fenced", False)]
+    return Probe(cluster_id=answer["cluster_id"], active_brokers=len(active))
+
+
+def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bool) -> TopicsReport:
+    wanted = topic_specs(settings) if specs is None else tuple(specs)
+    with _client(settings, settings.admin_timeout_seconds) as client:
+        present = set(client.list_topics())
+        missing = [spec for spec in wanted if spec.name not in present]
+        if create and missing:
+            _create(client, missing)
+            missing_names: set[str] = set()
+        else:
+            missing_names = {spec.name for spec in missing}
+        found = [spec for spec in wanted if spec.name not in missing_names]
+        differences = [Difference(name, "topic", "present", "missing", "breaks") for name in sorted(missing_names)]
+        differences += _differences(client, found)
+    return TopicsReport(
+        bootstrap_servers=str(settings.bootstrap_servers),
+        topics=tuple(spec.name for spec in wanted),
+        created=tuple(spec.name for spec in missing) if create else (),
+        differences=tuple(differences),
+    )
+
+
+def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
+    wanted = {
+        spec.name: {
+            "num_partitions": spec.partitions,
+            "replication_factor": spec.replication_factor,
+            "configs": dict(spec.configs),
+        }
+        for spec in specs
+    }
+    for answer in client.create_topics(wanted, raise_errors=False)["topics"]:
+        error = for_code(answer["error_code"])
+        # Somebody else was faster: then it is theirs, and the comparison that follows says whether it fits.
+        if answer["error_code"] != 0 and error is not TopicAlreadyExistsError:
+            reason = f"{error.__name__}: {answer.get('error_message') or 'no reason given'}"
+            raise BrokerRefusedError(f"create topic {answer['name']}", reason=reason)
+    client.wait_for_topics(list(wanted))
+
+
+def _differences(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> list[Difference]:
+    if not specs:
+        return []
+    names = [spec.name for spec in specs]
+    described = {topic["name"]: topic for topic in client.describe_topics(names)}
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    configs = client.describe_configs(resources, config_filter="all")["topic"]
+    differences: list[Difference] = []
+    for spec in specs:
+        values = {name: str(config["value"]) for name, config in configs[spec.name].items()}
+        differences += compare(spec, partitions=described[spec.name]["partitions"], configs=values)
+    return differences
+
+
+def compare(
+    spec: TopicSpec,
+    *,
+    partitions: Sequence[Mapping[str, Any]],
+    configs: Mapping[str, str],
+) -> Iterator[Difference]:
+    """Yield what differs between a specification and what Kafka says of the topic. Pure."""
+    copies = sorted({len(partition["replica_nodes"]) for partition in partitions})
+    facts: Iterable[tuple[str, str, str]] = [
+        ("partitions", str(spec.partitions), str(len(partitions))),
+        ("replication.factor", str(spec.replication_factor), " and ".join(map(str, copies))),
+        *((name, value, configs.get(name, "unknown to this Kafka")) for name, value in spec.configs.items()),
+    ]
+    for what, expected, actual in facts:
+        if actual != expected:
+            yield Difference(spec.name, what, expected, actual, "breaks" if what in spec.essential else "weakens")
+
+
+class _ClosingAdminClient(KafkaAdminClient):  # type: ignore[misc] # the library has no types
+    """Closes what it opened when the first contact fails; the library's own leaves its thread and its socket behind."""
+
+    def __init__(self, **configs: Any) -> None:
+        try:
+            super().__init__(**configs)
+        except BaseException:
+            self._closed = False
+            self.close()
+            raise
+
+
+def _wait_until_somebody_listens(servers: str, give_up_at: float) -> None:
+    """Knock at each address until one accepts a connection; raise the last `OSError` when time is up.
+
+    The library would do that too, but leaves a socket open for each attempt that fails, and tries 20 times a second.
+    """
+    while True:
+        for server in servers.split(","):
+            host, _, port = server.rpartition(":")
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
+            except OSError:
+                if time.monotonic() + RETRY_SECONDS > give_up_at:
+                    raise
+            else:
+                return
+        time.sleep(RETRY_SECONDS)
+
+
+@contextlib.contextmanager
+def _client(settings: Settings, first_answer_seconds: float) -> Iterator[KafkaAdminClient]:
+    servers = settings.required_bootstrap_servers()
+    try:
+        security = settings.security_arguments()
+    except OSError as error:  # also SSLError
+        problem = f"cannot use the certificate files: {error}"
+        raise SettingsError(problem, names=["ssl_cafile", "ssl_certfile", "ssl_keyfile"]) from error
+    client = None
+    give_up_at = time.monotonic() + first_answer_seconds
+    try:
+        _wait_until_somebody_listens(servers, give_up_at)
+        client = _ClosingAdminClient(
+            bootstrap_servers=servers.split(","),
+            client_id=settings.client_id,
+            bootstrap_timeout_ms=max(1, int((give_up_at - time.monotonic()) * 1000)),
+            reconnect_backoff_ms=int(RETRY_SECONDS * 1000),
+            request_timeout_ms=int(settings.request_timeout_seconds * 1000),
+            **security,
+        )
+        yield client
+    except (KafkaTimeoutError, KafkaConnectionError, NodeNotReadyError, OSError) as error:
+        raise BrokerUnreachableError(servers, waited_seconds=first_answer_seconds) from error
+    except AuthorizationError as error:
+        reason = f"{type(error).__name__}: {error}"
+        next_step = "give this user the rights to create and describe topics"
+        raise BrokerRefusedError("look at topics", reason=reason, next_step=next_step) from error
+    except KafkaError as error:
+        raise BrokerRefusedError("look at topics", reason=f"{type(error).__name__}: {error}") from error
+    finally:
+        if client is not None:
+            client.close()

@@ -1,0 +1,78 @@
+"""Producers and consumers of kafka-python for commands and feeds: their common arguments, and their errors as ours.
+
+Ask `streams.broker.admin` first whether Kafka answers at all: kafka-python's clients leave threads behind when their
+first contact fails, and do not say what was wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    UnknownTopicOrPartitionError,
+)
+
+from streams.errors import BrokerError, BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
+from streams.settings import Settings
+
+
+def client_arguments(settings: Settings) -> dict[str, Any]:
+    """Return what every client of kafka-python takes alike. Holds the password: never log it."""
+    return {
+        "bootstrap_servers": settings.required_bootstrap_servers().split(","),
+        "client_id": settings.client_id,
+        "bootstrap_timeout_ms": int(settings.admin_timeout_seconds * 1000),
+        "request_timeout_ms": int(settings.request_timeout_seconds * 1000),
+        "allow_auto_create_topics": False,
+        "metrics_enabled": False,
+        **settings.security_arguments(),
+    }
+
+
+def as_our_error(error: KafkaError | OSError, settings: Settings, operation: str) -> BrokerError:
+    """Say in our words what kafka-python says in its own. `operation` is what Kafka was to do, as `write to ...`."""
+    if isinstance(error, KafkaConnectionError | KafkaTimeoutError | NodeNotReadyError | OSError):
+        return BrokerUnreachableError(
+            settings.required_bootstrap_servers(), waited_seconds=settings.request_timeout_seconds
+        )
+    reason = str(error) if str(error).startswith(type(error).__name__) else f"{type(error).__name__}: {error}"
+    if isinstance(error, AuthorizationError):
+        return BrokerRefusedError(operation, reason=reason, next_step="give this user the right to do so")
+    return BrokerRefusedError(operation, reason=reason)
+
+
+@contextlib.contextmanager
+def our_errors(settings: Settings, operation: str) -> Iterator[None]:
+    """Raise `BrokerUnreachableError` or `BrokerRefusedError` for whatever kafka-python raises inside."""
+    try:
+        yield
+    except (KafkaError, OSError) as error:
+        raise as_our_error(error, settings, operation) from error
+
+
+def partitions_of(client: Any, topic: str) -> tuple[int, ...]:
+    """Return the partition numbers of a topic, in order.
+
+    Args:
+        client: a producer or consumer of kafka-python.
+        topic: its name.
+
+    Raises:
+        TopicsDifferError: the topic is missing.
+
+    """
+    ask = client.partitions_for if hasattr(client, "partitions_for") else client.partitions_for_topic
+    try:
+        found = ask(topic)
+    except UnknownTopicOrPartitionError:
+        found = None
+    if not found:
+        raise TopicsDifferError([f"{topic} is missing"])
+    return tuple(sorted(found))

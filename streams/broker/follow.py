@@ -1,0 +1,130 @@
+"""Follow a topic: all its partitions, from a place in time, as a `read_committed` reader without a group.
+
+For looking on, not for working through: nothing is committed, nobody is kept from reading the same, and partitions that
+are added meanwhile are not noticed. While Kafka is away it waits and goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import datetime as dt
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Literal, TypeAlias
+
+from kafka import KafkaConsumer, TopicPartition
+
+from streams.broker.admin import check_topics
+from streams.broker.clients import client_arguments, our_errors, partitions_of
+from streams.settings import Settings
+
+POLL_SECONDS = 0.25
+"""Longest wait for records at a time, and so how long a stop is not noticed."""
+
+Start: TypeAlias = Literal["beginning", "now"] | dt.datetime
+"""Where to begin: with the oldest record kept, behind the newest, or with the first that is not older than an instant
+(which must have a zone)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Followed:
+    """One record.
+
+    Attributes:
+        partition: where it stands,
+        offset: and where there.
+        timestamp_ms: its time in milliseconds since 1970: set by the producer or the broker, as the topic says.
+        key: as it came.
+        value: as it came.
+
+    """
+
+    partition: int
+    offset: int
+    timestamp_ms: int
+    key: bytes | None
+    value: bytes | None
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for people."""
+        return f"partition {self.partition}, offset {self.offset}"
+
+
+@contextlib.contextmanager
+def follow(
+    settings: Settings,
+    topic: str,
+    start: Start,
+    *,
+    is_stopped: Callable[[], bool],
+    idle_seconds: float | None = None,
+) -> Iterator[Iterator[list[Followed]]]:
+    """Find the place in each partition, then give records as they come, in batches.
+
+    A batch is ordered by time as well as may be; over batches only the order within a partition holds.
+
+    Args:
+        settings: which Kafka.
+        topic: its full name.
+        start: where to begin; found before this returns, so what is written afterwards is not missed.
+        is_stopped: asked several times a second; ends it.
+        idle_seconds: after so long without a record it ends by itself.
+
+    Raises:
+        BrokerUnreachableError: nobody answered in time.
+        BrokerRefusedError: Kafka said no. While following, too.
+        TopicsDifferError: the topic is missing.
+
+    """
+    check_topics(settings, [])
+    with contextlib.ExitStack() as stack:
+        with our_errors(settings, f"read {topic}"):
+            consumer = KafkaConsumer(
+                **client_arguments(settings),
+                group_id=None,
+                enable_auto_commit=False,
+                isolation_level="read_committed",
+                auto_offset_reset="earliest",  # if records expire before they are read
+                max_partition_fetch_bytes=settings.max_fetch_bytes,
+            )
+            stack.callback(consumer.close)
+            partitions = [TopicPartition(topic, number) for number in partitions_of(consumer, topic)]
+            consumer.assign(partitions)
+            for partition, offset in _places(consumer, partitions, start).items():
+                consumer.seek(partition, offset)
+        yield _batches(settings, consumer, topic, is_stopped, idle_seconds)
+
+
+def _places(consumer: Any, partitions: list[TopicPartition], start: Start) -> Mapping[TopicPartition, int]:
+    found: Mapping[TopicPartition, int]
+    if start == "beginning":
+        found = consumer.beginning_offsets(partitions)
+        return found
+    # To a read_committed reader the end is before the first open transaction: its commands are still to come.
+    found = consumer.end_offsets(partitions)
+    if start == "now":
+        return found
+    at_ms = int(start.timestamp() * 1000)
+    later = consumer.offsets_for_times(dict.fromkeys(partitions, at_ms))
+    return {partition: end if later[partition] is None else later[partition].offset for partition, end in found.items()}
+
+
+def _batches(
+    settings: Settings, consumer: Any, topic: str, is_stopped: Callable[[], bool], idle_seconds: float | None
+) -> Iterator[list[Followed]]:
+    latest_at = time.monotonic()
+    while not is_stopped():
+        with our_errors(settings, f"read {topic}"):
+            polled = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
+        records = [
+            Followed(record.partition, record.offset, record.timestamp, record.key, record.value)
+            for batch in polled.values()
+            for record in batch
+        ]
+        if records:
+            yield sorted(records, key=lambda record: (record.timestamp_ms, record.partition, record.offset))
+            latest_at = time.monotonic()
+        elif idle_seconds is not None and time.monotonic() - latest_at >= idle_seconds:
+            return

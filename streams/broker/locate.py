@@ -1,0 +1,75 @@
+"""Which Kafka? The first that can be had of: the one in the settings, a container, the embedded one.
+
+For trying out and for tests. What runs in production calls `settings.required_bootstrap_servers()` and starts nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+from collections.abc import Iterator
+from typing import Literal
+
+import structlog
+
+from streams.broker.container import IMAGE, container_broker, engine_answers
+from streams.broker.embedded import EmbeddedBroker
+from streams.errors import ContainerUnavailableError
+from streams.settings import Settings
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Broker:
+    """A Kafka to use.
+
+    Attributes:
+        kind: `settings`: somebody else's, left alone afterwards. `container` and `embedded`: ours, ended afterwards.
+        bootstrap_servers: its addresses, `host:port,host:port`.
+        description: which one it is, for people.
+
+    """
+
+    kind: Literal["settings", "container", "embedded"]
+    bootstrap_servers: str
+    description: str
+
+
+@contextlib.contextmanager
+def locate(settings: Settings) -> Iterator[Broker]:
+    """Find or start a Kafka, log which one, and end it afterwards if it was started here.
+
+    A container engine that answers but cannot start the container (no image, no room) is logged and passed over.
+    Whether the Kafka of the settings answers is not looked at here; whoever talks to it first sees.
+
+    Raises:
+        EmbeddedBrokerError: nothing else was there and the embedded one could not be had.
+
+    """
+    with contextlib.ExitStack() as stack:
+        broker = _from_settings(settings) or _from_container(stack) or _embedded(stack)
+        _log.info("kafka found", kind=broker.kind, bootstrap_servers=broker.bootstrap_servers, which=broker.description)
+        yield broker
+
+
+def _from_settings(settings: Settings) -> Broker | None:
+    if settings.bootstrap_servers is None:
+        return None
+    return Broker("settings", settings.bootstrap_servers, f"the Kafka at {settings.bootstrap_servers}")
+
+
+def _from_container(stack: contextlib.ExitStack) -> Broker | None:
+    if not engine_answers():
+        return None
+    try:
+        servers = stack.enter_context(container_broker())
+    except ContainerUnavailableError as error:
+        _log.warning("kafka container not started", problem=error.problem)
+        return None
+    return Broker("container", servers, f"a container of {IMAGE}")
+
+
+def _embedded(stack: contextlib.ExitStack) -> Broker:
+    broker = stack.enter_context(EmbeddedBroker())
+    return Broker("embedded", broker.bootstrap_servers, broker.description)

@@ -1,0 +1,77 @@
+"""`evictstream broker`: an embedded Kafka in the foreground."""
+
+from __future__ import annotations
+
+import signal
+import time
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from streams.cli.invocation import invocation
+from streams.cli.output import OutputFormat, OutputOption, print_json
+
+POLL_SECONDS = 0.5
+"""How soon we notice that Kafka has ended by itself."""
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+app = typer.Typer(rich_markup_mode="markdown")
+
+
+class _StopAsked(BaseException):
+    """Somebody wants us to end; not an `Exception`, so that nothing on the way swallows it."""
+
+
+@app.command()
+def broker(
+    context: typer.Context,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep data in this folder and go on with what is there; else a temporary one.", metavar="FOLDER"
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(help="Where clients connect; else a free one.", min=1, max=65_535),
+    ] = None,
+    nodes: Annotated[int, typer.Option(help="How many; three make leaders that move.", min=1, max=5)] = 1,
+    heap_megabytes: Annotated[int, typer.Option(help="Java heap of each node.", min=256, max=65_536)] = 512,
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Run an embedded Kafka on loopback until Ctrl-C or SIGTERM; for trying out, not for production.
+
+    The first start downloads 46 MB from Maven Central. With `-o json` the one line on stdout is printed when Kafka
+    answers.
+
+    Examples:
+
+    * `evictstream broker`
+    * `evictstream broker --data ./kafka --port 9092`
+    """
+    from streams.broker.embedded import EmbeddedBroker
+
+    _ = invocation(context).settings  # wrong settings are said before anything starts; logs are set up
+    for number in STOP_SIGNALS:
+        signal.signal(number, _ask_to_stop)
+    try:
+        with EmbeddedBroker(data=data, port=port, nodes=nodes, heap_megabytes=heap_megabytes) as kafka:
+            if output is OutputFormat.JSON:
+                print_json({"bootstrapServers": kafka.bootstrap_servers, "description": kafka.description})
+            else:
+                typer.echo(f"{kafka.description}, answers. Stop it with Ctrl-C. Elsewhere:")
+                typer.echo(f"export EVICTSTREAM_BOOTSTRAP_SERVERS={kafka.bootstrap_servers}")
+            while True:
+                kafka.raise_if_ended()
+                time.sleep(POLL_SECONDS)
+    except _StopAsked:
+        return
+
+
+def _ask_to_stop(_number: int, _frame: FrameType | None) -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)  # once is enough; a second one must not interrupt the cleaning up
+    raise _StopAsked

@@ -1,0 +1,182 @@
+"""`evictstream commands`: follow the eviction commands."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from models.messages.vocabulary import Action
+from streams.cli.invocation import invocation
+from streams.cli.output import OutputFormat
+from streams.cli.stopping import Stopping
+from streams.errors import ExitCode, WrongUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from models.messages.wire import EvictionCommand
+    from streams.broker.follow import Followed, Start
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def commands(
+    context: typer.Context,
+    start: Annotated[
+        str,
+        typer.Option("--from", help="beginning, now, or an instant such as 2026-11-21T02:15:00Z.", metavar="WHEN"),
+    ] = "now",
+    cluster: Annotated[str | None, typer.Option(help="Only of this cluster.", metavar="NAME")] = None,
+    node: Annotated[str | None, typer.Option(help="Only of this node.", metavar="NAME")] = None,
+    action: Annotated[
+        list[Action] | None,
+        typer.Option(help="Only these; may be given several times.", case_sensitive=False),
+    ] = None,
+    maximum: Annotated[int | None, typer.Option("--max", help="End after so many.", min=1, metavar="N")] = None,
+    idle_seconds: Annotated[
+        float | None,
+        typer.Option(help="End when none has come for so long; else never.", min=0, metavar="S"),
+    ] = None,
+    output: Annotated[
+        OutputFormat | None,
+        typer.Option("--output", "-o", help="By default text on a terminal, else JSON lines."),
+    ] = None,
+) -> ExitCode:
+    """Follow the eviction commands, until stopped.
+
+    On a terminal a row for each: when it was issued, what to do with which pod, by when, how far away that is, why, and
+    attempt/revision. Elsewhere, or with `-o json`, the messages as they are, one per line. Only what is committed is
+    shown; nothing is marked as read. What cannot be read is told on stderr.
+
+    Exits with 0, also when stopped by Ctrl-C or SIGTERM, or when nobody reads the pipe any more.
+
+    Examples:
+
+    * `evictstream commands --cluster prod-eu-1 --action Evict`
+    * `evictstream commands --from beginning --idle-seconds 2 -o json | jq -c .pod`
+    """
+    from streams.broker.follow import follow
+
+    begin = read_start(start)
+    settings = invocation(context).settings
+    as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
+    show = _Show(settings.commands_topic, as_text=as_text, maximum=maximum, wanted=_wanted(cluster, node, action))
+    with (
+        Stopping() as stopping,
+        follow(
+            settings,
+            settings.commands_topic,
+            begin,
+            is_stopped=lambda: stopping.is_asked() or show.is_full,
+            idle_seconds=idle_seconds,
+        ) as batches,
+    ):
+        try:
+            show.begin()
+            for batch in batches:
+                show.batch(batch)
+        except BrokenPipeError:
+            # Python would try once more to flush at the end, and complain.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return ExitCode.DONE
+
+
+def read_start(text: str) -> Start:
+    """Read what `--from` takes.
+
+    Raises:
+        WrongUseError: it is neither of the words nor an instant with a zone.
+
+    """
+    if text == "beginning":
+        return "beginning"
+    if text == "now":
+        return "now"
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None or found.timestamp() < 0:
+        problem = f"--from {text} is no instant"
+        raise WrongUseError(problem, next_step="use beginning, now, or an instant with a zone: 2026-11-21T02:15:00Z")
+    return found
+
+
+def _wanted(cluster: str | None, node: str | None, actions: list[Action] | None) -> Callable[[EvictionCommand], bool]:
+    return lambda command: (
+        (cluster is None or command.cluster == cluster)
+        and (node is None or command.node == node)
+        and (not actions or command.action in actions)
+    )
+
+
+class _Show:
+    """Writes to stdout what is wanted, until it has shown enough."""
+
+    def __init__(
+        self, topic: str, *, as_text: bool, maximum: int | None, wanted: Callable[[EvictionCommand], bool]
+    ) -> None:
+        import msgspec
+
+        from models.messages.wire import EvictionCommand
+        from streams.cli.command_rows import CommandRows
+
+        self._topic = topic
+        self._rows = CommandRows() if as_text else None
+        self._left = maximum
+        self._wanted = wanted
+        self._decoder = msgspec.json.Decoder(EvictionCommand)
+
+    @property
+    def is_full(self) -> bool:
+        return self._left == 0
+
+    def begin(self) -> None:
+        if self._rows is not None:
+            self._write(self._rows.titles().encode())
+            sys.stdout.buffer.flush()
+
+    def batch(self, records: Iterable[Followed]) -> None:
+        for record in records:
+            if self.is_full:
+                break
+            try:
+                line = self._line(record.value)
+            except ValueError as error:
+                typer.echo(f"evictstream: {self._topic}, {record.place} cannot be read: {error}", err=True)
+                continue
+            if line is not None:
+                self._write(line)
+                self._left = None if self._left is None else self._left - 1
+        sys.stdout.buffer.flush()
+
+    def _line(self, value: bytes | None) -> bytes | None:
+        """Return what to show of a record, None if it is not wanted. Raises `ValueError` if it cannot be read."""
+        import msgspec
+
+        from models.messages.envelope import DECODE_ERRORS, unreadable
+        from models.messages.wire import COMMAND_KIND
+
+        if value is None:
+            raise ValueError("no value")
+        try:
+            command = self._decoder.decode(value)
+        except DECODE_ERRORS as error:
+            raise unreadable(error) from error
+        if command.kind != COMMAND_KIND:
+            raise ValueError("not an eviction command")
+        if not self._wanted(command):
+            return None
+        if self._rows is not None:
+            return self._rows.row(command, dt.datetime.now(dt.UTC)).encode()
+        # Whoever else writes there may break lines, which would be two records to whoever reads ours.
+        return value if b"\n" not in value else msgspec.json.format(value, indent=-1)
+
+    @staticmethod
+    def _write(line: bytes) -> None:
+        sys.stdout.buffer.write(line + b"\n")

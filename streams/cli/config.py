@@ -1,0 +1,49 @@
+"""`evictstream config`: which settings are in force, and why."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from streams.cli.invocation import invocation
+from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+
+app = typer.Typer(rich_markup_mode="markdown")
+
+
+@app.command()
+def config(
+    context: typer.Context,
+    explain: Annotated[bool, typer.Option("--explain", help="Say what each setting is for.")] = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Show the effective settings and where each comes from; secrets are masked.
+
+    Examples:
+
+    * `evictstream config`
+    * `evictstream --config prod.toml config -o json`
+    * `evictstream config --explain`
+    """
+    from streams.settings import Settings
+
+    loaded = invocation(context).loaded
+    meanings = {name: " ".join((field.description or "").split()) for name, field in Settings.model_fields.items()}
+    if output is OutputFormat.JSON:
+        print_json(
+            {
+                name: {"value": value, "origin": loaded.origins[name]}
+                | ({"meaning": meanings[name]} if explain else {})
+                for name, value in loaded.shown().items()
+            }
+        )
+        return
+    titles = ["setting", "value", "from"] + (["meaning"] if explain else [])
+    print_table(
+        titles,
+        (
+            [name, "-" if value is None else str(value), loaded.origins[name]] + ([meanings[name]] if explain else [])
+            for name, value in loaded.shown().items()
+        ),
+    )

@@ -1,0 +1,31 @@
+"""Asking before something that cannot be taken back."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from streams.errors import ExitCode, WrongUseError
+
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+"""Declare it as `yes: YesOption = False`."""
+
+
+def refuse_if_nobody_answers(yes: bool) -> None:
+    """Raise `WrongUseError` if there is nobody to ask and nobody said yes. Call it before anything else is done."""
+    if not yes and not sys.stdin.isatty():
+        raise WrongUseError("this has to be confirmed, and there is no terminal to ask on", next_step="add --yes")
+
+
+def is_confirmed(question: str, yes: bool) -> bool:
+    """Ask on the terminal unless somebody said yes before; a no is said again, so that logs show it."""
+    if yes or typer.confirm(question, err=True):
+        return True
+    typer.echo("evictstream: nothing was sent", err=True)
+    return False
+
+
+DECLINED = ExitCode.FOUND_PROBLEM
+"""What a command returns after a no: it was not done."""

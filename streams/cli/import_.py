@@ -1,0 +1,179 @@
+"""`evictstream import`: recordings of watches, into the topics."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.invocation import invocation
+from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from streams.cli.stopping import Stopping
+from streams.errors import ExitCode, FoundProblemError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+    from streams.feed.importing import ImportCounts
+    from streams.feed.recording import Flaw
+    from streams.settings import Settings
+
+MOST_FLAWS_TOLD = 20
+"""Lines said to be unreadable; a file of another kind is one mistake, not a million. All are counted."""
+
+PROGRESS_SECONDS = 0.2
+"""Between two looks at the counts; a person sees no more."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command(name="import")
+def import_(
+    context: typer.Context,
+    files: Annotated[list[str], typer.Argument(help="Recordings, plain or gzip; - is stdin.", metavar="FILE")],
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Name of the cluster; overrides what is recorded. kubectl records none.", metavar="NAME"),
+    ] = None,
+    pace: Annotated[
+        str,
+        typer.Option(help="recorded, fast, or a factor such as 10x.", metavar="PACE"),
+    ] = "recorded",
+    restamp: Annotated[
+        bool,
+        typer.Option("--restamp", help="Move recorded times so that the first is now; distances stay."),
+    ] = False,
+    trim: Annotated[bool, typer.Option("--trim", help="Send only the fields in use, a tenth of an object.")] = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Play recorded changes of nodes and pods into the topics.
+
+    Reads watch events, one JSON document after the other, as evictstream writes them (`cluster`, `type`, `observedAt`,
+    `object`) or as kubectl prints them. Several files are joined by recorded time. kubectl watches one kind at a time
+    and records neither cluster nor time: give `--cluster`, and the files of nodes and pods; they are sent at once, in
+    that order.
+
+    The service counts `observedAt` only up to a minute before an event is appended, so old times need `--restamp`.
+    Bookmarks, heartbeats and orders of operators are left out. Each line that is no event is told and counted, and the
+    rest goes on.
+
+    Exits with 0, with 1 if a line could not be read, with 130 or 143 if stopped by Ctrl-C or SIGTERM; what was counted
+    until then is in the topics.
+
+    Examples:
+
+    * `kubectl get nodes -o json --watch --output-watch-events > nodes.json`
+    * `kubectl get pods -A -o json --watch --output-watch-events > pods.json`
+    * `evictstream import --cluster lab nodes.json pods.json`
+    * `evictstream import --restamp --pace 10x incident.jsonl.gz`
+    """
+    from streams.feed.importing import Importer, ImportOptions, Watchers
+    from streams.feed.publisher import open_publisher
+    from streams.feed.recording import open_recordings
+    from streams.feed.timing import Clock, read_pace
+
+    options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
+    settings = invocation(context).settings
+    with Stopping() as stopping, _Screen() as screen, open_recordings(files) as items:
+        watchers = Watchers(screen.flaw, screen.say, lambda: screen.progress(importer.counts), stopping.is_asked)
+        importer = Importer(settings, options, Clock(), watchers)
+        sent: Counter[str] = Counter()
+        try:
+            with open_publisher(settings) as publisher:
+                sent = publisher.acknowledged
+                try:
+                    importer.play(stopping.interruptible(items), publisher)
+                finally:
+                    publisher.flush()
+        except FoundProblemError:
+            if sent:
+                screen.close()
+                _show(settings, sent, importer.counts, output, is_complete=False)
+            raise
+        screen.close()
+        _show(settings, sent, importer.counts, output, is_complete=not stopping.is_asked())
+    return stopping.exit_code or (ExitCode.FOUND_PROBLEM if importer.counts.flaws else ExitCode.DONE)
+
+
+class _Screen:
+    """What is said on stderr meanwhile: lines, and on a terminal how far we are."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._told = 0
+        self._next_at = 0.0
+        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._status = self._console.status("importing") if sys.stderr.isatty() else None
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def say(self, line: str) -> None:
+        # Without a reader on stderr the import goes on: what it says is also in the counts.
+        with contextlib.suppress(BrokenPipeError):
+            self._console.print(f"evictstream: {line}", markup=False)
+
+    def flaw(self, flaw: Flaw) -> None:
+        self._told += 1
+        if self._told <= MOST_FLAWS_TOLD:
+            self.say(str(flaw))
+        elif self._told == MOST_FLAWS_TOLD + 1:
+            self.say("further lines that cannot be read are only counted")
+
+    def progress(self, counts: ImportCounts) -> None:
+        if self._status is None or (now := time.monotonic()) < self._next_at:
+            return
+        self._next_at = now + PROGRESS_SECONDS
+        self._status.update(f"{counts.handed_over.total():,} events{_recorded_until(counts)}")
+
+
+def _recorded_until(counts: ImportCounts) -> str:
+    from models.instants import instant_text
+
+    return "" if counts.last_us is None else f", recorded until {instant_text(counts.last_us)}"
+
+
+def _show(
+    settings: Settings, sent: Counter[str], counts: ImportCounts, output: OutputFormat, *, is_complete: bool
+) -> None:
+    from models.instants import instant_text
+
+    times = [None if at_us is None else instant_text(at_us) for at_us in (counts.first_us, counts.last_us)]
+    if output is OutputFormat.JSON:
+        print_json(
+            {
+                "isComplete": is_complete,
+                "nodes": sent[settings.nodes_topic],
+                "pods": sent[settings.pods_topic],
+                "skipped": dict(sorted(counts.skipped.items())),
+                "unreadable": counts.flaws,
+                "clusters": sorted(counts.clusters),
+                "firstObservedAt": times[0],
+                "lastObservedAt": times[1],
+            }
+        )
+        return
+    rows = [[topic, str(sent[topic])] for topic in (settings.nodes_topic, settings.pods_topic)]
+    rows += [[f"left out, {type_}", str(count)] for type_, count in sorted(counts.skipped.items())]
+    rows += [["unreadable", str(counts.flaws)]]
+    rows += [["clusters", ", ".join(sorted(counts.clusters)) or "-"]]
+    rows += [["recorded", f"{times[0]} to {times[1]}"]] if times[0] else []
+    rows += [["stopped before the end", "yes"]] if not is_complete else []
+    print_table(["what", "events"], rows)

@@ -1,0 +1,152 @@
+"""The command `evictstream`: finds the command that is asked for, and turns every error into one line and an exit code.
+
+To add a command `accept-gap`:
+
+1. write `streams/cli/accept_gap.py` with a `typer.Typer(rich_markup_mode="markdown")` called `app`. One function with
+   `@app.command()` makes a plain command; two or more make sub-commands (as in `topics`). The docstring is the help;
+   end it with examples. Take `context: typer.Context` first and get settings from `invocation(context).settings`, which
+   also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy inside the function.
+2. add its name and one sentence to `COMMANDS` here. Nothing is imported until somebody runs it, so `--help` stays fast.
+3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
+
+Exit codes: 0 done, 1 a found problem, 2 wrong use, 70 an internal failure (a bug of ours), 130 stopped by Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import keyword
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer._click import Command, Context  # typer carries click inside and shows only part of it
+from typer.core import TyperCommand, TyperGroup
+
+from streams.cli.invocation import Invocation, invocation
+from streams.errors import EvictstreamError, ExitCode
+
+COMMANDS = {
+    "broker": "Run an embedded Kafka for trying out, until stopped.",
+    "config": "Show the effective settings and where each comes from.",
+    "worker": "Run the service: keep deadlines and send commands, until stopped.",
+    "topics": "Declare the topics, or check them.",
+    "accept-gap": "Let evictions go on although input expired before it was read.",
+    "cluster": "Forget a cluster that is gone.",
+    "commands": "Follow the eviction commands.",
+    "import": "Play a recording into the topics.",
+}
+
+
+class LazyGroup(TyperGroup):
+    """Knows names and sentences of all commands, and imports the one that is run."""
+
+    def __init__(self, **attributes: Any) -> None:
+        """Make a stub for each command: enough for help and for suggestions."""
+        super().__init__(**attributes)
+        self.commands = {name: TyperCommand(name, help=sentence) for name, sentence in COMMANDS.items()}
+
+    def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
+        """Replace the stub by the real thing."""
+        name, stub, rest = super().resolve_command(ctx, args)
+        return name, None if stub is None or name is None else _load(name), rest
+
+
+def _load(name: str) -> Command:
+    # A word of Python's own cannot name a module that anybody imports.
+    suffix = "_" if keyword.iskeyword(name) else ""
+    module = importlib.import_module(f"streams.cli.{name.replace('-', '_')}{suffix}")
+    command = typer.main.get_command(module.app)
+    command.name = name
+    return command
+
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    rich_markup_mode="markdown",
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(importlib.metadata.version("evictstream"))
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    context: typer.Context,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="TOML file with settings; otherwise the one that EVICTSTREAM_CONFIG names.", metavar="FILE"),
+    ] = None,
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option("--bootstrap-servers", "-b", help="Kafka's addresses.", metavar="HOST:PORT,..."),
+    ] = None,
+    assignments: Annotated[
+        list[str] | None,
+        typer.Option("--set", "-s", help="Any setting; may be given several times.", metavar="NAME=VALUE"),
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal failure.")] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Evict pods from tainted Kubernetes nodes by durable timers on Kafka.
+
+    Settings come from flags, then the environment (EVICTSTREAM_...), then the file, then defaults.
+
+    Examples:
+
+    * `evictstream broker` runs a Kafka for trying out
+    * `evictstream -b localhost:9092 topics declare` creates the topics
+    * `evictstream --set partitions=64 config` shows what would be used
+    """
+    del version
+    invocation(context).take_flags(config, bootstrap_servers, assignments or [], debug=debug)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line (without the program's name) and return its exit code; never raises but for `SystemExit`."""
+    state = Invocation()
+    try:
+        result = typer.main.get_command(app).main(
+            list(arguments) or ["--help"],
+            prog_name="evictstream",
+            standalone_mode=False,
+            obj=state,
+        )
+    except EvictstreamError as error:
+        return _fail(state, error, str(error), error.exit_code)
+    except typer.TyperException as error:  # the command line itself is wrong
+        return _fail(state, error, f"{error.format_message()} Try --help.", ExitCode.WRONG_USE)
+    except typer.Abort as error:
+        return _fail(state, error, "nothing to read the answer from", ExitCode.WRONG_USE)
+    except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into one line
+        line = f"internal failure, {type(error).__name__}: {error}"
+        return _fail(state, error, line if state.debug else f"{line}; --debug shows where", ExitCode.INTERNAL_FAILURE)
+    return result if isinstance(result, int) else ExitCode.DONE
+
+
+def _fail(state: Invocation, error: BaseException, line: str, code: ExitCode) -> ExitCode:
+    if state.debug:
+        traceback.print_exception(error)
+    typer.echo(f"evictstream: {' '.join(line.split())}", err=True)
+    return code
+
+
+def main() -> None:
+    """Entry point of the installed command."""
+    sys.exit(run(sys.argv[1:]))
+
+
+if __name__ == "__main__":
+    main()

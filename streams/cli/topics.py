@@ -1,0 +1,85 @@
+"""`evictstream topics declare` and `check`: the topics of one service on one Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from streams.cli.invocation import invocation
+from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from streams.errors import ExitCode
+
+if TYPE_CHECKING:
+    from streams.broker.admin import TopicsReport
+
+app = typer.Typer(rich_markup_mode="markdown")
+
+
+@app.command()
+def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> ExitCode:
+    """Create the topics that are missing; change nothing that is there.
+
+    Exits with 1 if an existing topic is not as it must be, and lists every difference.
+
+    Examples:
+
+    * `evictstream -b localhost:9092 topics declare`
+    * `evictstream --set partitions=64 --set replication_factor=3 --set min_insync_replicas=2 topics declare`
+    """
+    from streams.broker.admin import declare_topics
+
+    return _show(declare_topics(invocation(context).settings), output)
+
+
+@app.command()
+def check(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> ExitCode:
+    """List everything about the topics that is not as it must be; change nothing.
+
+    Exits with 0 if there is nothing to list, else with 1. `breaks`: a worker refuses to start. `weakens`: slower or
+    less safe.
+
+    Examples:
+
+    * `evictstream topics check`
+    * `evictstream topics check -o json`
+    """
+    from streams.broker.admin import check_topics
+
+    return _show(check_topics(invocation(context).settings), output)
+
+
+def _show(report: TopicsReport, output: OutputFormat) -> ExitCode:
+    if output is OutputFormat.JSON:
+        print_json(
+            {
+                "bootstrapServers": report.bootstrap_servers,
+                "topics": report.topics,
+                "created": report.created,
+                "differences": [
+                    {
+                        "topic": difference.topic,
+                        "what": difference.what,
+                        "expected": difference.expected,
+                        "actual": difference.actual,
+                        "severity": difference.severity,
+                    }
+                    for difference in report.differences
+                ],
+            }
+        )
+    else:
+        _show_text(report)
+    return ExitCode.FOUND_PROBLEM if report.differences else ExitCode.DONE
+
+
+def _show_text(report: TopicsReport) -> None:
+    for name in report.created:
+        typer.echo(f"created {name}")
+    if report.differences:
+        print_table(
+            ["topic", "what", "is", "must be", "severity"],
+            ([d.topic, d.what, d.actual, d.expected, d.severity] for d in report.differences),
+        )
+    else:
+        typer.echo(f"all {len(report.topics)} topics at {report.bootstrap_servers} are as they must be")

@@ -1,0 +1,183 @@
+"""A byte stream cut into JSON documents, in bounded memory.
+
+JSON lines are the usual case and cost one decode. Documents may also span lines (`jq` prints them so) or follow each
+other on one line. Whoever recorded may have been killed in the middle of a document, so a line that begins with `{` in
+its first column always begins a new one: no printer indents an inner object by nothing. What is broken costs itself and
+what follows up to the next such line, never the rest of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple, Protocol
+
+import msgspec
+
+from models.messages.envelope import DECODE_ERRORS
+
+LARGEST_DOCUMENT_BYTES: Final = 2_097_152
+"""2 MiB: the largest object of Kubernetes (1.5 MiB) with room for an envelope and white space. Twice this is held in
+memory at most."""
+
+_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+# A text from quote to quote, a bracket, or a quote without its partner. `*+` never goes back, so it cannot explode.
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
+
+
+class Lines(Protocol):
+    """What is read of a file."""
+
+    def readline(self, size: int, /) -> bytes:
+        """Up to `size` bytes, ending after the first newline; nothing at the end."""
+
+
+class Document(NamedTuple):
+    """Text whose brackets are balanced, so probably a JSON document, and the line on which it begins."""
+
+    line: int
+    text: bytes
+
+
+class Broken(NamedTuple):
+    """Something that is no document: the line on which it begins, and what is wrong, for people."""
+
+    line: int
+    problem: str
+
+
+class _Anything(msgspec.Struct):
+    """Any JSON object; looks at nothing in it."""
+
+
+_whole: Final = msgspec.json.Decoder(_Anything)
+
+
+class _NotJsonError(Exception):
+    """Text between documents, brackets that close nothing, or an open quote at the end of a line."""
+
+
+class _Open:
+    """A document that has begun: its bytes, how far they were looked at, and how deep they are nested there."""
+
+    def __init__(self) -> None:
+        self.line = 0
+        self._bytes = bytearray()
+        self._seen = 0
+        self._depth = 0
+
+    def __len__(self) -> int:
+        return len(self._bytes)
+
+    def clear(self) -> None:
+        self._bytes.clear()
+        self._seen = self._depth = 0
+
+    def add(self, piece: bytes, line: int) -> Iterator[Document]:
+        """Take a line, or a part of an endless one, and yield what it completes.
+
+        Raises:
+            _NotJsonError: nothing can be made of it; forget what is open.
+
+        """
+        if not self._bytes:
+            self.line = line
+        self._bytes += piece
+        for begin, end in self._completed():
+            if self._bytes[:begin].strip():
+                raise _NotJsonError
+            yield Document(self.line, bytes(self._bytes[begin:end]))
+            del self._bytes[:end]
+            self._seen = 0
+            self.line = line
+        if self._depth == 0 and self._bytes.strip():
+            raise _NotJsonError
+        if self._depth == 0:
+            self.clear()
+
+    def _completed(self) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each complete document; whoever takes one cuts it off before asking again."""
+        begin = 0
+        while (token := _TOKEN.search(self._bytes, self._seen)) is not None:
+            mark, (start, self._seen) = token[0], token.span()
+            del token  # it would keep the bytes from being cut
+            if mark == b'"':
+                if self._bytes.find(b"\n", start) >= 0:
+                    raise _NotJsonError  # no JSON text goes over the end of its line
+                self._seen = start  # the rest of it comes with the next piece
+                return
+            if mark in {b"{", b"["}:
+                if self._depth == 0:
+                    begin = start
+                self._depth += 1
+            elif mark in {b"}", b"]"}:
+                if self._depth == 0:
+                    raise _NotJsonError
+                self._depth -= 1
+                if self._depth == 0:
+                    yield begin, self._seen
+        self._seen = len(self._bytes)
+
+
+def documents(stream: Lines, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> Iterator[Document | Broken]:
+    """Cut a stream into documents.
+
+    Args:
+        stream: bytes, UTF-8; a byte order mark is passed over.
+        largest_bytes: larger documents are `Broken`.
+
+    """
+    found = _Open()
+    passing_over = False
+    for line, begins, piece in _pieces(stream, largest_bytes):
+        if begins and found:
+            yield Broken(found.line, "ends in the middle")
+            found.clear()
+        if passing_over and not begins:
+            continue
+        if begins and len(piece) <= largest_bytes and _is_whole(piece):
+            passing_over = False
+            yield Document(line, piece.rstrip())
+            continue
+        problem = ""
+        try:
+            for document in found.add(piece, line):
+                too_large = len(document.text) > largest_bytes
+                yield Broken(document.line, _too_large(largest_bytes)) if too_large else document
+        except _NotJsonError:
+            problem = "not JSON"
+        if len(found) > largest_bytes:
+            problem = problem or _too_large(largest_bytes)
+        passing_over = bool(problem)
+        if problem:
+            yield Broken(found.line, problem)
+            found.clear()
+    if found:
+        yield Broken(found.line, "ends in the middle")
+
+
+def _pieces(stream: Lines, largest_bytes: int) -> Iterator[tuple[int, bool, bytes]]:
+    """Yield lines, endless ones in parts: the line's number, whether a document must begin here, and the bytes."""
+    line, at_line_start = 0, True
+    while piece := stream.readline(largest_bytes + 1):
+        begins = False
+        if at_line_start:
+            line += 1
+            if line == 1:
+                piece = piece.removeprefix(_BYTE_ORDER_MARK)
+            begins = piece.startswith(b"{")
+        at_line_start = piece.endswith(b"\n")
+        yield line, begins, piece
+
+
+def _too_large(largest_bytes: int) -> str:
+    return f"larger than {largest_bytes} bytes"
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        _whole.decode(line)
+    except DECODE_ERRORS:
+        return False
+    return True

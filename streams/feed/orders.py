@@ -1,0 +1,69 @@
+"""What an operator tells the service on the nodes topic: to forget a cluster, to accept a gap.
+
+Each partition has to be told, because each keeps its own nodes, so these go to partitions by number, not by key. The
+value says nothing about time: the append time counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from streams.errors import WrongUseError
+from streams.feed.publisher import Publisher
+
+ANY_CLUSTER: Final = "*"
+"""Stands in key and value where an order is about no single cluster; so no cluster may be called that."""
+
+
+def check_cluster_name(name: str) -> str:
+    """Return a cluster's name that keys can carry.
+
+    Raises:
+        WrongUseError: it is empty, `*`, or holds a slash or a NUL.
+
+    """
+    if not name or name == ANY_CLUSTER or "/" in name or "\0" in name:
+        problem = f"{name!r} cannot be the name of a cluster"
+        raise WrongUseError(problem, next_step="use one without a slash, and neither nothing nor *")
+    return name
+
+
+def forget_cluster(publisher: Publisher, topic: str, cluster: str) -> tuple[int, ...]:
+    """Have all partitions forget a cluster, and return which: its evictions are cancelled, its rows removed.
+
+    Args:
+        publisher: where to.
+        topic: the nodes topic.
+        cluster: its name.
+
+    Raises:
+        BrokerError: not every partition was told. Telling all of them again does no harm.
+
+    """
+    return _tell(publisher, topic, publisher.partitions, cluster, "FORGET")
+
+
+def accept_gap(publisher: Publisher, topic: str, partitions: Iterable[int] = ()) -> tuple[int, ...]:
+    """Have partitions, all if none are named, go on although input expired unread; return which were told.
+
+    Raises:
+        WrongUseError: there is no such partition; nothing was sent.
+        BrokerError: not every partition was told. Telling all of them again does no harm.
+
+    """
+    chosen = tuple(sorted(set(partitions))) or publisher.partitions
+    unknown = [str(number) for number in chosen if number not in publisher.partitions]
+    if unknown:
+        raise WrongUseError(f"{topic} has {len(publisher.partitions)} partitions, none numbered {', '.join(unknown)}")
+    return _tell(publisher, topic, chosen, ANY_CLUSTER, "ACCEPT_GAP")
+
+
+def _tell(publisher: Publisher, topic: str, partitions: tuple[int, ...], cluster: str, what: str) -> tuple[int, ...]:
+    value = msgspec.json.encode({"cluster": cluster, "type": what})
+    for number in partitions:
+        publisher.send(topic, f"{cluster}/".encode(), value, number)
+    publisher.flush()
+    return partitions

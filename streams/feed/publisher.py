@@ -1,0 +1,193 @@
+"""Writes input events to Kafka: to the right topic and partition, in order, acknowledged by all copies, none twice.
+
+Partitions are chosen by Kafka's default partitioner (murmur2 of the key), without which a node and its pods would part.
+An idempotent producer keeps the order of a key over its retries. The first failure ends it: what is sent after a hole
+would be taken for the whole.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, Final
+
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
+from kafka.partitioner import DefaultPartitioner
+
+from streams.broker.admin import check_topics
+from streams.broker.clients import as_our_error, client_arguments, our_errors, partitions_of
+from streams.broker.topics import topic_specs
+from streams.errors import BrokerError, TopicsDifferError
+from streams.settings import Settings
+
+MOST_RECORDS_IN_FLIGHT: Final = 10_000
+"""Records that may wait for their acknowledgement, so that a slow broker costs memory only up to here."""
+
+MOST_BYTES_IN_FLIGHT: Final = 33_554_432
+"""The same in bytes of values: 32 MiB, some twenty of the largest objects."""
+
+DELIVERY_SECONDS: Final = 120.0
+"""Longest time until a record counts as failed. The default of Kafka's clients; it rides over a broker's restart."""
+
+LINGER_MILLISECONDS: Final = 5
+"""How long a batch waits for more. At recorded pace nobody notices; without it each record would be a request."""
+
+CLOSE_SECONDS: Final = 5.0
+"""For closing when everything is acknowledged: only the connections are left."""
+
+
+class _Producer(KafkaProducer):  # type: ignore[misc] # the library has no types
+    """Can be left with records on their way; the library's own waits for them whatever it is told."""
+
+    _is_abandoned = False
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Wait until all is acknowledged, unless nobody wants to know any more."""
+        if not self._is_abandoned:
+            super().flush(timeout)
+
+    def abandon(self) -> None:
+        """Close at once."""
+        self._is_abandoned = True
+        self.close(timeout=0)
+
+
+class Publisher:
+    """Sends events; used by one thread.
+
+    Attributes:
+        partitions: the partition numbers of the inputs.
+        acknowledged: records that Kafka has, by topic.
+
+    """
+
+    def __init__(self, producer: Any, settings: Settings, partitions: tuple[int, ...]) -> None:
+        """Begin; `open_publisher` makes one with everything checked."""
+        self.partitions = partitions
+        self.acknowledged: Counter[str] = Counter()
+        self._producer = producer
+        self._settings = settings
+        self._changed = threading.Condition()
+        self._records = 0
+        self._bytes = 0
+        self._failure: BrokerError | None = None
+
+    def send(self, topic: str, key: bytes, value: bytes, partition: int | None = None) -> None:
+        """Hand over a record; returns before Kafka has it, but not while too much is on its way.
+
+        Args:
+            topic: full name of an input topic.
+            key: `<cluster>/<node>` in UTF-8.
+            value: a watch event.
+            partition: its number; by default the key's.
+
+        Raises:
+            BrokerError: this record or one before could not be written.
+
+        """
+        with self._changed:
+            self._changed.wait_for(self._has_room)
+            if self._failure is not None:
+                raise self._failure
+            self._records += 1
+            self._bytes += len(value)
+        with our_errors(self._settings, f"write to {topic}"):
+            sent = self._producer.send(topic, key=key, value=value, partition=partition)
+        size = len(value)
+        sent.add_callback(self._succeeded, topic, size)
+        sent.add_errback(self._failed, topic, size)
+
+    def flush(self) -> None:
+        """Return when Kafka has everything.
+
+        Raises:
+            BrokerError: a record could not be written.
+
+        """
+        with self._changed:
+            if self._failure is not None:
+                raise self._failure
+        with our_errors(self._settings, "take the last records"):
+            self._producer.flush(DELIVERY_SECONDS + self._settings.request_timeout_seconds)
+        with self._changed:
+            self._changed.wait_for(lambda: self._records == 0, timeout=CLOSE_SECONDS)
+            if self._failure is not None:
+                raise self._failure
+
+    def _has_room(self) -> bool:
+        return self._failure is not None or (
+            self._records < MOST_RECORDS_IN_FLIGHT and self._bytes < MOST_BYTES_IN_FLIGHT
+        )
+
+    # The two below run in the producer's thread.
+
+    def _succeeded(self, topic: str, size: int, _metadata: object) -> None:
+        with self._changed:
+            self.acknowledged[topic] += 1
+            self._landed(size)
+
+    def _failed(self, topic: str, size: int, error: Exception) -> None:
+        with self._changed:
+            if self._failure is None:
+                known = error if isinstance(error, KafkaError | OSError) else KafkaError(str(error))
+                self._failure = as_our_error(known, self._settings, f"write to {topic}")
+                self._failure.__cause__ = error
+            self._landed(size)
+
+    def _landed(self, size: int) -> None:
+        self._records -= 1
+        self._bytes -= size
+        self._changed.notify_all()
+
+
+@contextlib.contextmanager
+def open_publisher(settings: Settings) -> Iterator[Publisher]:
+    """Check that nodes and pods can be written to as they must be, then give a publisher. Flush it yourself.
+
+    How many partitions there are is the topics' own affair here, as long as nodes and pods have the same number.
+
+    Raises:
+        BrokerUnreachableError: nobody answered in time.
+        BrokerRefusedError: Kafka said no.
+        TopicsDifferError: a topic is missing, or not as it must be.
+
+    """
+    names = [settings.nodes_topic, settings.pods_topic]
+    report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])
+    wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
+    if wrong:
+        raise TopicsDifferError(wrong)
+    with our_errors(settings, "open a producer"):
+        producer = _Producer(
+            **client_arguments(settings),
+            acks="all",
+            enable_idempotence=True,
+            max_in_flight_requests_per_connection=5,  # as many as keep their order
+            partitioner=DefaultPartitioner(),
+            batch_size=settings.max_batch_bytes,
+            max_request_size=settings.max_message_bytes,
+            linger_ms=LINGER_MILLISECONDS,
+            delivery_timeout_ms=_delivery_milliseconds(settings),
+        )
+    try:
+        yield Publisher(producer, settings, _same_partitions(producer, settings, names))
+    except BaseException:
+        producer.abandon()
+        raise
+    producer.close(timeout=CLOSE_SECONDS)
+
+
+def _same_partitions(producer: Any, settings: Settings, names: list[str]) -> tuple[int, ...]:
+    with our_errors(settings, "look at topics"):
+        nodes, pods = (partitions_of(producer, name) for name in names)
+    if nodes != pods:
+        raise TopicsDifferError([f"{names[0]} has {len(nodes)} partitions, {names[1]} has {len(pods)}"])
+    return nodes
+
+
+def _delivery_milliseconds(settings: Settings) -> int:
+    """Kafka refuses less than one request and the linger."""
+    return int(max(DELIVERY_SECONDS, settings.request_timeout_seconds + 1) * 1000)

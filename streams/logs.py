@@ -1,0 +1,91 @@
+"""Logs: one stream of events on stderr, JSON unless it is a terminal, ours and those of the libraries alike.
+
+Ours: `structlog.get_logger(__name__)`, an event in a few words and the facts as fields: `log.info("gate closed",
+cluster=..., reason=...)`. Bind cluster, node, pod UID and eviction id where they are known;
+`structlog.contextvars.bind_contextvars` reaches everything that a task logs. Libraries (faust, mode, aiokafka, kafka)
+log through the standard library and come out in the same format, from `warning` on unless we are at `debug`. Never log
+a `SecretStr`'s value, security arguments or whole records: keys, ids and sizes say enough.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from typing import TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from streams.settings import Settings
+
+# What libraries say at `info` (each rebalance, each connection) drowns what we say. At `debug` everything comes.
+LIBRARIES = ("aiokafka", "asyncio", "docker", "faust", "jgo", "kafka", "mode", "testcontainers", "urllib3")
+
+_SECRET_MARKS = ("password", "secret", "token")
+
+
+def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
+    """Send all logs to `stream`, stderr if not given, in the format of the settings.
+
+    Call it once per process, before the first log line; another call replaces what was set before. Faust must be told
+    to leave logging alone (`loghandlers=[]` and no `logging_config` of its own).
+    """
+    stream = sys.stderr if stream is None else stream
+    as_json = settings.log_format == "json" or (settings.log_format == "auto" and not stream.isatty())
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True, key="at"),
+        structlog.processors.StackInfoRenderer(),
+        mask_secrets,
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *shared,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        wrapper_class=structlog.stdlib.BoundLogger,
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        cache_logger_on_first_use=False,  # so that tests, and a second call, can replace all this
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                *_last_steps(as_json=as_json, colors=stream.isatty()),
+            ],
+        ),
+    )
+    root = logging.getLogger()
+    for old in list(root.handlers):
+        root.removeHandler(old)
+    root.addHandler(handler)
+    root.setLevel(level)
+    quiet = level > logging.DEBUG
+    for name in LIBRARIES:
+        logging.getLogger(name).setLevel(max(level, logging.WARNING) if quiet else level)
+    if quiet:
+        # kafka-python logs each error that it also raises; one line from us is enough.
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)
+
+
+def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Replace the value of every field whose name speaks of a password, secret or token.
+
+    A net under a mistake, not a licence to log them.
+    """
+    for name in event:
+        if any(mark in name.lower() for mark in _SECRET_MARKS):
+            event[name] = "********"
+    return event
+
+
+def _last_steps(*, as_json: bool, colors: bool) -> list[Processor]:
+    if as_json:
+        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
+    return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at")]

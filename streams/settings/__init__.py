@@ -1,0 +1,10 @@
+"""What can be set, in groups, and where it is read from.
+
+Each field's text says what it is, its unit, and why the default is what it is; `evictstream config --explain` prints
+them.
+"""
+
+from streams.settings.loading import LoadedSettings, Origin, load_settings
+from streams.settings.model import Settings
+
+__all__ = ["LoadedSettings", "Origin", "Settings", "load_settings"]

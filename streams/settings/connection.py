@@ -1,0 +1,101 @@
+"""How to reach Kafka: addresses, TLS, SASL. Passed through to every client; nothing here is evictstream's own idea."""
+
+from __future__ import annotations
+
+import ssl
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, SecretStr
+
+from streams.errors import SettingsError
+from streams.settings.group import SettingsGroup
+
+_ADDRESS = r"(?:[^\s:,]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
+
+Addresses = Annotated[str, Field(pattern=f"^{_ADDRESS}(?:,{_ADDRESS})*$")]
+"""One or more `host:port` with commas between; an IPv6 address in brackets."""
+
+SecurityProtocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+
+class ConnectionSettings(SettingsGroup):
+    """Where Kafka is and how we show who we are."""
+
+    bootstrap_servers: Addresses | None = None
+    """Kafka's addresses, `host:port,host:port`. Also read from KAFKA_BOOTSTRAP_SERVERS. Without it, commands for trying
+    out start
+    a Kafka of their own and all others refuse: a guessed address could be somebody's production."""
+
+    client_id: str = "evictstream"
+    """Name in Kafka's logs, metrics and quotas."""
+
+    security_protocol: SecurityProtocol = "PLAINTEXT"
+    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Plain by default because the default Kafka is on loopback."""
+
+    ssl_cafile: str | None = None
+    """PEM file with the authorities to trust. Without it, the system's."""
+
+    ssl_certfile: str | None = None
+    """PEM file with our certificate, for mutual TLS."""
+
+    ssl_keyfile: str | None = None
+    """PEM file with the key of our certificate, if it is not in the same file."""
+
+    ssl_password: SecretStr | None = None
+    """Password of the key file."""
+
+    sasl_mechanism: SaslMechanism | None = None
+    """PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; needed with a SASL protocol."""
+
+    sasl_username: str | None = None
+    """Name for SASL."""
+
+    sasl_password: SecretStr | None = None
+    """Password for SASL."""
+
+    request_timeout_seconds: float = 30.0
+    """Longest wait for one answer of the broker. 30 s rides over a leader change; Kafka's own clients use the same."""
+
+    admin_timeout_seconds: float = 15.0
+    """Longest wait until Kafka answers an administrative command for the first time. A person waits for it."""
+
+    @property
+    def uses_tls(self) -> bool:
+        """Whether connections are encrypted."""
+        return self.security_protocol in {"SSL", "SASL_SSL"}
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Whether a name and a password are sent."""
+        return self.security_protocol in {"SASL_PLAINTEXT", "SASL_SSL"}
+
+    def required_bootstrap_servers(self) -> str:
+        """Return the addresses, or raise `SettingsError` if none are set."""
+        if self.bootstrap_servers is None:
+            problem = "no Kafka is set"
+            next_step = "set EVICTSTREAM_BOOTSTRAP_SERVERS; `evictstream broker` starts one for trying out"
+            raise SettingsError(problem, names=["bootstrap_servers"], next_step=next_step)
+        return self.bootstrap_servers
+
+    def security_arguments(self) -> dict[str, Any]:
+        """Return security arguments that aiokafka's and kafka-python's clients take alike.
+
+        Reads the certificate files, so it raises `OSError` or `ssl.SSLError` for files that cannot be used. Host names
+        are always checked.
+        The result holds the password: never log it.
+        """
+        arguments: dict[str, Any] = {"security_protocol": self.security_protocol}
+        if self.uses_tls:
+            context = ssl.create_default_context(cafile=self.ssl_cafile)
+            if self.ssl_certfile is not None:
+                password = None if self.ssl_password is None else self.ssl_password.get_secret_value()
+                context.load_cert_chain(self.ssl_certfile, self.ssl_keyfile, password)
+            arguments["ssl_context"] = context
+        if self.uses_sasl:
+            arguments["sasl_mechanism"] = self.sasl_mechanism
+            arguments["sasl_plain_username"] = self.sasl_username
+            arguments["sasl_plain_password"] = (
+                None if self.sasl_password is None else self.sasl_password.get_secret_value()
+            )
+        return arguments

@@ -1,0 +1,69 @@
+"""How the engine moves data: membership, transactions, fetching, take-over. It speaks of no pod."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from streams.settings.group import SettingsGroup
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class EngineSettings(SettingsGroup):
+    """Times and limits of the engine."""
+
+    group_instance_id: str | None = None
+    """Static membership: a worker that comes back under the same id within the session timeout keeps its partitions.
+    Use the pod's name of a StatefulSet. Two workers with one id fence each other."""
+
+    session_timeout_seconds: Seconds = 10.0
+    """After that long without contact a worker's partitions go to others: the take-over time after a crash."""
+
+    heartbeat_interval_seconds: Seconds = 3.0
+    """Between heartbeats. A third of the session timeout, so that two may get lost."""
+
+    lease_margin_seconds: Annotated[float, Field(ge=0)] = 3.0
+    """Firing stops when the last successful heartbeat is older than the session timeout less this, so before another
+    may own the partition."""
+
+    rebalance_timeout_seconds: Seconds = 60.0
+    """Longest time a member may take to finish its batch and rejoin before it is thrown out."""
+
+    commit_interval_seconds: Seconds = 1.0
+    """Between commits of group offsets. They serve lag tools and the check at start, never as read positions."""
+
+    commit_linger_seconds: Annotated[float, Field(ge=0)] = 0.1
+    """How long changed rows may wait for more before their transaction is committed, if no message needs it now. A
+    transaction costs 5 ms, so 0.1 s keeps that cost under a twentieth."""
+
+    max_rows_per_transaction: Annotated[int, Field(ge=1)] = 2_000
+    """At that many rows a transaction is committed without waiting. Beyond 2,000 throughput hardly grows, while memory
+    and latency do."""
+
+    max_pending_entries: Annotated[int, Field(ge=1)] = 50_000
+    """Rows and messages that may wait to be written before reading stops. Bounds memory when the broker is slow."""
+
+    max_batch_bytes: Annotated[int, Field(ge=1024)] = 900_000
+    """Size of one batch of records to the broker; under the default limit of brokers (1 MiB), so that it also holds for
+    topics of others."""
+
+    transaction_timeout_seconds: Seconds = 60.0
+    """The broker aborts a transaction that is open for longer, which lets read_committed readers past a worker that
+    died. Under the broker's limit (15 min), above the longest leader change."""
+
+    max_poll_records: Annotated[int, Field(ge=1)] = 2_000
+    """Largest batch that is handed to the agent, and so how long one step may hold the event loop (about 20 ms)."""
+
+    max_fetch_bytes: Annotated[int, Field(ge=1024)] = 4_194_304
+    """Most bytes per partition and fetch. At least one largest record, else a partition would stand still."""
+
+    position_interval_seconds: Seconds = 5.0
+    """How often input positions are written when no row changes. Bounds what is read again after a crash."""
+
+    takeover_timeout_seconds: Seconds = 60.0
+    """Longest time for fencing the old owner and finding the ends of the logs. Reading rows is not bounded."""
+
+    takeover_attempts: Annotated[int, Field(ge=1)] = 5
+    """Failures of one partition in a row before the process stops with an error instead of trying again."""

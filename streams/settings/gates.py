@@ -1,0 +1,37 @@
+"""When firing waits. A closed gate delays an eviction; it never drops one."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from streams.settings.group import SettingsGroup
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class GateSettings(SettingsGroup):
+    """Limits of the gates in front of the timer service."""
+
+    feed_silence_limit_seconds: Seconds = 60.0
+    """A cluster that sends heartbeats waits when the latest one, on nodes or on pods, is older. Feeds send one each 10
+    s; six lost ones are an outage, not a hiccup."""
+
+    lag_limit_seconds: Seconds = 10.0
+    """A partition waits when the oldest unread input is older by append time: a cancellation may be in it. Ten seconds
+    is a rebalance."""
+
+    end_offset_limit_seconds: Seconds = 5.0
+    """How old the broker's word on the end of a partition may be. Older, and we do not know whether we lag."""
+
+    clock_skew_limit_seconds: Seconds = 5.0
+    """Firing waits when our clock and the broker's append times differ by more. NTP keeps machines within tenths of a
+    second."""
+
+    clock_jump_limit_seconds: Seconds = 30.0
+    """Firing waits when our clock has jumped forward by more than this against the monotonic clock. A jump back only
+    delays."""
+
+    clock_jump_hold_seconds: Seconds = 300.0
+    """How long firing waits after such a jump, unless an operator confirms the time earlier."""

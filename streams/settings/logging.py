@@ -1,0 +1,17 @@
+"""How we log."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from streams.settings.group import SettingsGroup
+
+
+class LoggingSettings(SettingsGroup):
+    """Format and level of logs. They go to stderr; stdout is for results."""
+
+    log_format: Literal["auto", "json", "console"] = "auto"
+    """`auto` writes JSON unless stderr is a terminal."""
+
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """Least level that is written."""

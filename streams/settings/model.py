@@ -1,0 +1,93 @@
+"""All settings in one frozen object, and what must hold between them."""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import model_validator
+
+from streams.settings.connection import ConnectionSettings
+from streams.settings.engine import EngineSettings
+from streams.settings.evictions import EvictionSettings
+from streams.settings.gates import GateSettings
+from streams.settings.logging import LoggingSettings
+from streams.settings.topics import TopicSettings
+
+
+class Settings(
+    # pydantic lists the fields of the last base first.
+    LoggingSettings,
+    EvictionSettings,
+    GateSettings,
+    EngineSettings,
+    TopicSettings,
+    ConnectionSettings,
+):
+    """Every setting of evictstream. Unknown names are errors; a made object never changes."""
+
+    @model_validator(mode="after")
+    def _sasl_is_complete(self) -> Self:
+        given = [self.sasl_mechanism, self.sasl_username, self.sasl_password]
+        if self.uses_sasl and None in given:
+            message = (
+                f"security_protocol {self.security_protocol} needs sasl_mechanism, sasl_username and sasl_password"
+            )
+            raise ValueError(message)
+        if not self.uses_sasl and any(value is not None for value in given):
+            message = f"sasl_* is set, but security_protocol {self.security_protocol} does not use it"
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
+    def _tls_is_used_if_set(self) -> Self:
+        # Silence here would mean a connection in the clear that its operator believes to be encrypted.
+        given = [self.ssl_cafile, self.ssl_certfile, self.ssl_keyfile, self.ssl_password]
+        if not self.uses_tls and any(value is not None for value in given):
+            message = f"ssl_* is set, but security_protocol {self.security_protocol} does not encrypt"
+            raise ValueError(message)
+        if self.ssl_certfile is None and (self.ssl_keyfile is not None or self.ssl_password is not None):
+            message = "ssl_keyfile and ssl_password need ssl_certfile"
+            raise ValueError(message)
+        return self
+
+    @model_validator(mode="after")
+    def _times_fit(self) -> Self:
+        rules = [
+            (
+                self.heartbeat_interval_seconds * 2 <= self.session_timeout_seconds,
+                "heartbeat_interval_seconds must be at most half of session_timeout_seconds",
+            ),
+            (
+                self.lease_margin_seconds < self.session_timeout_seconds - self.heartbeat_interval_seconds,
+                "lease_margin_seconds plus heartbeat_interval_seconds must be less than session_timeout_seconds",
+            ),
+            (
+                self.commit_linger_seconds < self.transaction_timeout_seconds,
+                "commit_linger_seconds must be less than transaction_timeout_seconds",
+            ),
+            (
+                self.retry_base_seconds <= self.retry_ceiling_seconds,
+                "retry_base_seconds must not be more than retry_ceiling_seconds",
+            ),
+        ]
+        return self._all_hold(rules)
+
+    @model_validator(mode="after")
+    def _sizes_fit(self) -> Self:
+        rules = [
+            (
+                self.min_insync_replicas <= self.replication_factor,
+                "min_insync_replicas must not be more than replication_factor",
+            ),
+            (self.max_object_bytes < self.max_record_bytes, "max_object_bytes must be less than max_record_bytes"),
+            (self.max_record_bytes < self.max_message_bytes, "max_record_bytes must be less than max_message_bytes"),
+            (self.max_batch_bytes <= self.max_message_bytes, "max_batch_bytes must not be more than max_message_bytes"),
+            (self.max_message_bytes <= self.max_fetch_bytes, "max_fetch_bytes must be at least max_message_bytes"),
+        ]
+        return self._all_hold(rules)
+
+    def _all_hold(self, rules: list[tuple[bool, str]]) -> Self:
+        broken = [sentence for holds, sentence in rules if not holds]
+        if broken:
+            raise ValueError("; ".join(broken))
+        return self

@@ -1,0 +1,124 @@
+"""Which topics and groups belong to us, and how the topics are made."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from streams.settings.group import SettingsGroup
+
+MEBIBYTE = 1_048_576
+
+Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]*$", max_length=100)]
+"""Kafka's alphabet for names; 100 leaves room for what is appended below its limit of 249."""
+
+
+class TopicSettings(SettingsGroup):
+    """Names, counts, retention and sizes of topics."""
+
+    topic_prefix: Name = "evictstream."
+    """Put before the names of all topics but the state changelog."""
+
+    application_id: Annotated[Name, Field(min_length=1)] = "evictstream"
+    """Consumer group, and first part of transactional ids and of the changelog's name. Two services that share a Kafka
+    and not their work need two."""
+
+    state_version: Annotated[int, Field(ge=1)] = 1
+    """Version of the state's layout; part of the application's id, so each version has a changelog of its own."""
+
+    partitions: Annotated[int, Field(ge=1, le=4096)] = 8
+    """Partitions of each topic; nodes, pods, results and the changelog must agree. It cannot be changed later without a
+    new state version,
+    and bounds the number of workers: 8 suits trying out, 64 a fleet."""
+
+    replication_factor: Annotated[int, Field(ge=1, le=7)] = 1
+    """Copies of each partition. 1 because the Kafka for trying out has one broker; use 3 in production."""
+
+    min_insync_replicas: Annotated[int, Field(ge=1, le=7)] = 1
+    """Copies that must have a record before it counts as written. Use 2 in production, with 3 copies."""
+
+    input_retention_hours: Annotated[float, Field(gt=0)] = 168.0
+    """How long nodes, pods and results are kept. A week: longer than the longest outage of ours that must not lose
+    input."""
+
+    command_retention_hours: Annotated[float, Field(gt=0)] = 168.0
+    """How long commands are kept. A week: an executor that is down meanwhile misses none."""
+
+    decision_retention_hours: Annotated[float, Field(gt=0)] = 720.0
+    """How long decisions are kept. 30 days: people ask why weeks later."""
+
+    dead_letter_retention_hours: Annotated[float, Field(gt=0)] = 720.0
+    """How long dead letters are kept. 30 days: somebody has to look at them."""
+
+    changelog_delete_retention_hours: Annotated[float, Field(gt=0)] = 168.0
+    """How long the changelog keeps tombstones. A week: a reader that was away for less sees every deletion."""
+
+    changelog_segment_minutes: Annotated[float, Field(gt=0)] = 60.0
+    """After how long a segment of the changelog is closed; only closed ones are compacted. An hour keeps recovery
+    short."""
+
+    changelog_dirty_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.2
+    """Share of the changelog that may be outdated before it is compacted. Kafka's 0.5 would double what recovery
+    reads."""
+
+    max_object_bytes: Annotated[int, Field(ge=1024)] = 1_572_864
+    """Largest value of an input event. 1.5 MiB is etcd's limit on a request, so no object of Kubernetes is larger."""
+
+    max_record_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
+    """Largest record we write: an object with envelope and headers. Under the next one by what Kafka adds to a
+    batch."""
+
+    max_message_bytes: Annotated[int, Field(ge=1024)] = 2 * MEBIBYTE
+    """The `max.message.bytes` that every topic of ours gets. Kafka's default of 1 MiB would refuse the largest
+    objects."""
+
+    @property
+    def faust_app_id(self) -> str:
+        """Id for Faust, the version spelled out (give Faust itself `version=1`, with which it leaves the id alone)."""
+        return f"{self.application_id}-v{self.state_version}"
+
+    @property
+    def group_id(self) -> str:
+        """Consumer group; Faust uses its application's id."""
+        return self.faust_app_id
+
+    @property
+    def nodes_topic(self) -> str:
+        """Watch events of nodes."""
+        return f"{self.topic_prefix}nodes"
+
+    @property
+    def pods_topic(self) -> str:
+        """Watch events of pods."""
+        return f"{self.topic_prefix}pods"
+
+    @property
+    def results_topic(self) -> str:
+        """What executors did with commands."""
+        return f"{self.topic_prefix}results"
+
+    @property
+    def commands_topic(self) -> str:
+        """Eviction commands."""
+        return f"{self.topic_prefix}commands"
+
+    @property
+    def decisions_topic(self) -> str:
+        """One record per decision, with its reasons."""
+        return f"{self.topic_prefix}decisions"
+
+    @property
+    def dead_letters_topic(self) -> str:
+        """Records that could not be read, as they came."""
+        return f"{self.topic_prefix}dead-letters"
+
+    @property
+    def changelog_topic(self) -> str:
+        """Rows. Faust names it after application and table (`state`)."""
+        return f"{self.faust_app_id}-state-changelog"
+
+    @property
+    def input_topics(self) -> tuple[str, str, str]:
+        """The three inputs, in the order nodes, pods, results."""
+        return (self.nodes_topic, self.pods_topic, self.results_topic)

@@ -1,0 +1,86 @@
+"""A real Kafka for all tests, and settings that keep them apart.
+
+`kafka` is one broker for the whole run, found as `streams.broker.locate` does. `settings` and `make_settings` give each
+test topics and a group of its own on it. `own_broker` is a broker that a test may kill or freeze. Who uses one of them
+is marked `kafka` by itself, so `-m "not kafka"` needs no broker.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from streams.broker.container import IMAGE, engine_answers
+from streams.broker.embedded import EmbeddedBroker
+from streams.broker.jars import kafka_version
+from streams.broker.locate import Broker, locate
+from streams.settings import Settings
+
+NEED_KAFKA = {"kafka", "settings", "make_settings", "own_broker"}
+
+# Read once, before any test: tests run without variables of ours.
+SERVERS = os.environ.get("EVICTSTREAM_BOOTSTRAP_SERVERS") or os.environ.get("KAFKA_BOOTSTRAP_SERVERS") or None
+
+MakeSettings = Callable[..., Settings]
+
+
+def pytest_report_header() -> str:
+    if SERVERS is not None:
+        return f"kafka: the one at {SERVERS}"
+    if engine_answers():
+        return f"kafka: container {IMAGE}, else embedded {kafka_version()}"
+    return f"kafka: embedded {kafka_version()}"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and NEED_KAFKA.intersection(item.fixturenames):
+            item.add_marker(pytest.mark.kafka)
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's variables change what a test sees."""
+    for name in os.environ:
+        if name.upper().startswith("EVICTSTREAM_") or name == "KAFKA_BOOTSTRAP_SERVERS":
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[Broker]:
+    """One broker for the whole run."""
+    with locate(Settings(bootstrap_servers=SERVERS)) as broker:
+        yield broker
+
+
+@pytest.fixture
+def make_settings(kafka: Broker) -> MakeSettings:
+    """Make settings on the run's broker; all that one test makes share topics and group, unless it says otherwise."""
+    mine = f"t{uuid.uuid4().hex[:10]}"
+
+    def make(**overrides: object) -> Settings:
+        values: dict[str, object] = {
+            "bootstrap_servers": kafka.bootstrap_servers,
+            "topic_prefix": f"{mine}.",
+            "application_id": mine,
+            "partitions": 2,
+        }
+        return Settings.model_validate(values | overrides)
+
+    return make
+
+
+@pytest.fixture
+def settings(make_settings: MakeSettings) -> Settings:
+    """Settings with topics and a group of this test's own; nothing is declared yet."""
+    return make_settings()
+
+
+@pytest.fixture
+def own_broker() -> Iterator[EmbeddedBroker]:
+    """A started broker of this test's own, to kill, pause and restart."""
+    with EmbeddedBroker() as broker:
+        yield broker

@@ -1,0 +1,109 @@
+"""Rows of the failure table (docs/guarantees.md) about the broker: away, frozen, or saying no."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
+
+from streams.broker.admin import declare_topics
+from streams.broker.embedded import EmbeddedBroker
+from streams.settings import Settings
+from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
+from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.reading import TopicReader, commands, instant
+from tests.harness.workers import WorkerProcess
+
+PODS = 40
+DOWN_SECONDS = 12.0
+
+
+@pytest.fixture
+def own_service(own_broker: EmbeddedBroker) -> Iterator[Settings]:
+    """Settings on a broker that the test may kill, topics declared."""
+    settings = Settings(
+        bootstrap_servers=own_broker.bootstrap_servers,
+        topic_prefix="own.",
+        application_id="own",
+        partitions=2,
+        **QUICK,
+    )
+    declare_topics(settings).raise_if_breaking()
+    yield settings
+
+
+@pytest.mark.parametrize("fault", ["killed", "frozen"])
+def test_broker_down_for_a_while(
+    own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str
+) -> None:
+    """Nothing acknowledged is lost, firing waits meanwhile, and what came due is issued when it is back."""
+    with WorkerProcess(own_service, tmp_path) as worker, Feed(own_service) as feed:
+        worker.wait_ready()
+        reader = TopicReader(own_service, own_service.commands_topic)
+        for n in range(4):
+            feed.node(f"n{n}")
+            for p in range(PODS):
+                feed.pod(f"n{n}", f"p{n}-{p}", tolerates(6 + p % 20))
+        for n in range(4):
+            feed.node(f"n{n}", taint())
+        feed.flush()
+        seen = reader.wait_for(lambda seen: len(commands(seen, "Schedule")) == 4 * PODS, "all schedules")
+        deadlines = {pod: instant(found[0].value["deadline"]) for pod, found in commands(seen, "Schedule").items()}
+        reader.wait_for(lambda seen: len(commands(seen, "Evict")) > 4, "first evictions")
+        if fault == "killed":
+            own_broker.kill()
+        else:
+            own_broker.pause()
+        gone_at = time.time()
+        time.sleep(DOWN_SECONDS)  # the fault itself
+        if fault == "killed":
+            own_broker.start()
+        else:
+            own_broker.resume()
+        back_at = time.time()
+        feed.node("n0")  # a recovery that comes as soon as the broker is back
+        feed.flush()
+        seen = reader.wait_for(
+            lambda seen: len(commands(seen, "Evict").keys() | commands(seen, "Cancel").keys()) == 4 * PODS,
+            "every eviction issued or cancelled",
+            seconds=90,
+        )
+        seen = reader.quiet(3.0)
+        for pod, found in commands(seen, "Evict").items():
+            assert len(found) == 1, f"{pod} was issued {len(found)} times"
+            assert found[0].appended_at >= deadlines[pod] - 0.001
+            assert not gone_at + 1 < found[0].appended_at < back_at - 1
+        reader.close()
+        assert worker.stop() == 0
+
+
+def test_produce_refused_for_good(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """The process stops with a clear error and nothing is passed over: with the refusal gone, all comes out."""
+    worker = start_worker(service).wait_ready()
+    feed.node("n0")
+    feed.pod("n0", "a", tolerates(2))
+    feed.flush()
+    _limit(service, service.decisions_topic, "100")
+    feed.node("n0", taint())
+    feed.flush()
+    assert worker.wait_exit() == 1
+    last_line = worker.log_file.read_text().strip().splitlines()[-1]
+    assert "refuses" in last_line
+    assert "max.message.bytes" in last_line
+    read = reader(service.commands_topic)
+    assert not read.quiet(1.0), "a command became visible although its decision record was refused"
+    _limit(service, service.decisions_topic, str(service.max_message_bytes))
+    again = start_worker(service).wait_ready()
+    read.wait_for(lambda seen: len(commands(seen, "Evict").get("a", ())) == 1, "the eviction")
+    assert again.stop() == 0
+
+
+def _limit(settings: Settings, topic: str, limit_bytes: str) -> None:
+    client = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
+    client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": limit_bytes})])
+    client.close()

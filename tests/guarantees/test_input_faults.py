@@ -1,0 +1,137 @@
+"""Rows of the failure table (docs/guarantees.md) about what comes in: unreadable, repeated, late, or nothing."""
+
+from __future__ import annotations
+
+import json
+import time
+
+from streams.settings import Settings
+from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.reading import commands
+
+
+def test_unreadable_record_foreign_cluster_oversized_object(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """Each becomes a dead letter with its reason and origin, and the stream goes on."""
+    worker = start_worker(service).wait_ready()
+    pods, nodes = service.pods_topic, service.nodes_topic
+    good = feed.pod("n0", "a", tolerates(300))
+    key = b"lab/n0"
+    without_uid = {**good, "object": {**good["object"], "metadata": {"name": "x", "namespace": "lab"}}}
+    wrong_type = {**good, "object": {**good["object"], "spec": {"nodeName": "n0", "tolerations": "none"}}}
+    cases: list[tuple[str, str, bytes | None, bytes | None]] = [
+        ("BadJson", pods, key, b"{not json"),
+        ("NullValue", pods, key, None),
+        ("BadKey", pods, b"no-slash", json.dumps(good).encode()),
+        ("MissingField", pods, key, json.dumps(without_uid).encode()),
+        ("WrongType", pods, key, json.dumps(wrong_type).encode()),
+        ("WrongKind", nodes, key, json.dumps(good).encode()),
+        ("ForeignCluster", pods, b"other/n0", json.dumps(good).encode()),
+        ("ForeignNode", pods, b"lab/n9", json.dumps(good).encode()),
+        ("UnknownEventType", pods, key, json.dumps({**good, "type": "EXPLODED"}).encode()),
+        ("Oversized", pods, key, json.dumps({**good, "padding": "x" * 1_600_000}).encode()),
+    ]
+    for _, topic, record_key, value in cases:
+        feed.raw(topic, record_key, value)
+    # A good key in a partition where it does not belong.
+    stray = json.dumps({**good, "object": {**good["object"], "spec": {"nodeName": "n77", "tolerations": []}}}).encode()
+    for number in range(service.partitions):
+        feed.raw(pods, b"lab/n77", stray, partition=number)
+    feed.pod("n0", "b", tolerates(300))
+    feed.node("n0", taint())
+    feed.flush()
+    letters = reader(service.dead_letters_topic).wait_for(
+        lambda seen: len(seen) >= len(cases) + service.partitions - 1, "all dead letters"
+    )
+    reasons = [letter.headers["reason"].decode() for letter in letters]
+    assert sorted(reasons) == sorted([name for name, *_ in cases] + ["WrongPartition"] * (service.partitions - 1))
+    for letter in letters:
+        assert letter.headers["origin-topic"].decode() in {pods, nodes}
+        assert int(letter.headers["origin-offset"]) >= 0
+        assert letter.headers["truncated"] in {b"true", b"false"}
+    original = {name: value for name, _, _, value in cases}
+    by_reason = {letter.headers["reason"].decode(): letter for letter in letters}
+    assert by_reason["BadJson"].raw == original["BadJson"]
+    assert by_reason["Oversized"].raw == original["Oversized"]
+    read = reader(service.commands_topic)
+    read.wait_for(lambda seen: commands(seen, "Schedule").keys() == {"a", "b"}, "the readable pods")
+    assert worker.stop() == 0
+
+
+def test_duplicate_reordered_outdated_event(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """No change, nothing sent."""
+    worker = start_worker(service).wait_ready()
+    old_node = feed.node("n0", taint())
+    old_pod = feed.pod("n0", "a", tolerates(300))
+    feed.node("n0")  # the taint goes: a later replay of its arrival must not bring it back
+    gone = feed.pod("n0", "b", tolerates(300))
+    feed.pod("n0", "b", tolerates(300), event_type="DELETED")
+    new_pod = feed.pod("n0", "a", tolerates(200), event_type="MODIFIED")
+    feed.flush()
+    read = reader(service.commands_topic)
+    decisions = reader(service.decisions_topic)
+    read.quiet(2.0)
+    before = len(read.seen), len(decisions.quiet(1.0))
+    for event in (old_node, old_node):
+        feed.raw(service.nodes_topic, b"lab/n0", json.dumps(event).encode())
+    for event in (old_pod, new_pod, gone, old_pod, new_pod):
+        feed.raw(service.pods_topic, b"lab/n0", json.dumps(event).encode())
+    feed.flush()
+    read.quiet(2.0)
+    assert (len(read.seen), len(decisions.quiet(1.0))) == before
+    feed.node("n0", taint())
+    feed.flush()
+    seen = read.wait_for(lambda seen: len(seen) > before[0], "the taint that is really there")
+    assert seen[-1].value["pod"] == "a"
+    assert seen[-1].value["reason"]["toleration"]["tolerationSeconds"] == 200
+    assert len(read.quiet(1.0)) == before[0] + 1
+    assert worker.stop() == 0
+
+
+def test_feed_silent(service: Settings, start_worker: StartWorker, reader: OpenReader) -> None:
+    """The evictions of a cluster whose feed fell silent wait, those of others go on, and none is lost."""
+    nervous = service.model_copy(update={"feed_silence_limit_seconds": 4.0})
+    worker = start_worker(nervous).wait_ready()
+    read = reader(service.commands_topic)
+    with Feed(service, "silent") as silent, Feed(service, "lively") as lively, Feed(service, "mute") as mute:
+        for feed in (silent, lively, mute):
+            feed.node("n0", taint())
+            feed.pod("n0", f"{feed.cluster}-pod", tolerates(8))
+            feed.flush()
+        silent.heartbeat()
+        lively.heartbeat()
+        started_at = time.time()
+        while time.time() < started_at + 11:
+            lively.heartbeat()
+            time.sleep(1)
+        issued = commands(read.quiet(0.5), "Evict").keys()
+        assert issued == {"lively-pod", "mute-pod"}, "mute never sent a heartbeat, so its silence says nothing"
+        silent.heartbeat()
+        read.wait_for(lambda seen: "silent-pod" in commands(seen, "Evict"), "the eviction that waited", seconds=5)
+    assert worker.stop() == 0
+
+
+def test_cluster_forgotten(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
+    """What is open is cancelled, the rows go, and the same pods fed again get new evictions with new ids."""
+    worker = start_worker(service).wait_ready()
+    read = reader(service.commands_topic)
+    for n in range(4):
+        feed.node(f"n{n}", taint())
+        feed.pod(f"n{n}", f"p{n}", tolerates(300))
+    feed.flush()
+    read.wait_for(lambda seen: len(commands(seen, "Schedule")) == 4, "schedules")
+    feed.signal("FORGET", topics=(service.nodes_topic,))
+    seen = read.wait_for(lambda seen: len(commands(seen, "Cancel")) == 4, "cancels")
+    assert {found[0].value["reason"]["verdict"] for found in commands(seen, "Cancel").values()} == {"ClusterForgotten"}
+    for n in range(4):
+        feed.node(f"n{n}", taint())
+        feed.pod(f"n{n}", f"p{n}", tolerates(300))
+    feed.flush()
+    seen = read.wait_for(lambda seen: all(len(f) == 2 for f in commands(seen, "Schedule").values()), "new schedules")
+    for found in commands(seen, "Schedule").values():
+        assert found[0].value["evictionId"] != found[1].value["evictionId"], "an id was used again after its cancel"
+    assert worker.stop() == 0

@@ -1,0 +1,149 @@
+"""Rows of the failure table (docs/guarantees.md) about workers that die, freeze or share work."""
+
+from __future__ import annotations
+
+import time
+
+from streams.settings import Settings
+from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.reading import Seen, commands, instant
+
+NODES = 20
+PODS = 60
+WINDOW_SECONDS = 8
+STEPS = 12  # deadlines are spread over that many seconds, so some fire before, during and after the fault
+
+
+def _evicts(seen: list[Seen]) -> dict[str, list[Seen]]:
+    return commands(seen, "Evict")
+
+
+def _fill(feed: Feed, *, taint_now: bool = True) -> None:
+    """NODES x PODS pods; those of odd number on each node leave, after WINDOW..WINDOW+STEPS seconds."""
+    for n in range(NODES):
+        feed.node(f"n{n}")
+        for p in range(PODS):
+            feed.pod(f"n{n}", f"p{n}-{p}", tolerates(WINDOW_SECONDS + p % STEPS))
+    feed.flush()
+    if taint_now:
+        for n in range(NODES):
+            feed.node(f"n{n}", taint())
+        feed.flush()
+
+
+def test_worker_killed_at_any_moment(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """1,200 deadlines pending, some firing, one of two workers killed: all owed are issued once, none early."""
+    first, second = start_worker(service, "first"), start_worker(service, "second")
+    first.wait_ready()
+    second.wait_ready()
+    read = reader(service.commands_topic)
+    _fill(feed)
+    scheduled = commands(
+        read.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules"), "Schedule"
+    )
+    deadlines = {pod: instant(found[-1].value["deadline"]) for pod, found in scheduled.items()}
+    # Node 0 recovers before anything is due: its evictions have to be cancelled and never issued.
+    feed.node("n0")
+    feed.flush()
+    read.wait_for(lambda seen: len(commands(seen, "Cancel")) == PODS, "cancels of node 0")
+    read.wait_for(lambda seen: len(_evicts(seen)) > 100, "first evictions")
+    first.kill()
+    # While nobody owns its partitions another node recovers.
+    feed.node("n1")
+    feed.flush()
+    at_recovery = time.time()
+    seen = read.wait_for(
+        lambda seen: len(_evicts(seen)) + len(commands(seen, "Cancel").keys() - _evicts(seen).keys()) == NODES * PODS,
+        "every eviction issued or cancelled",
+        seconds=60,
+    )
+    seen = read.quiet(3.0)
+    for pod, found in _evicts(seen).items():
+        assert len(found) == 1, f"{pod} was issued {len(found)} times: {[f.value for f in found]}"
+        assert found[0].appended_at >= deadlines[pod] - 0.001, f"{pod} was issued early"
+        assert instant(found[0].value["deadline"]) == deadlines[pod], f"the deadline of {pod} moved"
+        assert not pod.startswith("p0-"), f"{pod} was issued although its taint was gone"
+        if pod.startswith("p1-"):
+            assert found[0].appended_at < at_recovery + 1, f"{pod} was issued after its taint was gone"
+    assert len(commands(seen, "Schedule")) == NODES * PODS
+    ids = [record.headers["ce_id"] for record in seen]
+    assert len(ids) == len(set(ids)), "a read_committed reader saw a command twice"
+    assert second.stop() == 0
+
+
+def test_rebalance_while_timers_are_due(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """Joins and leaves while deadlines fire: each fires at exactly one owner, once."""
+    first = start_worker(service, "first").wait_ready()
+    read = reader(service.commands_topic)
+    _fill(feed)
+    read.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules")
+    read.wait_for(lambda seen: len(_evicts(seen)) > 50, "first evictions")
+    second = start_worker(service, "second").wait_ready()
+    third = start_worker(service, "third")
+    read.wait_for(lambda seen: len(_evicts(seen)) > 400, "more evictions")
+    assert first.stop() == 0
+    seen = read.wait_for(lambda seen: len(_evicts(seen)) == NODES * PODS, "all evictions", seconds=60)
+    seen = read.quiet(2.0)
+    assert {len(found) for found in _evicts(seen).values()} == {1}
+    assert second.stop() == 0
+    assert third.stop() == 0
+
+
+def test_worker_paused_beyond_the_session_timeout_then_continued(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """It fires nothing when it wakes up, and the broker refuses what it still wanted to write."""
+    frozen, other = start_worker(service, "frozen"), start_worker(service, "other")
+    frozen.wait_ready()
+    other.wait_ready()
+    read = reader(service.commands_topic)
+    _fill(feed)
+    read.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules")
+    frozen.freeze()
+    time.sleep(service.session_timeout_seconds + 2)  # the fault itself: a worker that stands still that long
+    feed.node("n3")  # a recovery that the frozen worker has not seen
+    feed.flush()
+    read.wait_for(lambda seen: len(commands(seen, "Cancel")) > 0, "cancels by the other worker")
+    frozen.thaw()
+    seen = read.wait_for(
+        lambda seen: len(_evicts(seen)) + len(commands(seen, "Cancel").keys() - _evicts(seen).keys()) == NODES * PODS,
+        "every eviction issued or cancelled",
+        seconds=60,
+    )
+    seen = read.quiet(3.0)
+    cancelled_at = {pod: found[0].appended_at for pod, found in commands(seen, "Cancel").items()}
+    for pod, found in _evicts(seen).items():
+        assert len(found) == 1
+        assert found[0].appended_at <= cancelled_at.get(pod, float("inf")), f"{pod} was issued after its cancel"
+    assert frozen.process.poll() is None, "it joined again instead of dying"
+    assert frozen.stop() == 0
+    assert other.stop() == 0
+
+
+def test_executor_down(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
+    """Commands stay on the topic; owed evictions are repeated with backoff until the pod is gone."""
+    silence = 2.0
+    impatient = service.model_copy(update={"result_silence_seconds": silence, "retry_base_seconds": 0.5})
+    worker = start_worker(impatient).wait_ready()
+    read = reader(service.commands_topic)
+    feed.node("n0", taint())
+    feed.pod("n0", "a", tolerates(1))
+    feed.flush()
+    seen = read.wait_for(lambda seen: len(_evicts(seen).get("a", ())) >= 2, "a repeat after silence")
+    feed.result(_evicts(seen)["a"][-1].value, "Failed", "the webhook is down")
+    seen = read.wait_for(lambda seen: len(_evicts(seen)["a"]) >= 3, "a repeat after a failure")
+    found = _evicts(seen)["a"]
+    assert [record.value["attempt"] for record in found[:3]] == [1, 2, 3]
+    assert len({record.value["evictionId"] for record in found}) == 1
+    assert found[1].appended_at - found[0].appended_at >= 0.75 * silence  # the jitter takes off at most a quarter
+    feed.pod("n0", "a", tolerates(1), event_type="DELETED")
+    feed.flush()
+    count = len(_evicts(read.quiet(1.0))["a"])
+    assert len(_evicts(read.quiet(3 * silence))["a"]) == count, "repeated although the pod is gone"
+    assert not commands(read.seen, "Cancel"), "a pod that is gone after its eviction is success, not a cancel"
+    assert worker.stop() == 0

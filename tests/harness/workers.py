@@ -1,0 +1,125 @@
+"""Real worker processes, to be killed, frozen and stopped as an operator or a fault would."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Self
+
+from streams.settings import Settings
+
+READY_SECONDS = 40.0
+STOP_SECONDS = 30.0
+POLL_SECONDS = 0.05
+
+WIRED = (
+    "bootstrap_servers",
+    "topic_prefix",
+    "application_id",
+    "partitions",
+    "session_timeout_seconds",
+    "heartbeat_interval_seconds",
+    "lease_margin_seconds",
+    "lag_limit_seconds",
+    "feed_silence_limit_seconds",
+    "transaction_timeout_seconds",
+    "result_silence_seconds",
+    "retry_base_seconds",
+    "success_grace_seconds",
+)
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """Spell settings as environment variables of a process."""
+    ours = {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in WIRED}
+    return {**os.environ, **ours, "EVICTSTREAM_LOG_FORMAT": "json", "PYTHONWARNINGS": "default"}
+
+
+class WorkerProcess:
+    """One `evictstream worker`, with its log in a file. Use as a context manager: it never outlives the test."""
+
+    def __init__(self, settings: Settings, folder: Path, name: str = "worker") -> None:
+        self.settings = settings
+        self.log_file = folder / f"{name}-{time.monotonic_ns()}.log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Self:
+        """Start without waiting."""
+        with self.log_file.open("wb") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "streams.cli.main", "worker"],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=environment(self.settings),
+            )
+        return self
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait()
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The running process."""
+        assert self._process is not None
+        return self._process
+
+    def log(self) -> list[dict[str, object]]:
+        """Give what it logged, one object for each line that is JSON."""
+        found = []
+        for line in self.log_file.read_text().splitlines():
+            if line.startswith("{"):
+                found.append(json.loads(line))
+        return found
+
+    def events(self, event: str) -> list[dict[str, object]]:
+        """Give the log entries with one event name."""
+        return [entry for entry in self.log() if entry.get("event") == event]
+
+    def wait_ready(self, takeovers: int = 1) -> Self:
+        """Wait until it has taken partitions over that many times."""
+        self.wait_for(lambda: len(self.events("partitions taken over")) >= takeovers, "a take-over")
+        return self
+
+    def wait_for(self, condition: object, what: str, seconds: float = READY_SECONDS) -> None:
+        """Wait for something of this process; fails with its log when it ends or time runs out."""
+        assert callable(condition)
+        until = time.monotonic() + seconds
+        while not condition():
+            if self.process.poll() is not None or time.monotonic() > until:
+                message = f"no {what} (exit code {self.process.poll()}):\n{self.log_file.read_text()[-4000:]}"
+                raise AssertionError(message)
+            time.sleep(POLL_SECONDS)
+
+    def kill(self) -> None:
+        """SIGKILL: no last word."""
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        """SIGSTOP: as a stalled machine does."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """SIGCONT."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit code."""
+        self.process.terminate()
+        return self.wait_exit()
+
+    def wait_exit(self, seconds: float = STOP_SECONDS) -> int:
+        """Wait for the end; returns the exit code."""
+        return self.process.wait(seconds)

@@ -1,0 +1,191 @@
+"""The transactional producer on a real broker: commit, abort, fencing, refusal, and an owner that is killed."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from streams.broker.admin import declare_topics
+from streams.engine.changelog import LogReader
+from streams.engine.config import EngineConfig
+from streams.engine.outbox import Outbox
+from streams.engine.transactions import PartitionProducer
+from streams.errors import PartitionLostError, ProduceRefusedError
+from streams.service.plan import engine_config
+from streams.settings import Settings
+
+POSITIONS = {b"\x00positions": b"{}"}
+
+
+@pytest.fixture
+def config(settings: Settings) -> EngineConfig:
+    declare_topics(settings).raise_if_breaking()
+    return engine_config(settings)
+
+
+def rows_and_message(settings: Settings, name: bytes, rows: int = 3) -> Outbox:
+    outbox = Outbox()
+    for number in range(rows):
+        outbox.put(b"%b-%d" % (name, number), b"value")
+    outbox.send(settings.commands_topic, b"key", name, [("ce_id", name)])
+    return outbox
+
+
+async def read(config: EngineConfig, topic: str, partition: int = 0) -> dict[bytes, bytes | None]:
+    """What a `read_committed` reader finds in a partition, by key for rows and by value for messages."""
+    found: dict[bytes, bytes | None] = {}
+
+    def sink(key: bytes, value: bytes | None) -> None:
+        found[key if topic == config.changelog else value or b""] = value
+
+    async with LogReader(dataclasses.replace(config, changelog=topic)) as reader:
+        await reader.read_rows({partition: sink})
+    return found
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), 60))
+
+
+def test_commit_makes_rows_messages_and_positions_visible_together(config: EngineConfig, settings: Settings) -> None:
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        committed = await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+        assert (await read(config, config.changelog)).keys() == {b"a-0", b"a-1", b"a-2", *POSITIONS}
+        assert (await read(config, settings.commands_topic)).keys() == {b"a"}
+        assert committed.sent_us // 1000 - 1 <= committed.broker_ms <= committed.acked_us // 1000 + 1
+        await producer.close()
+
+    run(test)
+
+
+def test_a_new_owner_fences_the_old_one(config: EngineConfig, settings: Settings) -> None:
+    async def test() -> None:
+        old, new = PartitionProducer(0, config), PartitionProducer(0, config)
+        await old.start()
+        await old.commit(rows_and_message(settings, b"before"), POSITIONS)
+        await new.start()
+        with pytest.raises(PartitionLostError):
+            await old.commit(rows_and_message(settings, b"zombie"), POSITIONS)
+        await new.commit(rows_and_message(settings, b"after"), POSITIONS)
+        assert (await read(config, settings.commands_topic)).keys() == {b"before", b"after"}
+        await old.close()
+        await new.close()
+
+    run(test)
+
+
+def test_other_partitions_are_not_fenced(config: EngineConfig, settings: Settings) -> None:
+    async def test() -> None:
+        first, second = PartitionProducer(0, config), PartitionProducer(1, config)
+        await first.start()
+        await second.start()
+        await first.commit(rows_and_message(settings, b"first"), POSITIONS)
+        await second.commit(rows_and_message(settings, b"second"), POSITIONS)
+        assert (await read(config, settings.commands_topic, 1)).keys() == {b"second"}
+        await first.close()
+        await second.close()
+
+    run(test)
+
+
+def test_one_record_too_large_aborts_the_whole_transaction(config: EngineConfig, settings: Settings) -> None:
+    """aiokafka would commit the other batches: the producer has to see the failure before it commits."""
+
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        outbox = rows_and_message(settings, b"good")
+        outbox.send(settings.decisions_topic, b"key", b"x" * (settings.max_message_bytes + 100_000), [])
+        with pytest.raises(ProduceRefusedError):
+            await producer.commit(outbox, POSITIONS)
+        await producer.close()
+        again = PartitionProducer(0, config)
+        await again.start()
+        assert not await read(config, config.changelog)
+        assert not await read(config, settings.commands_topic)
+        await again.close()
+
+    run(test)
+
+
+def test_many_batches_in_one_transaction(config: EngineConfig, settings: Settings) -> None:
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        outbox = Outbox()
+        for number in range(20_000):
+            outbox.put(b"row-%05d" % number, b"v" * 150)
+        await producer.commit(outbox, POSITIONS)
+        assert len(await read(config, config.changelog)) == 20_001
+        await producer.close()
+
+    run(test)
+
+
+KILLED_OWNER = textwrap.dedent(
+    """
+    import asyncio, sys
+    from streams.engine.transactions import PartitionProducer
+    from streams.service.plan import engine_config
+    from streams.settings import Settings
+
+    async def main():
+        settings = Settings.model_validate_json(sys.argv[1])
+        producer = PartitionProducer(0, engine_config(settings))
+        await producer.start()
+        kafka = producer._producer
+        await kafka.begin_transaction()
+        await (await kafka.send(settings.commands_topic, b"half", partition=0))
+        print("open", flush=True)
+        await asyncio.sleep(60)
+
+    asyncio.run(main())
+    """
+)
+
+
+def test_an_owner_killed_in_mid_transaction_leaves_nothing_behind(config: EngineConfig, settings: Settings) -> None:
+    """Its open transaction is aborted by the next owner, before that one reads."""
+    shown = settings.model_dump_json(exclude_defaults=True)
+    owner = subprocess.Popen([sys.executable, "-c", KILLED_OWNER, shown], stdout=subprocess.PIPE)
+    assert owner.stdout is not None
+    assert owner.stdout.readline() == b"open\n"
+    os.kill(owner.pid, signal.SIGKILL)
+    owner.wait()
+    owner.stdout.close()
+
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        assert not await read(config, settings.commands_topic)
+        await producer.commit(rows_and_message(settings, b"next"), POSITIONS)
+        assert (await read(config, settings.commands_topic)).keys() == {b"next"}
+        await producer.close()
+
+    run(test)
+
+
+def test_reading_ends_by_position_where_the_log_ends_in_markers(config: EngineConfig, settings: Settings) -> None:
+    """The end of the changelog is always a marker or a hole, never a record: stock recovery would wait for ever."""
+
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        await producer.commit(rows_and_message(settings, b"a", rows=1), {})
+        outbox = Outbox()
+        outbox.put(b"a-0", None)
+        await producer.commit(outbox, {})
+        assert await read(config, config.changelog) == {b"a-0": None}
+        await producer.close()
+
+    run(test)

@@ -1,0 +1,69 @@
+"""The clock gate: forward jumps and a clock ahead of the brokers stop firing; backwards only delays."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.engine.transactions import Committed
+from streams.service.clock import SECOND_US, ClockWatch
+
+START_US = 1_800_000_000 * SECOND_US
+
+
+def watch() -> ClockWatch:
+    return ClockWatch(skew_limit_seconds=5, jump_limit_seconds=30, jump_hold_seconds=300)
+
+
+@pytest.mark.parametrize(
+    ("jump_seconds", "objects"),
+    [
+        pytest.param(0, False, id="steady"),
+        pytest.param(29, False, id="at most the limit forward"),
+        pytest.param(31, True, id="forward"),
+        pytest.param(86_400, True, id="a day forward"),
+        pytest.param(-31, False, id="back only delays"),
+    ],
+)
+def test_clock_jumps(jump_seconds: int, objects: bool) -> None:
+    clock = watch()
+    clock.tick(START_US, 1000.0)
+    clock.tick(START_US + (1 + jump_seconds) * SECOND_US, 1001.0)
+    assert (clock.objection(1001.0) is not None) is objects
+
+
+def test_firing_goes_on_after_the_hold() -> None:
+    clock = watch()
+    clock.tick(START_US, 1000.0)
+    clock.tick(START_US + 100 * SECOND_US, 1001.0)
+    assert clock.objection(1300.0) is not None
+    assert clock.objection(1301.0) is None
+
+
+def test_slow_drift_is_no_jump() -> None:
+    clock = watch()
+    for second in range(1000):
+        clock.tick(START_US + int(second * 1.04 * SECOND_US), 1000.0 + second)
+    assert clock.objection(2000.0) is None
+
+
+@pytest.mark.parametrize(
+    ("ahead_seconds", "objects"),
+    [
+        pytest.param(0, False, id="agrees"),
+        pytest.param(4, False, id="within the limit"),
+        pytest.param(6, True, id="ahead of the brokers"),
+        pytest.param(-3600, False, id="behind the brokers only delays"),
+    ],
+)
+def test_clock_differs_from_the_brokers(ahead_seconds: int, objects: bool) -> None:
+    clock = watch()
+    clock.tick(START_US, 1000.0)
+    broker_ms = START_US // 1000 - ahead_seconds * 1000
+    clock.observe(Committed(broker_ms, START_US, START_US + 5_000))
+    assert (clock.objection(1000.0) is not None) is objects
+
+
+def test_a_topic_without_append_times_says_nothing() -> None:
+    clock = watch()
+    clock.observe(Committed(-1, START_US, START_US))
+    assert clock.objection(0.0) is None
