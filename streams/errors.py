@@ -14,7 +14,8 @@
     │   │   ├── StateMissingError          1  an empty changelog beside committed group offsets
     │   │   ├── InputReplacedError         1  a position lies beyond the end of its input
     │   │   ├── InputTruncatedError        1  input expired before it was read
-    │   │   └── AssignmentBrokenError      1  the group split what belongs together
+    │   │   ├── AssignmentBrokenError      1  the group split what belongs together
+    │   │   └── UncleanStopError           1  asked to stop, but the group could not be left in time
     │   └── BrokerError                    1  Kafka, found or started, is not as needed
     │       ├── BrokerUnreachableError     1  nobody answered in time
     │       ├── BrokerRefusedError         1  Kafka answered, and said no
@@ -65,6 +66,7 @@ __all__ = [
     "StateMissingError",
     "TakeoverFailedError",
     "TopicsDifferError",
+    "UncleanStopError",
     "WrongUseError",
 ]
 
@@ -218,6 +220,17 @@ class AssignmentBrokenError(EngineError):
         super().__init__(
             f"the group did not assign {', '.join(missing)} together with its number",
             next_step="give all input topics the same partition count (`evictstream topics check`)",
+        )
+
+
+class UncleanStopError(EngineError):
+    """A worker that was asked to stop could not commit and leave the group within ``waited_seconds``."""
+
+    def __init__(self, *, waited_seconds: float) -> None:
+        self.waited_seconds = waited_seconds
+        super().__init__(
+            f"stopped without leaving the group: Kafka did not answer within {waited_seconds:g} s",
+            next_step="nothing is lost; others take over after the session timeout",
         )
 
 

@@ -32,6 +32,7 @@ from streams.errors import EvictstreamError, ExitCode
 
 COMMANDS = {
     "broker": "Run an embedded Kafka for trying out, until stopped.",
+    "demo": "Play a recorded outage to two workers, kill one, and check every command.",
     "config": "Show the effective settings and where each comes from.",
     "worker": "Run the service: keep deadlines and send commands, until stopped.",
     "topics": "Declare the topics, or check them.",

@@ -24,7 +24,7 @@ def watch() -> ClockWatch:
         pytest.param(-31, False, id="back only delays"),
     ],
 )
-def test_clock_jumps(jump_seconds: int, objects: bool) -> None:
+def test_clock_jumps(jump_seconds: int, *, objects: bool) -> None:
     clock = watch()
     clock.tick(START_US, 1000.0)
     clock.tick(START_US + (1 + jump_seconds) * SECOND_US, 1001.0)
@@ -55,7 +55,7 @@ def test_slow_drift_is_no_jump() -> None:
         pytest.param(-3600, False, id="behind the brokers only delays"),
     ],
 )
-def test_clock_differs_from_the_brokers(ahead_seconds: int, objects: bool) -> None:
+def test_clock_differs_from_the_brokers(ahead_seconds: int, *, objects: bool) -> None:
     clock = watch()
     clock.tick(START_US, 1000.0)
     broker_ms = START_US // 1000 - ahead_seconds * 1000

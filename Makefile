@@ -1,0 +1,68 @@
+# Every target makes what it needs by itself, from requirements/ with hashes, into .venv; nothing else on the machine is touched.
+# `make` alone says what there is.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+# Arguments for one run: `make test ARGS="-k timers"`.
+ARGS ?=
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format bench faults lock lock-kafka clean
+
+help: ## Say what each target does.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafka of its own.
+	$(BIN)/evictstream demo $(ARGS)
+
+test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
+	$(BIN)/python -m pytest $(ARGS)
+
+check: $(VENV)/.ready ## Check format, lint, types and which module may import which.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.ready ## Format the code and mend what lint can mend by itself.
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.ready ## Measure speed, latency, memory and recovery, and print the numbers.
+	$(BIN)/python -m tests.bench $(ARGS)
+
+faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
+	$(BIN)/python -m tests.faults $(ARGS)
+
+lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
+	$(call compile,runtime.txt,)
+	$(call compile,dev.txt,--extra dev --extra containers --extra embedded)
+
+lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka anew (after changing its version).
+	$(BIN)/python -m streams.broker.lock_kafka
+
+clean: ## Remove the environment and everything that tools have left.
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Names, versions and hashes only: where they come from is the business of whoever installs.
+define compile
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --annotation-style=line \
+		--no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
+		--output-file=requirements/$(1) $(2) pyproject.toml
+endef
+
+# Two steps: the locked packages, anew when the lock changes; then the project itself, in place. A half-made environment has
+# no stamp and is made anew.
+$(VENV)/.ready: $(VENV)/.locked pyproject.toml
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	touch $@
+
+$(VENV)/.locked: requirements/dev.txt
+	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "evictstream needs Python 3.11 or newer; set PYTHON=...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	touch $@

@@ -1,0 +1,101 @@
+"""`evictstream demo`: the whole story on a recorded incident."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from streams.cli.invocation import invocation
+from streams.cli.output import OutputFormat, OutputOption, print_json
+from streams.errors import ExitCode
+
+if TYPE_CHECKING:
+    from streams.demo.view import Show
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPED_BY = 128
+"""A program that a signal stopped exits with this plus the signal's number, by custom."""
+
+app = typer.Typer(rich_markup_mode="markdown")
+
+
+class _StopAsked(BaseException):
+    """Somebody wants us to end; not an `Exception`, so that nothing on the way swallows it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    incident: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a recorded incident; else the outage of a zone.", metavar="FOLDER"),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(help="Play so many times as fast. Tolerations stay as they are.", min=0.1, max=100.0),
+    ] = 1.0,
+    no_kill: Annotated[bool, typer.Option("--no-kill", help="Let both workers live.")] = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> ExitCode:
+    """Play a recorded outage to two workers, kill one of them in the middle, and check every command.
+
+    The incident was recorded from a real Kubernetes control plane: a zone falls silent, a part of it returns. It is
+    re-stamped to now and takes about 75 s. A small stand-in plays executor and cluster. What the workers should have
+    done is worked out by an oracle that shares no code with them; one wrong or missing command and the exit code is 1.
+
+    It uses the Kafka of the settings (and removes its topics afterwards), else a container, else an embedded one.
+
+    Examples:
+
+    * `evictstream demo`
+    * `evictstream -b localhost:9092 demo --no-kill`
+    * `evictstream demo --incident examples/incidents/manual-taints-no-evictor -o json`
+    """
+    from streams.demo.recording import demo_incident, read_recording
+    from streams.demo.story import Options, tell
+    from streams.logs import configure_logging
+
+    settings = invocation(context).settings
+    if settings.log_level == "info":  # what the libraries of the story do is told by the story
+        configure_logging(settings.model_copy(update={"log_level": "warning"}))
+    recording = read_recording(demo_incident() if incident is None else incident)
+    for number in STOP_SIGNALS:
+        signal.signal(number, _ask_to_stop)
+    show = _show(output)
+    try:
+        summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
+    except _StopAsked as stop:
+        typer.echo("stopped; everything that was started has been stopped too", err=True)
+        raise typer.Exit(STOPPED_BY + stop.number) from None
+    finally:
+        show.close()
+    if output is OutputFormat.JSON:
+        print_json(summary.as_json())
+    else:
+        typer.echo("\n".join(["", *summary.lines()]))
+    return ExitCode.FOUND_PROBLEM if summary.problems else ExitCode.DONE
+
+
+def _show(output: OutputFormat) -> Show:
+    """Choose how to show: progress goes to stderr when stdout is for a program."""
+    from rich.console import Console
+
+    from streams.demo.view import LiveShow, PlainShow
+
+    if output is OutputFormat.JSON:
+        return PlainShow(sys.stderr)
+    return LiveShow(Console()) if sys.stdout.isatty() else PlainShow(sys.stdout)
+
+
+def _ask_to_stop(number: int, _frame: FrameType | None) -> None:
+    for each in STOP_SIGNALS:
+        signal.signal(each, signal.SIG_IGN)  # once is enough; a second one must not interrupt the cleaning up
+    raise _StopAsked(number)

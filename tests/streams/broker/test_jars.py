@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from streams.broker import jars
+from streams.broker.jars import LockedJar, kafka_classpath, locked_jars
+from streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
+
+REAL_LOCK = locked_jars()
+CONTENT = b"a jar"
+JAR = LockedJar("org.example", "thing", "1.0", hashlib.sha256(CONTENT).hexdigest())
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """One jar is locked, and the cache is empty."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setattr(jars, "locked_jars", lambda: (JAR,))
+    return tmp_path / "evictstream" / "kafka"
+
+
+class Repository:
+    """Stands in for jgo's download of one file."""
+
+    def __init__(self, *answers: bytes | Exception) -> None:
+        self.answers = list(answers)
+
+    def __call__(self, _jar: LockedJar, folder: Path) -> None:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        path = file_in(folder)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(answer)
+
+
+def file_in(folder: Path) -> Path:
+    return folder / "org/example/thing/1.0/thing-1.0.jar"
+
+
+def test_missing_files_are_downloaded_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "_download", Repository(CONTENT))
+    assert kafka_classpath() == kafka_classpath() == str(file_in(folder))
+
+
+def test_a_file_that_was_cut_short_is_fetched_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "_download", Repository(CONTENT))
+    file_in(folder).parent.mkdir(parents=True)
+    file_in(folder).write_bytes(CONTENT[:2])
+    kafka_classpath()
+    assert file_in(folder).read_bytes() == CONTENT
+
+
+def test_a_file_that_is_not_the_locked_one_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jars, "_download", Repository(b"something else"))
+    with pytest.raises(FileMismatchError) as caught:
+        kafka_classpath()
+    assert caught.value.path == file_in(folder)
+    assert caught.value.expected == JAR.sha256
+
+
+def test_a_refused_download_says_what_to_set_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    import jgo.maven  # noqa: PLC0415 - heavy, and only here
+
+    def refuse(*_: object, **__: object) -> None:
+        message = "[Errno 111] Connection refused"
+        raise ConnectionRefusedError(message)
+
+    monkeypatch.setattr(jgo.maven.Artifact, "resolve", refuse)
+    with pytest.raises(DownloadRefusedError, match="EVICTSTREAM_BOOTSTRAP_SERVERS") as caught:
+        kafka_classpath()
+    assert caught.value.coordinate == "org.example:thing:1.0"
+    assert "Connection refused" in caught.value.reason
+    assert isinstance(caught.value.__cause__, OSError)
+
+
+def test_without_the_extra_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jgo.maven", None)
+    with pytest.raises(EmbeddedMissingError, match=r"install evictstream\[embedded\]"):
+        kafka_classpath()
+
+
+def test_the_lock_names_files_versions_and_digests_only() -> None:
+    assert len(REAL_LOCK) > 40
+    for jar in REAL_LOCK:
+        assert re.fullmatch(r"[0-9a-f]{64}", jar.sha256), jar
+        assert os.sep not in jar.coordinate
+    assert len({(jar.group, jar.artifact) for jar in REAL_LOCK}) == len(REAL_LOCK)
+
+
+def test_the_embedded_kafka_is_the_containers() -> None:
+    from streams.broker.container import IMAGE  # noqa: PLC0415 - only here
+
+    (version,) = {jar.version for jar in REAL_LOCK if jar.group == "org.apache.kafka"}
+    assert f"apache/kafka:{version}" == IMAGE

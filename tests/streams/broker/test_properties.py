@@ -1,0 +1,44 @@
+from __future__ import annotations
+
+import socket
+
+from streams.broker.ports import FIRST_PORT, LAST_PORT, free_ports
+from streams.broker.properties import NodeAddress, as_environment, as_file, node_properties
+
+NODES = [
+    NodeAddress(node_id=n, host="127.0.0.1", client_port=20_000 + n, controller_port=21_000 + n) for n in (1, 2, 3)
+]
+
+
+def test_a_single_node_keeps_one_copy() -> None:
+    properties = node_properties(NODES[0], NODES[:1], log_dirs="/d", listen_host="127.0.0.1")
+    assert properties["offsets.topic.replication.factor"] == "1"
+    assert properties["transaction.state.log.min.isr"] == "1"
+    assert properties["listeners"] == "PLAINTEXT://127.0.0.1:20001,CONTROLLER://127.0.0.1:21001"
+
+
+def test_three_nodes_keep_three_copies_and_need_two() -> None:
+    properties = node_properties(NODES[1], NODES, log_dirs="/d", listen_host="127.0.0.1")
+    assert properties["node.id"] == "2"
+    assert properties["transaction.state.log.replication.factor"] == "3"
+    assert properties["transaction.state.log.min.isr"] == "2"
+    assert properties["controller.quorum.voters"] == "1@127.0.0.1:21001,2@127.0.0.1:21002,3@127.0.0.1:21003"
+
+
+def test_topics_are_never_made_by_accident() -> None:
+    properties = node_properties(NODES[0], NODES, log_dirs="/d", listen_host="127.0.0.1")
+    assert properties["auto.create.topics.enable"] == "false"
+
+
+def test_as_a_file_and_as_environment() -> None:
+    assert as_file({"log.dirs": "C:\\k"}) == "log.dirs=C:\\\\k\n"
+    assert as_environment({"log.dirs": "/k"}) == {"KAFKA_LOG_DIRS": "/k"}
+
+
+def test_free_ports_are_different_free_and_below_those_of_outgoing_connections() -> None:
+    ports = free_ports(20)
+    assert len(set(ports)) == 20
+    for port in ports:
+        assert FIRST_PORT <= port <= LAST_PORT < 32_768
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))

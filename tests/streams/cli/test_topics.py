@@ -1,0 +1,57 @@
+from __future__ import annotations
+
+import json
+
+from streams.broker.locate import Broker
+from streams.broker.ports import free_ports
+from streams.settings import Settings
+from tests.streams.cli.conftest import RunCli
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    return {
+        f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name))
+        for name in ("bootstrap_servers", "topic_prefix", "application_id", "partitions")
+    }
+
+
+def test_check_declare_check(cli: RunCli, settings: Settings) -> None:
+    environment = environment_of(settings)
+
+    missing = cli("topics", "check", "-o", "json", **environment)
+    assert missing.returncode == 1
+    assert {difference["what"] for difference in json.loads(missing.stdout)["differences"]} == {"topic"}
+
+    declared = cli("topics", "declare", "-o", "json", **environment)
+    assert declared.returncode == 0
+    assert json.loads(declared.stdout)["created"] == json.loads(declared.stdout)["topics"]
+
+    checked = cli("topics", "check", **environment)
+    assert checked.returncode == 0
+    assert checked.stdout == f"all 7 topics at {settings.bootstrap_servers} are as they must be\n"
+    assert checked.stderr == ""
+
+
+def test_differences_are_a_found_problem(cli: RunCli, settings: Settings) -> None:
+    environment = environment_of(settings)
+    cli("topics", "declare", **environment)
+    result = cli("--set", "partitions=5", "topics", "check", **environment)
+    assert result.returncode == 1
+    assert [settings.nodes_topic, "partitions", "2", "5", "breaks"] in [
+        line.split() for line in result.stdout.splitlines()
+    ]
+
+
+def test_the_address_may_be_a_flag(cli: RunCli, kafka: Broker) -> None:
+    result = cli("-b", kafka.bootstrap_servers, "--set", "topic_prefix=none.", "topics", "check", "-o", "json")
+    assert json.loads(result.stdout)["bootstrapServers"] == kafka.bootstrap_servers
+
+
+def test_nobody_there_is_one_line_and_1(cli: RunCli) -> None:
+    (port,) = free_ports(1)
+    result = cli("-b", f"127.0.0.1:{port}", "--set", "admin_timeout_seconds=1", "topics", "check")
+    assert result.returncode == 1
+    assert result.stderr == (
+        f"evictstream: no Kafka answered at 127.0.0.1:{port} within 1 s; "
+        "check the address, that the broker runs, and the security settings\n"
+    )

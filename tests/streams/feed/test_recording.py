@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from streams.errors import RecordingError, WrongUseError
+from streams.feed.recording import Entry, Flaw, Item, Skipped, open_recordings, read_recording
+from tests.streams.feed.samples import kubectl_line, line, node, pod
+
+FIRST, SECOND, THIRD = (f"2026-11-21T10:00:0{number}.5Z" for number in (1, 2, 3))
+
+
+def read(data: bytes) -> list[Item]:
+    return list(read_recording("f", io.BytesIO(data)))
+
+
+def names(items: list[Item]) -> list[str]:
+    return [json.loads(bytes(item.object))["metadata"]["name"] for item in items if isinstance(item, Entry)]
+
+
+def flaw_of(data: bytes) -> str:
+    (item,) = read(data)
+    assert isinstance(item, Flaw)
+    return item.problem
+
+
+class TestFormats:
+    def test_our_watch_event(self) -> None:
+        (item,) = read(line(pod(), FIRST, "MODIFIED"))
+        assert isinstance(item, Entry)
+        assert (item.cluster, item.type, item.kind, item.node_name) == ("lab", "MODIFIED", "Pod", "n-1")
+        assert item.observed_at_us == 1_795_255_201_500_000
+        assert json.loads(bytes(item.object)) == pod()
+
+    def test_what_kubectl_prints(self) -> None:
+        items = read(kubectl_line(node("n-9")) + kubectl_line(pod(node_name=None), "DELETED"))
+        assert [(i.kind, i.node_name, i.type, i.line) for i in items if isinstance(i, Entry)] == [
+            ("Node", "n-9", "ADDED", 1),
+            ("Pod", "", "DELETED", 2),
+        ]
+        assert {(i.cluster, i.observed_at_us) for i in items if isinstance(i, Entry)} == {(None, None)}
+
+    def test_printed_over_lines_it_is_made_compact(self) -> None:
+        pretty = json.dumps({"type": "ADDED", "object": pod()}, indent=4).encode() + b"\n"
+        items = read(pretty + pretty)
+        assert [item.line for item in items] == [1, 1 + pretty.count(b"\n")]
+        assert all(bytes(i.object) == json.dumps(pod(), separators=(",", ":")).encode() for i in items)  # type: ignore[union-attr] # entries
+
+    def test_gzip_is_known_by_its_first_bytes(self) -> None:
+        data = line(node(), FIRST)
+        assert read(gzip.compress(data)) == read(data)
+
+    def test_gzip_in_several_parts(self) -> None:
+        parts = gzip.compress(line(node("a"), FIRST)) + gzip.compress(line(node("b"), SECOND))
+        assert names(read(parts)) == ["a", "b"]
+
+    def test_an_empty_file(self) -> None:
+        assert read(b"") == []
+
+
+@pytest.mark.parametrize("kind", ["BOOKMARK", "HEARTBEAT", "FORGET", "ACCEPT_GAP"])
+def test_what_is_not_to_be_repeated_is_left_out(kind: str) -> None:
+    assert read(json.dumps({"cluster": "lab", "type": kind}).encode()) == [Skipped("f", 1, kind)]
+
+
+@pytest.mark.parametrize(
+    ("data", "problem"),
+    [
+        pytest.param(b"nope\n", "not JSON", id="words"),
+        pytest.param(b'{"type":nope}\n', "BadJson", id="bad-json"),
+        pytest.param(b"[]\n", "WrongType", id="list"),
+        pytest.param(b'{"type":7}\n', "WrongType", id="type-is-a-number"),
+        pytest.param(b'{"type":"SOON","object":{}}\n', "type is not one of a watch event", id="unknown-type"),
+        pytest.param(b'{"object":{}}\n', "type is not one of a watch event", id="no-type"),
+        pytest.param(b'{"type":"ADDED"}\n', "no object", id="no-object"),
+        pytest.param(b'{"type":"ADDED","object":null}\n', "no object", id="null-object"),
+        pytest.param(b'{"type":"ADDED","object":{}}\n', "neither a Node nor a Pod", id="no-kind"),
+        pytest.param(kubectl_line({"kind": "Lease"}), "neither a Node nor a Pod", id="another-kind"),
+        pytest.param(kubectl_line({"kind": "Status", "code": 410}, "ERROR"), "the API server reported", id="error"),
+        pytest.param(line(node(), "yesterday"), "BadTime", id="bad-time"),
+        pytest.param(line(node(), "2026-11-21T10:00:00"), "BadTime", id="no-zone"),
+        pytest.param(json.dumps(pod()).encode(), "record with --watch --output-watch-events", id="bare-object"),
+        pytest.param(
+            json.dumps({"kind": "List", "apiVersion": "v1", "items": [pod()]}, indent=4).encode(),
+            "record with --watch --output-watch-events",
+            id="list-of-kubectl",
+        ),
+        pytest.param(b'{"type":"ADDED","object":{"kind":"Node","metadata":[]}}', "WrongType", id="bad-metadata"),
+    ],
+)
+def test_flaws_say_what_is_wrong_and_the_rest_goes_on(data: bytes, problem: str) -> None:
+    assert problem in flaw_of(data)
+    assert names(read(data + b"\n" + kubectl_line(node("after")))) == ["after"]
+
+
+def test_flaws_quote_nothing() -> None:
+    assert "s3cret" not in flaw_of(b'{"type":"s3cret","object":{"kind":"s3cret"}}')
+
+
+def test_a_flaw_as_a_line() -> None:
+    assert str(Flaw("f", 7, "no object")) == "f, line 7: no object"
+
+
+class TestFilesThatEnd:
+    def test_cut_gzip_is_a_flaw_behind_what_could_be_read(self) -> None:
+        whole = gzip.compress(b"".join(line(node(f"n-{number}"), FIRST) for number in range(2_000)))
+        items = read(whole[: len(whole) // 2])
+        last = items[-1]
+        assert len(items) > 100
+        assert isinstance(last, Flaw)
+        assert "ends in the middle" in last.problem
+
+    def test_broken_gzip_is_an_error_that_says_where(self) -> None:
+        whole = bytearray(gzip.compress(line(node(), FIRST) * 1_000))
+        whole[-8:] = b"\0" * 8  # the checksum
+        with pytest.raises(RecordingError, match=r"f cannot be read beyond line") as caught:
+            read(bytes(whole))
+        assert caught.value.source == "f"
+
+
+class TestSeveral:
+    def write(self, path: Path, *lines: bytes) -> str:
+        path.write_bytes(b"".join(lines))
+        return str(path)
+
+    def test_are_joined_by_recorded_time(self, tmp_path: Path) -> None:
+        nodes = self.write(tmp_path / "nodes", line(node("a"), FIRST), line(node("d"), THIRD))
+        pods = self.write(tmp_path / "pods", line(pod("b"), SECOND), line(pod("c"), SECOND))
+        with open_recordings([nodes, pods]) as items:
+            assert names(list(items)) == ["a", "b", "c", "d"]
+
+    def test_each_keeps_its_order_where_its_times_go_back(self, tmp_path: Path) -> None:
+        one = self.write(tmp_path / "one", line(node("b"), SECOND), line(node("a"), FIRST))
+        two = self.write(tmp_path / "two", line(node("c"), THIRD))
+        with open_recordings([two, one]) as items:
+            assert names(list(items)) == ["b", "a", "c"]
+
+    def test_without_times_they_follow_each_other(self, tmp_path: Path) -> None:
+        nodes = self.write(tmp_path / "nodes", kubectl_line(node("a")), kubectl_line(node("b")))
+        pods = self.write(tmp_path / "pods", kubectl_line(pod("c")))
+        with open_recordings([nodes, pods]) as items:
+            assert names(list(items)) == ["a", "b", "c"]
+
+    @pytest.mark.parametrize("name", ["missing", "."])
+    def test_a_file_that_cannot_be_opened_is_wrong_use(self, name: str, tmp_path: Path) -> None:
+        path = str(tmp_path / name)
+        with pytest.raises(WrongUseError, match="cannot open"), open_recordings([path]):
+            pass
+
+
+def test_times_are_exact_to_the_microsecond() -> None:
+    (item,) = read(line(node(), "2026-11-21T12:00:00.123456789+02:00"))
+    assert isinstance(item, Entry)
+    assert item.observed_at_us is not None
+    assert item.observed_at_us % 1_000_000 == 123_457
+    (utc,) = read(line(node(), "2026-11-21T10:00:00.123457Z"))
+    assert isinstance(utc, Entry)
+    assert item.observed_at_us == utc.observed_at_us

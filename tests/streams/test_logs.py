@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import io
+import json
+import logging
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import structlog
+
+from streams.logs import configure_logging
+from streams.settings import Settings
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture(autouse=True)
+def restore() -> Iterator[None]:
+    root = logging.getLogger()
+    before = root.handlers[:], root.level
+    yield
+    root.handlers[:], root.level = before
+    structlog.reset_defaults()
+
+
+def lines(stream: io.StringIO) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_ours_is_json_unless_a_terminal() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(), stream)
+    structlog.get_logger("streams.x").info("gate closed", cluster="c1")
+    (line,) = lines(stream)
+    assert line.pop("at").endswith("Z")
+    assert line == {"event": "gate closed", "cluster": "c1", "level": "info", "logger": "streams.x"}
+
+
+def test_a_terminal_gets_text() -> None:
+    stream = Terminal()
+    configure_logging(Settings(), stream)
+    structlog.get_logger("streams.x").info("gate closed", cluster="c1")
+    assert "gate closed" in stream.getvalue()
+    assert not stream.getvalue().startswith("{")
+
+
+def test_libraries_come_out_in_the_same_format_from_warning_on() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(), stream)
+    logging.getLogger("aiokafka.consumer").info("chatter")
+    logging.getLogger("aiokafka.consumer").warning("trouble with %s", "t1")
+    assert [(line["event"], line["level"]) for line in lines(stream)] == [("trouble with t1", "warning")]
+
+
+def test_at_debug_libraries_say_everything() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(log_level="debug"), stream)
+    logging.getLogger("kafka.client").debug("chatter")
+    assert [line["event"] for line in lines(stream)] == ["chatter"]
+
+
+def test_bound_context_reaches_every_line() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(), stream)
+    with structlog.contextvars.bound_contextvars(eviction_id="e1"):
+        structlog.get_logger().info("ours")
+        logging.getLogger("faust").warning("theirs")
+    assert [line["eviction_id"] for line in lines(stream)] == ["e1", "e1"]
+
+
+def test_secrets_are_masked() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(), stream)
+    structlog.get_logger().info("connect", sasl_plain_password="hunter2", apiToken="hunter2")
+    assert "hunter2" not in stream.getvalue()
+
+
+def test_exceptions_are_data() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(), stream)
+    try:
+        1 / 0  # noqa: B018
+    except ZeroDivisionError:
+        structlog.get_logger().exception("failed")
+    assert lines(stream)[0]["exception"][0]["exc_type"] == "ZeroDivisionError"
+
+
+def test_a_second_call_replaces_the_first() -> None:
+    first, second = io.StringIO(), io.StringIO()
+    configure_logging(Settings(), first)
+    configure_logging(Settings(), second)
+    structlog.get_logger().info("once")
+    assert first.getvalue() == ""
+    assert len(lines(second)) == 1
