@@ -7,7 +7,7 @@ import queue
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
 
@@ -23,17 +23,24 @@ JOIN_SECONDS = 10.0
 """For the thread to end; a poll and a goodbye to the broker."""
 
 
+class Arrival(NamedTuple):
+    """A command as it was seen, and the number of the partition that it came from, which is its node's."""
+
+    seen: Seen
+    partition: int
+
+
 class CommandReader:
     """A `read_committed` consumer in a thread of its own, so that nothing else delays the time it notes."""
 
     def __init__(self, settings: Settings) -> None:
         """Prepare to read the whole topic from its start, without a group."""
         self._settings = settings
-        self._queue: queue.SimpleQueue[Seen | Exception] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Arrival | Exception] = queue.SimpleQueue()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="commands", daemon=True)
 
-    def next(self, timeout_seconds: float) -> Seen | None:
+    def next(self, timeout_seconds: float) -> Arrival | None:
         """Return the next command; `None` if none arrives in time.
 
         Raises:
@@ -72,7 +79,7 @@ class CommandReader:
                 for records in consumer.poll(timeout_ms=POLL_MS).values():
                     now_us = time.time_ns() // 1000
                     for record in records:
-                        self._queue.put(Seen(now_us, json.loads(record.value)))
+                        self._queue.put(Arrival(Seen(now_us, json.loads(record.value)), record.partition))
         finally:
             consumer.close()
 

@@ -52,6 +52,7 @@ class Partitions:
         self._new_logic = new_logic
         self._writers: dict[int, PartitionWriter] = {}
         self._generation = -1
+        self._is_closed = False
         self._repairs: dict[int, asyncio.Task[None]] = {}
         self._failed_in_a_row: dict[int, int] = {}
         self._background: set[asyncio.Task[None]] = set()
@@ -102,7 +103,11 @@ class Partitions:
     async def _open(self, numbers: set[int]) -> None:
         if not numbers:
             return
-        for takeover in await take_over(numbers, self.config, self._new_logic):
+        takeovers = await take_over(numbers, self.config, self._new_logic)
+        if self._is_closed:
+            await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
+            return
+        for takeover in takeovers:
             writer = PartitionWriter(
                 takeover.partition,
                 self.config,
@@ -118,7 +123,8 @@ class Partitions:
 
     async def _close(self, numbers: Iterable[int]) -> None:
         writers = [self._writers.pop(n) for n in numbers]
-        await asyncio.gather(*(writer.close() for writer in writers))
+        # Shielded: a rebalance in mid-close must not leave a producer behind.
+        await asyncio.shield(asyncio.gather(*(writer.close() for writer in writers)))
 
     async def seek_all(self) -> None:
         """Seek the inputs of all live writers to their positions and begin new epochs."""
@@ -180,7 +186,8 @@ class Partitions:
         task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
-        """Commit what can be committed in time, then let everything go."""
+        """Commit what can be committed in time, then let everything go, for good."""
+        self._is_closed = True
         await self.revoked()
         await self.flush()
         await self._close(list(self._writers))

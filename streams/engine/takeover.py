@@ -77,7 +77,7 @@ async def take_over(numbers: Iterable[int], config: EngineConfig, new_logic: Log
             takeover.logic.loaded()
         await _settle_positions(takeovers, bounds, config)
     except BaseException as error:
-        await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
+        await asyncio.shield(asyncio.gather(*(takeover.producer.close() for takeover in takeovers)))
         if isinstance(error, kafka_errors.KafkaError | OSError | TimeoutError):
             raise PartitionLostError(partition=takeovers[0].partition, reason=repr(error)) from error
         raise

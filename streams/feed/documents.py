@@ -87,7 +87,7 @@ class _Open:
         for begin, end in self._completed():
             if self._bytes[:begin].strip():
                 raise _NotJsonError
-            yield Document(self.line, bytes(self._bytes[begin:end]))
+            yield Document(self.line, bytes(self._bytes[begin:end]).strip())
             del self._bytes[:end]
             self._seen = 0
             self.line = line

@@ -135,7 +135,9 @@ def open_recordings(names: Iterable[str]) -> Iterator[Iterator[Item]]:
 
     """
     with contextlib.ExitStack() as stack:
-        yield merged([read_recording(name, stack.enter_context(_open(name))) for name in names])
+        yield merged(
+            [read_recording("stdin" if name == STDIN else name, stack.enter_context(_open(name))) for name in names]
+        )
 
 
 def merged(recordings: Iterable[Iterator[Item]]) -> Iterator[Item]:

@@ -20,6 +20,8 @@ _Tree: TypeAlias = "dict[str, _Tree] | list[_Tree] | None"
 
 _SHAPES: Final[dict[Kind, type[msgspec.Struct]]] = {"Node": NodeObject, "Pod": PodObject}
 
+_NULL: Final = msgspec.Raw(b"null")
+
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -34,7 +36,7 @@ def _trimmed(found: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
         if isinstance(tree, dict):
             fields = _fields.decode(found)
             kept = {name: _trimmed(fields[name], below) for name, below in tree.items() if name in fields}
-            return msgspec.Raw(msgspec.json.encode({name: value for name, value in kept.items() if value != b"null"}))
+            return msgspec.Raw(msgspec.json.encode({name: value for name, value in kept.items() if value != _NULL}))
         if isinstance(tree, list):
             return msgspec.Raw(msgspec.json.encode([_trimmed(item, tree[0]) for item in _items.decode(found)]))
     except msgspec.DecodeError:

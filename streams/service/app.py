@@ -10,6 +10,7 @@ import structlog
 from faust.types import TP
 
 from streams.engine.app import EngineApp
+from streams.errors import UncleanStopError
 from streams.service.checks import checked_record_limit
 from streams.service.clock import ClockWatch
 from streams.service.freshness import Freshness
@@ -92,7 +93,7 @@ class EvictionService:
             async with asyncio.timeout(STOP_TIMEOUT_SECONDS if error is None else CRASH_TIMEOUT_SECONDS):
                 await self.app.stop()
         except (TimeoutError, asyncio.CancelledError):
-            log.warning("stopped without a farewell", waited_for="Faust's services")
+            error = error or UncleanStopError(waited_seconds=STOP_TIMEOUT_SECONDS)
         return error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,23 +21,23 @@ DOWN_SECONDS = 12.0
 
 
 @pytest.fixture
-def own_service(own_broker: EmbeddedBroker) -> Iterator[Settings]:
+def own_service(own_broker: EmbeddedBroker) -> Settings:
     """Settings on a broker that the test may kill, topics declared."""
-    settings = Settings(
-        bootstrap_servers=own_broker.bootstrap_servers,
-        topic_prefix="own.",
-        application_id="own",
-        partitions=2,
-        **QUICK,
+    settings = Settings.model_validate(
+        {
+            "bootstrap_servers": own_broker.bootstrap_servers,
+            "topic_prefix": "own.",
+            "application_id": "own",
+            "partitions": 2,
+            **QUICK,
+        }
     )
     declare_topics(settings).raise_if_breaking()
-    yield settings
+    return settings
 
 
 @pytest.mark.parametrize("fault", ["killed", "frozen"])
-def test_broker_down_for_a_while(
-    own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str
-) -> None:
+def test_broker_down_for_a_while(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str) -> None:
     """Nothing acknowledged is lost, firing waits meanwhile, and what came due is issued when it is back."""
     with WorkerProcess(own_service, tmp_path) as worker, Feed(own_service) as feed:
         worker.wait_ready()
@@ -80,9 +79,17 @@ def test_broker_down_for_a_while(
         assert worker.stop() == 0
 
 
-def test_produce_refused_for_good(
-    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
-) -> None:
+def test_sigterm_while_the_broker_is_gone(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path) -> None:
+    """It ends within its grace time and says that it could not leave the group."""
+    with WorkerProcess(own_service, tmp_path) as worker:
+        worker.wait_ready()
+        own_broker.kill()
+        worker.process.terminate()
+        assert worker.wait_exit(35) == 1
+        assert "without leaving the group" in worker.log_file.read_text().strip().splitlines()[-1]
+
+
+def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
     """The process stops with a clear error and nothing is passed over: with the refusal gone, all comes out."""
     worker = start_worker(service).wait_ready()
     feed.node("n0")

@@ -29,7 +29,7 @@ def _recreate(settings: Settings, topic: str) -> None:
     while True:
         try:
             declare_topics(settings)
-        except Exception:  # noqa: BLE001 - deletion goes on in the background for a moment
+        except Exception:  # deletion goes on in the background for a moment
             if time.monotonic() > until:
                 raise
             time.sleep(0.2)
@@ -120,9 +120,7 @@ def test_partition_counts_differ_or_wrong_cleanup_policy(
     assert word in _last_line(worker.log_file.read_text())
 
 
-def test_input_expired_while_away(
-    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
-) -> None:
+def test_input_expired_while_away(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
     """Firing stays closed in that partition until the gap is accepted; nothing is lost meanwhile."""
     worker = start_worker(service).wait_ready()
     for n in range(8):

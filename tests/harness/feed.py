@@ -108,7 +108,8 @@ class Feed:
     def result(self, command: dict[str, Any], outcome: str, reason: str = "") -> None:
         """Answer a command as an executor."""
         same = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
-        value = {name: command[name] for name in same} | {"kind": "EvictionResult", "outcome": outcome, "reason": reason}
+        ours = {"kind": "EvictionResult", "outcome": outcome, "reason": reason}
+        value = {name: command[name] for name in same} | ours
         key = f"{command['cluster']}/{command['node']}".encode()
         self.raw(self.settings.results_topic, key, json.dumps(value).encode())
         self.flush()

@@ -37,7 +37,7 @@ WIRED = (
 def environment(settings: Settings) -> dict[str, str]:
     """Spell settings as environment variables of a process."""
     ours = {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in WIRED}
-    return {**os.environ, **ours, "EVICTSTREAM_LOG_FORMAT": "json", "PYTHONWARNINGS": "default"}
+    return {**os.environ, **ours, "EVICTSTREAM_LOG_FORMAT": "json"}
 
 
 class WorkerProcess:
@@ -77,11 +77,7 @@ class WorkerProcess:
 
     def log(self) -> list[dict[str, object]]:
         """Give what it logged, one object for each line that is JSON."""
-        found = []
-        for line in self.log_file.read_text().splitlines():
-            if line.startswith("{"):
-                found.append(json.loads(line))
-        return found
+        return [json.loads(line) for line in self.log_file.read_text().splitlines() if line.startswith("{")]
 
     def events(self, event: str) -> list[dict[str, object]]:
         """Give the log entries with one event name."""

@@ -1,0 +1,268 @@
+"""Where everything meets: the recording is played, commands are answered, a worker is killed, and all of it is shown.
+
+One loop in one thread does it, so nothing here needs a lock. It waits for commands, at most until the next thing is
+due, so an answer goes out within a millisecond of its command.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+
+from streams.demo.board import Board
+from streams.demo.oracle import Expectation, Seen, expected
+from streams.demo.oracle.limits import Outage
+from streams.demo.outlet import Outlet
+from streams.demo.plan import kill_moment_us, still_owed, waits_until_us
+from streams.demo.player import Heartbeats, Player
+from streams.demo.reader import Arrival, CommandReader
+from streams.demo.recording import Event, Recording
+from streams.demo.stand_in import StandIn
+from streams.demo.summary import Kill
+from streams.demo.view import Show
+from streams.demo.workers import Worker, Workers
+from streams.feed.publisher import Publisher
+from streams.settings import Settings
+
+LOOK_US = 100_000
+"""Between looks at the workers' logs, and the longest the loop waits for a command."""
+
+SETTLE_US = 2_000_000
+"""How long to listen after the last thing that had to happen, for commands that must not come."""
+
+LONGEST_WAIT_US = 30_000_000
+"""For evictions that are due and do not come, and for a take-over; what has not come by then will not."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What happened: events as played, commands as seen, failed attempts, the kill, and what went wrong on stage."""
+
+    played: list[Event]
+    seen: list[Seen]
+    failed: set[tuple[str, int]]
+    kill: Kill | None
+    outages: tuple[Outage, ...]
+    end_us: int
+    problems: tuple[str, ...]
+
+
+class Stage:
+    """All that takes part."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        settings: Settings,
+        show: Show,
+        workers: Workers,
+        reader: CommandReader,
+        publisher: Publisher,
+    ) -> None:
+        """Put everything in its place; nothing moves yet."""
+        self.recording = recording
+        self.show = show
+        self.workers = workers
+        self.board = Board()
+        self.board.phase = "workers start"
+        self.stand_in = StandIn()
+        self.outlet = Outlet(publisher, settings)
+        self.reader = reader
+        self.seen: list[Seen] = []
+        self.evicted: set[str] = set()
+        self._partitions = settings.partitions
+
+    def all_own(self) -> bool:
+        """Whether every worker has partitions and every partition has an owner."""
+        owners = self.workers.owners()
+        return len(owners) == self._partitions and set(owners.values()) == set(self.workers.all)
+
+    def look(self) -> None:
+        """Look at the workers and show what is new."""
+        self.workers.look()
+        owners = self.workers.owners()
+        self.board.workers = tuple(_about(worker, owners) for worker in self.workers.all)
+        self.show.refresh(self.board, now_us())
+
+    def publish(self, event: Event) -> None:
+        """Send a watch event, and say so if it taints a node."""
+        self.outlet.change(event)
+        sentence = self.board.change(event)
+        if sentence is not None:
+            self.show.say(now_us(), sentence)
+
+    def take(self, arrival: Arrival) -> None:
+        """Note a command and answer it."""
+        self.board.command(arrival)
+        self.seen.append(arrival.seen)
+        command = arrival.seen.command
+        if command["action"] == "Evict":
+            answer = self.stand_in.evict(command, now_us())
+            self.outlet.result(answer.result)
+            for event in answer.events:
+                self.publish(event)
+            if answer.result["outcome"] != "Failed":
+                self.evicted.add(command["podUid"])
+
+
+def play_through(stage: Stage, *, speed: float, kill: bool) -> Outcome:
+    """Play the whole recording, wait for what has to follow, and say how it went."""
+    start_us = now_us()
+    player = Player(stage.recording.events, start_us=start_us, speed=speed)
+    plan = expected(player.planned())
+    stage.show.begin(start_us)
+    stage.board.phase = stage.recording.title
+    show_text = f"playing {stage.recording.title}: {len(plan)} pods, {(player.end_us - start_us) / 1e6:.0f} s"
+    stage.show.say(start_us, show_text)
+    act = _Act(stage, player, plan, _Killing(stage, kill_moment_us(plan, start_us) if kill else None), speed)
+    while not act.turn():
+        pass
+    stage.board.phase = "the workers stop"
+    stage.show.say(now_us(), "all is played and done; the workers get SIGTERM")
+    return Outcome(
+        played=player.played,
+        seen=stage.seen,
+        failed=stage.stand_in.failed,
+        kill=act.killing.kill,
+        outages=act.killing.outages(),
+        end_us=now_us(),
+        problems=act.killing.problems(),
+    )
+
+
+class _Act:
+    """The loop's state from the first event to the end."""
+
+    def __init__(
+        self, stage: Stage, player: Player, plan: dict[str, Expectation], killing: _Killing, speed: float
+    ) -> None:
+        self.stage, self.player, self.plan, self.killing = stage, player, plan, killing
+        steps = [(player.start_us + int(s.after_seconds / speed * 1e6), s.text) for s in stage.recording.steps]
+        self._steps = sorted(steps, reverse=True)
+        self._heartbeats = Heartbeats(player.start_us)
+        self._look_us = 0
+        self._last_due_us = waits_until_us(plan, player.end_us)
+        self._done_us: int | None = None
+
+    def turn(self) -> bool:
+        """Do what is due, then wait for one command; return whether it is over."""
+        stage, now = self.stage, now_us()
+        while self._steps and self._steps[-1][0] <= now:
+            stage.board.phase = self._steps.pop()[1]
+            stage.show.say(now, f"recorded: {stage.board.phase}")
+        for event in self.player.due(now):
+            if stage.stand_in.admit(event):
+                stage.publish(event)
+        for event in stage.stand_in.gone(now):
+            stage.publish(event)
+        if self._heartbeats.due(now):
+            for cluster in stage.recording.clusters:
+                stage.outlet.heartbeat(cluster, now)
+        self.killing.turn(now)
+        if now >= self._look_us:
+            self._look_us = now + LOOK_US
+            stage.look()
+            if self._is_over(now):
+                return True
+        moments = [self._look_us, self.player.next_us(), stage.stand_in.next_us()]
+        soonest = min(moment for moment in moments if moment is not None)
+        arrival = stage.reader.next((soonest - now_us()) / 1_000_000)
+        if arrival is not None:
+            stage.take(arrival)
+        return False
+
+    def _is_over(self, now: int) -> bool:
+        """Whether all that had to happen has, for long enough; or will not happen any more."""
+        if now < self._last_due_us:
+            return False
+        waits = (
+            self.stage.stand_in.busy or self.killing.unsettled or bool(still_owed(self.plan, now) - self.stage.evicted)
+        )
+        if waits:
+            self._done_us = None
+            return now >= self._last_due_us + LONGEST_WAIT_US
+        self._done_us = self._done_us or now
+        return now >= self._done_us + SETTLE_US
+
+
+class _Killing:
+    """Kills one worker in mid-window and watches for who takes over."""
+
+    def __init__(self, stage: Stage, at_us: int | None) -> None:
+        """`at_us` is when; `None` for never."""
+        self._stage, self._at_us = stage, at_us
+        self.kill: Kill | None = None
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether the kill or the take-over is still to come."""
+        return self._at_us is not None and (self.kill is None or not self.kill.survived)
+
+    def outages(self) -> tuple[Outage, ...]:
+        """From the kill to the take-over, or without end."""
+        if self.kill is None:
+            return ()
+        return ((self.kill.at_us, self.kill.taken_over_us or now_us()),)
+
+    def problems(self) -> tuple[str, ...]:
+        """Say if nobody took over."""
+        if self.kill is None or self.kill.survived:
+            return ()
+        return (f"nobody took over the partitions {_list(self.kill.partitions)} of worker {self.kill.worker}",)
+
+    def turn(self, now: int) -> None:
+        """Kill when it is time; afterwards look whether all has been taken over."""
+        if self._at_us is None or now < self._at_us:
+            return
+        if self.kill is None:
+            self._kill()
+        elif not self.kill.survived:
+            self._look(self.kill)
+
+    def _kill(self) -> None:
+        stage = self._stage
+        owners = stage.workers.owners()
+        # Whoever has most to lose.
+        victim = max(stage.workers.all, key=lambda worker: stage.board.pending_in(_of(worker, owners)))
+        mine = _of(victim, owners)
+        pending = stage.board.pending_in(mine)
+        victim.kill()
+        self.kill = Kill(victim.number, victim.pid, now_us(), tuple(sorted(mine)), pending)
+        stage.board.phase = f"worker {victim.number} killed"
+        text = f"worker {victim.number} (process {victim.pid}) killed with SIGKILL: {pending} of"
+        text += f" {len(stage.board.pending)} pending deadlines were its own; nothing is started in its place"
+        stage.show.say(now_us(), text)
+
+    def _look(self, kill: Kill) -> None:
+        stage = self._stage
+        owners = stage.workers.owners()
+        heirs = {owners[number].number for number in kill.partitions}
+        if kill.worker in heirs:
+            return
+        heir = stage.workers.all[max(heirs) - 1]
+        taken_us = max(at_us for at_us, _ in heir.taken)
+        self.kill = dataclasses.replace(kill, heir=heir.number, taken_over_us=taken_us)
+        stage.board.phase = f"worker {heir.number} has taken over from worker {kill.worker}"
+        text = f"worker {heir.number} has taken over partitions {_list(kill.partitions)}, {self.kill.seconds:.1f} s"
+        stage.show.say(now_us(), f"{text} after the kill; deadlines are as they were")
+
+
+def now_us() -> int:
+    """Wall clock, microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+def _of(worker: Worker, owners: dict[int, Worker]) -> set[int]:
+    return {number for number, owner in owners.items() if owner is worker}
+
+
+def _about(worker: Worker, owners: dict[int, Worker]) -> str:
+    who = f"worker {worker.number} (process {worker.pid})"
+    if worker.killed:
+        return f"{who} was killed"
+    mine = _of(worker, owners)
+    return f"{who} has partitions {_list(tuple(sorted(mine)))}" if mine else f"{who} starts"
+
+
+def _list(numbers: tuple[int, ...]) -> str:
+    return " ".join(map(str, numbers))

@@ -1,0 +1,153 @@
+"""The whole demo: find a Kafka, start workers, play the incident, kill a worker, judge, sum up, tidy up."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from models.instants import instant_text
+from streams.broker.admin import declare_topics
+from streams.broker.locate import Broker, locate
+from streams.demo.oracle import check, expected
+from streams.demo.reader import CommandReader, count_records, logged_times
+from streams.demo.recording import Event, Recording
+from streams.demo.stage import Stage, play_through
+from streams.demo.summary import Summary, count
+from streams.demo.tidying import delete_own
+from streams.demo.view import Show
+from streams.demo.workers import Workers
+from streams.errors import FoundProblemError
+from streams.feed.publisher import open_publisher
+from streams.settings import Settings
+
+WORKERS = 2
+
+START_SECONDS = 90.0
+"""For all workers to own partitions; five seconds are usual, a machine whose cores are busy needs more."""
+
+LOOK_SECONDS = 0.1
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """What the audience may choose: the pace, and whether a worker is killed."""
+
+    speed: float = 1.0
+    kill: bool = True
+
+
+def tell(recording: Recording, settings: Settings, options: Options, show: Show) -> Summary:
+    """Tell the story.
+
+    Args:
+        recording: the incident.
+        settings: which Kafka, if any; all else but names of topics and group, which are this run's own.
+        options: pace and kill.
+        show: where to.
+
+    Raises:
+        BrokerError: Kafka is not as needed.
+        FoundProblemError: a worker did not start, or ended by itself.
+
+    """
+    with locate(settings) as broker, _own_topics(settings, broker, show) as mine:
+        logs = Path(tempfile.mkdtemp(prefix="evictstream-demo-"))
+        try:
+            summary = _perform(recording, mine, broker, options, show, logs)
+        except FoundProblemError:
+            _say(show, f"the workers' logs are in {logs}")
+            raise
+        except BaseException:
+            shutil.rmtree(logs, ignore_errors=True)
+            raise
+    if summary.problems:
+        return dataclasses.replace(summary, logs=str(logs))
+    shutil.rmtree(logs, ignore_errors=True)
+    return summary
+
+
+@contextlib.contextmanager
+def _own_topics(settings: Settings, broker: Broker, show: Show) -> Iterator[Settings]:
+    """Give settings with names that nobody else uses, and their topics; delete those on a Kafka that stays."""
+    name = f"evictstream-demo-{uuid.uuid4().hex[:8]}"
+    mine = settings.model_copy(
+        update={"bootstrap_servers": broker.bootstrap_servers, "topic_prefix": f"{name}.", "application_id": name}
+    )
+    _say(show, f"Kafka: {broker.description} ({broker.bootstrap_servers})")
+    try:
+        declare_topics(mine).raise_if_breaking()
+        _say(show, f"topics {mine.topic_prefix}* declared, {mine.partitions} partitions each")
+        yield mine
+    finally:
+        if broker.kind == "settings":
+            with contextlib.suppress(FoundProblemError):
+                delete_own(mine)
+
+
+def _perform(
+    recording: Recording, settings: Settings, broker: Broker, options: Options, show: Show, logs: Path
+) -> Summary:
+    with (
+        Workers(settings, logs) as workers,
+        open_publisher(settings) as publisher,
+        CommandReader(settings) as reader,
+    ):
+        stage = Stage(recording, settings, show, workers, reader, publisher)
+        stage.board.headline = f"{broker.description} ({broker.bootstrap_servers})"
+        workers.start(WORKERS)
+        _say(show, ", ".join(f"worker {one.number} is process {one.pid}" for one in workers.all))
+        _wait_for_owners(stage)
+        outcome = play_through(stage, speed=options.speed, kill=options.kill)
+        problems = workers.stop()
+        publisher.flush()
+    expectations = expected(_as_logged(outcome.played, logged_times(settings)))
+    found = check(
+        expectations, outcome.seen, end_us=outcome.end_us, failed=frozenset(outcome.failed), outages=outcome.outages
+    )
+    if dead := count_records(settings, settings.dead_letters_topic):
+        problems.append(f"{dead} record(s) became dead letters")
+    return Summary(
+        incident=recording.name,
+        kafka=broker.description,
+        pods=len(expectations),
+        counts=count(outcome.seen, outcome.outages),
+        kill=outcome.kill,
+        problems=(*found, *outcome.problems, *problems),
+        logs=None,
+    )
+
+
+def _as_logged(played: Sequence[Event], times: Mapping[tuple[str, str], int]) -> Iterator[Event]:
+    """Yield what was played with the times that count; what did not get into the log keeps its own."""
+    for event in played:
+        meta = event["object"]["metadata"]
+        counts_us = times.get((meta["uid"], meta["resourceVersion"]))
+        yield event if counts_us is None else event | {"observedAt": instant_text(counts_us)}
+
+
+def _wait_for_owners(stage: Stage) -> None:
+    """Wait until every worker has partitions, and every partition an owner.
+
+    Raises:
+        FoundProblemError: that took too long.
+
+    """
+    give_up = time.monotonic() + START_SECONDS
+    while not stage.all_own():
+        if time.monotonic() > give_up:
+            problem = f"not all of {WORKERS} workers had partitions within {START_SECONDS:g} s"
+            raise FoundProblemError(problem)
+        stage.look()
+        time.sleep(LOOK_SECONDS)
+    for line in stage.board.workers:
+        _say(stage.show, line)
+
+
+def _say(show: Show, sentence: str) -> None:
+    show.say(time.time_ns() // 1000, sentence)

@@ -1,0 +1,169 @@
+"""The end of the story in numbers, counted from what a `read_committed` reader saw."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from streams.demo.oracle import Seen
+from streams.demo.oracle.limits import Outage
+from streams.demo.oracle.rules import to_us
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Kill:
+    """A worker that was killed: who, when (microseconds since 1970), and when others had all it had."""
+
+    worker: int
+    pid: int
+    at_us: int
+    partitions: tuple[int, ...]
+    pending: int
+    heir: int | None = None
+    taken_over_us: int | None = None
+
+    @property
+    def survived(self) -> bool:
+        """Whether somebody else has taken over."""
+        return self.taken_over_us is not None
+
+    @property
+    def seconds(self) -> float | None:
+        """From the kill to the take-over."""
+        return None if self.taken_over_us is None else (self.taken_over_us - self.at_us) / 1_000_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Counts:
+    """Commands counted.
+
+    Attributes:
+        scheduled: evictions announced with a deadline ahead.
+        moved: later announcements of another deadline for the same eviction.
+        cancelled: evictions taken back.
+        issued: evictions issued, each counted once.
+        repeated: further attempts of those, after the executor had reported a failure.
+        lateness: from deadline to the arrival of the first `Evict`, seconds, in order of arrival.
+        lateness_undisturbed: the same, without those that were due or on their way while a take-over was on.
+
+    """
+
+    scheduled: int
+    moved: int
+    cancelled: int
+    issued: int
+    repeated: int
+    lateness: tuple[float, ...]
+    lateness_undisturbed: tuple[float, ...]
+
+
+def count(seen: Iterable[Seen], outages: Sequence[Outage]) -> Counts:
+    """Count commands."""
+    commands = sorted(seen, key=lambda one: one.at_us)
+    schedules = [one for one in commands if one.command["action"] == "Schedule"]
+    evicts = [one for one in commands if one.command["action"] == "Evict"]
+    firsts = [one for one in evicts if one.command["attempt"] == 1]
+    due = [(to_us(one.command["deadline"]), one.at_us) for one in firsts]
+    calm = [(a, b) for a, b in due if not any(a <= end and b >= begin for begin, end in outages)]
+    announced = {one.command["evictionId"] for one in schedules}
+    return Counts(
+        scheduled=len(announced),
+        moved=len(schedules) - len(announced),
+        cancelled=sum(one.command["action"] == "Cancel" for one in commands),
+        issued=len({one.command["evictionId"] for one in evicts}),
+        repeated=len(evicts) - len(firsts),
+        lateness=tuple((b - a) / 1_000_000 for a, b in due),
+        lateness_undisturbed=tuple((b - a) / 1_000_000 for a, b in calm),
+    )
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Summary:
+    """How it went.
+
+    Attributes:
+        incident: name of the recording.
+        kafka: which Kafka.
+        pods: how many pods the oracle had an opinion on.
+        counts: commands.
+        kill: the worker that was killed, if one was.
+        problems: everything that was wrong, sentences.
+        logs: folder with the workers' logs if it was kept.
+
+    """
+
+    incident: str
+    kafka: str
+    pods: int
+    counts: Counts
+    kill: Kill | None
+    problems: tuple[str, ...]
+    logs: str | None
+
+    def lines(self) -> list[str]:
+        """Say it to people."""
+        counts = self.counts
+        failures = f", {counts.repeated} of them again after a failed delete" if counts.repeated else ""
+        lines = [
+            f"{self.incident} on {self.kafka}",
+            f"  scheduled  {counts.scheduled:5}  deadlines announced",
+            f"  moved      {counts.moved:5}  deadlines changed",
+            f"  cancelled  {counts.cancelled:5}  taken back in time",
+            f"  issued     {counts.issued:5}  evictions{failures}",
+            *self._lateness_lines(),
+            f"  kills      {self._kill_text()}",
+        ]
+        if self.problems:
+            lines += [f"{len(self.problems)} problem(s):", *(f"  {problem}" for problem in self.problems)]
+            if self.logs is not None:
+                lines.append(f"the workers' logs are in {self.logs}")
+        else:
+            lines.append(f"The oracle agrees: every command about {self.pods} pods was right, and none was missing.")
+        return lines
+
+    def _lateness_lines(self) -> list[str]:
+        late, calm = self.counts.lateness, self.counts.lateness_undisturbed
+        if not late:
+            return ["  lateness       -  nothing was due"]
+        lines = [f"  lateness   p50 {_time(statistics.median(late))}, max {_time(max(late))}, deadline to arrival"]
+        if self.kill is not None and calm:
+            waited = len(late) - len(calm)
+            lines.append(f"             max {_time(max(calm))} without the {waited} that fell into the take-over")
+        return lines
+
+    def _kill_text(self) -> str:
+        if self.kill is None:
+            return "none"
+        who = f"worker {self.kill.worker} (pid {self.kill.pid}, SIGKILL, {self.kill.pending} deadlines pending)"
+        if not self.kill.survived:
+            return f"1, not survived: nobody took over from {who}"
+        return f"1, survived: worker {self.kill.heir} took over from {who} in {self.kill.seconds:.1f} s"
+
+    def as_json(self) -> dict[str, Any]:
+        """Say it to programs: seconds, names in camelCase."""
+        late, calm = self.counts.lateness, self.counts.lateness_undisturbed
+        kill = self.kill
+        return {
+            "incident": self.incident,
+            "kafka": self.kafka,
+            "pods": self.pods,
+            "scheduled": self.counts.scheduled,
+            "moved": self.counts.moved,
+            "cancelled": self.counts.cancelled,
+            "issued": self.counts.issued,
+            "repeated": self.counts.repeated,
+            "latenessP50Seconds": round(statistics.median(late), 6) if late else None,
+            "latenessMaxSeconds": round(max(late), 6) if late else None,
+            "latenessMaxOutsideTakeoverSeconds": round(max(calm), 6) if calm else None,
+            "kills": 0 if kill is None else 1,
+            "killsSurvived": int(kill is not None and kill.survived),
+            "takeoverSeconds": None if kill is None else kill.seconds,
+            "problems": list(self.problems),
+            "logs": self.logs,
+        }
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"

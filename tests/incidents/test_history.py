@@ -1,0 +1,174 @@
+"""Recorded incidents under virtual time: the service's partition logic, judged by an oracle that shares no code.
+
+The logic gets the recorded events at their recorded times, timers fire exactly when they are due, and the stand-in for
+executor and cluster answers. Everything else, Kafka included, is left out, so a minute of history takes a second. The
+same with restarts: after every so many events all memory is thrown away and built anew from the rows.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from models.eviction import Rules
+from models.messages.envelope import Limits
+from streams.demo.oracle import Seen, check, expected
+from streams.demo.recording import read_recording
+from streams.demo.stand_in import StandIn
+from streams.engine.outbox import Outbox
+from streams.service.partition import EvictionPartition
+from streams.service.plan import ServicePlan
+
+INCIDENTS = sorted((Path(__file__).parents[2] / "examples" / "incidents").glob("*-no-evictor"))
+SECOND_US = 1_000_000
+AFTERMATH_US = 60 * SECOND_US
+FIRE_LIMIT = 100_000
+
+
+class FakeRecord(NamedTuple):
+    """A consumed record."""
+
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes
+
+
+class VirtualService:
+    """One partition that holds everything, with a clock that only moves when told."""
+
+    def __init__(self) -> None:
+        self.now_us = 0
+        self.rows: dict[bytes, bytes] = {}
+        self.seen: list[Seen] = []
+        self.letters = 0
+        self.offset = 0
+        self.stand_in = StandIn()
+        self.plan = ServicePlan(
+            nodes_topic="nodes",
+            pods_topic="pods",
+            results_topic="results",
+            commands_topic="commands",
+            decisions_topic="decisions",
+            dead_letters_topic="dead-letters",
+            application="test",
+            partitions=1,
+            rules=Rules(),
+            limits=Limits(),
+            record_limit_bytes=2_000_000,
+            feed_silence_us=60 * SECOND_US,
+            now_us=lambda: self.now_us,
+        )
+        self.logic = EvictionPartition(0, self.plan)
+
+    def restart(self) -> None:
+        """Throw all memory away and build it anew from the rows."""
+        self.logic = EvictionPartition(0, self.plan)
+        for key, value in self.rows.items():
+            self.logic.load(key, value)
+        self.logic.loaded()
+        outbox = Outbox()
+        self.logic.caught_up(outbox)
+        self._commit(outbox)
+
+    def feed(self, event: dict[str, object], at_us: int) -> None:
+        """Append a watch event to the log at an instant and apply it."""
+        self.advance(at_us)
+        obj = event["object"]
+        assert isinstance(obj, dict)
+        is_node = obj["kind"] == "Node"
+        node = obj["metadata"]["name"] if is_node else obj["spec"].get("nodeName", "")
+        self._append("nodes" if is_node else "pods", f"{event['cluster']}/{node}", event)
+
+    def advance(self, to_us: int) -> None:
+        """Let time pass: timers fire when they are due, terminating pods vanish when their time has come."""
+        while True:
+            due = [
+                at for at in (self.logic.next_due_at_us(), self.stand_in.next_us()) if at is not None and at <= to_us
+            ]
+            if not due:
+                break
+            self.now_us = max(self.now_us, min(due))
+            outbox = Outbox()
+            self.logic.fire(self.now_us, FIRE_LIMIT, outbox)
+            self._commit(outbox)
+            for event in self.stand_in.gone(self.now_us):
+                self._append("pods", f"{event['cluster']}/{event['object']['spec']['nodeName']}", event)
+        self.now_us = max(self.now_us, to_us)
+
+    def _append(self, topic: str, key: str, value: dict[str, object]) -> None:
+        self.offset += 1
+        record = FakeRecord(self.offset, self.now_us // 1000 + 1, key.encode(), json.dumps(value).encode())
+        outbox = Outbox()
+        self.logic.apply(topic, [record], outbox)
+        self._commit(outbox)
+
+    def _commit(self, outbox: Outbox) -> None:
+        """Do what a transaction does, then let the executor answer."""
+        for key, value in outbox.rows.items():
+            if value is None:
+                self.rows.pop(key, None)
+            else:
+                self.rows[key] = value
+        self.letters += len(outbox.messages.get("dead-letters", ()))
+        for message in outbox.messages.get("commands", ()):
+            command = json.loads(message.value)
+            self.seen.append(Seen(self.now_us, command))
+            if command["action"] == "Evict":
+                answer = self.stand_in.evict(command, self.now_us)
+                key = f"{command['cluster']}/{command['node']}"
+                for event in answer.events:
+                    self._append("pods", key, event)
+                self._append("results", key, answer.result)
+
+
+def play(folder: Path, restart_every: int) -> tuple[VirtualService, list[dict[str, object]]]:
+    """Play an incident; returns the service and the events that really happened to it."""
+    service = VirtualService()
+    happened: list[dict[str, object]] = []
+    for number, event in enumerate(read_recording(folder).events, start=1):
+        at_us = _instant_us(str(event["observedAt"]))
+        service.advance(at_us)
+        if service.stand_in.admit(event):
+            service.feed(event, at_us)
+            happened.append(event)
+        if restart_every and number % restart_every == 0:
+            service.restart()
+    service.advance(service.now_us + AFTERMATH_US)
+    return service, happened
+
+
+def _instant_us(text: str) -> int:
+    return int(dt.datetime.fromisoformat(text).timestamp() * SECOND_US)
+
+
+@pytest.mark.parametrize("restart_every", [0, 40], ids=["without restart", "restart every 40 events"])
+@pytest.mark.parametrize("folder", INCIDENTS, ids=[folder.name for folder in INCIDENTS])
+def test_recorded_incident(folder: Path, restart_every: int) -> None:
+    service, happened = play(folder, restart_every)
+    problems = check(
+        expected(happened),
+        service.seen,
+        end_us=service.now_us,
+        failed=frozenset(service.stand_in.failed),
+        tolerance_seconds=0.0,
+        delay_seconds=0.0,
+        patience_seconds=0.0,
+    )
+    assert problems == []
+    assert service.letters == 0
+    assert sum(one.command["action"] == "Evict" for one in service.seen) > 0
+
+
+@pytest.mark.parametrize("folder", INCIDENTS, ids=[folder.name for folder in INCIDENTS])
+def test_restarts_change_nothing(folder: Path) -> None:
+    """Command by command, field by field: as if nothing had happened."""
+
+    def told(restart_every: int) -> list[tuple[int, dict[str, object]]]:
+        return [(one.at_us, one.command) for one in play(folder, restart_every)[0].seen]
+
+    assert told(7) == told(0)
