@@ -48,9 +48,9 @@ class Feed:
         uid: str | None = None,
         ready: str = "True",
         version: int | None = None,
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """Tell of a node."""
-        obj = {
+        obj: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Node",
             "metadata": {"name": name, "uid": uid or f"node-{name}", "resourceVersion": str(version or self._next())},
@@ -69,9 +69,9 @@ class Feed:
         version: int | None = None,
         phase: str = "Running",
         **metadata: object,
-    ) -> dict[str, object]:
+    ) -> dict[str, Any]:
         """Tell of a pod on a node."""
-        obj = {
+        obj: dict[str, Any] = {
             "apiVersion": "v1",
             "kind": "Pod",
             "metadata": {
@@ -86,9 +86,9 @@ class Feed:
         }
         return self.event(self.settings.pods_topic, node, event_type, obj)
 
-    def event(self, topic: str, node: str, event_type: str, obj: dict[str, object] | None) -> dict[str, object]:
+    def event(self, topic: str, node: str, event_type: str, obj: dict[str, Any]) -> dict[str, Any]:
         """Send one watch event; returns it, to be sent again by :meth:`raw`."""
-        event = {"cluster": self.cluster, "type": event_type, **({} if obj is None else {"object": obj})}
+        event = {"cluster": self.cluster, "type": event_type, "object": obj}
         self.raw(topic, f"{self.cluster}/{node}".encode(), json.dumps(event).encode())
         return event
 

@@ -120,10 +120,10 @@ class VirtualService:
             self.seen.append(Seen(self.now_us, command))
             if command["action"] == "Evict":
                 answer = self.stand_in.evict(command, self.now_us)
-                key = f"{command['cluster']}/{command['node']}"
+                address = f"{command['cluster']}/{command['node']}"
                 for event in answer.events:
-                    self._append("pods", key, event)
-                self._append("results", key, answer.result)
+                    self._append("pods", address, event)
+                self._append("results", address, answer.result)
 
 
 def play(folder: Path, restart_every: int) -> tuple[VirtualService, list[dict[str, object]]]:

@@ -1,0 +1,52 @@
+"""A writer and partitions as gates and freshness see them, without a broker."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from streams.engine.transactions import Committed
+
+
+@dataclasses.dataclass
+class FakeLogic:
+    """A logic with one timer."""
+
+    due_at_us: int | None = None
+    gap: str | None = None
+
+    def next_due_at_us(self) -> int | None:
+        return self.due_at_us
+
+    def objection(self) -> str | None:
+        return self.gap
+
+
+@dataclasses.dataclass
+class FakeWriter:
+    """A live writer."""
+
+    partition: int = 0
+    positions: dict[str, int] = dataclasses.field(default_factory=dict)
+    caught_up: bool = True
+    live: bool = True
+    has_room: bool = True
+    last_commit: Committed | None = None
+    logic: FakeLogic = dataclasses.field(default_factory=FakeLogic)
+    fired: list[int] = dataclasses.field(default_factory=list)
+
+    def fire(self, now_us: int, limit: int) -> int:
+        self.fired.append(now_us)
+        self.logic.due_at_us = None
+        return 1
+
+
+class FakePartitions:
+    """Some writers."""
+
+    def __init__(self, *writers: FakeWriter) -> None:
+        self.writers = writers
+        self.on_step: object = None
+
+    def live(self) -> Iterator[FakeWriter]:
+        return iter(self.writers)

@@ -1,0 +1,113 @@
+"""What a partition keeps about clusters: it survives a restart through its rows."""
+
+from __future__ import annotations
+
+from streams.engine.outbox import Outbox
+from streams.service.clusters import Clusters
+
+MINUTE_US = 60_000_000
+
+
+class Kept:
+    """Clusters with the rows that they have written."""
+
+    def __init__(self) -> None:
+        self.clusters = Clusters()
+        self.rows: dict[bytes, bytes | None] = {}
+
+    def outbox(self) -> Outbox:
+        outbox = Outbox()
+        outbox.rows = self.rows
+        return outbox
+
+    def restarted(self) -> Clusters:
+        fresh = Clusters()
+        for key, value in self.rows.items():
+            assert fresh.load(key, value)
+        return fresh
+
+
+def has_gap(clusters: Clusters) -> bool:
+    return clusters.gap is not None
+
+
+def heartbeat(kept: Kept, cluster: str, at_us: int, *, on_nodes: bool, listed_at_us: int | None = None) -> None:
+    kept.clusters.heartbeat(
+        cluster, on_nodes=on_nodes, appended_at_us=at_us, listed_at_us=listed_at_us, outbox=kept.outbox()
+    )
+
+
+def test_a_cluster_is_silent_when_either_topic_is() -> None:
+    kept = Kept()
+    heartbeat(kept, "a", 10 * MINUTE_US, on_nodes=True)
+    heartbeat(kept, "a", 8 * MINUTE_US, on_nodes=False)
+    heartbeat(kept, "b", 10 * MINUTE_US, on_nodes=True)
+    heartbeat(kept, "b", 10 * MINUTE_US, on_nodes=False)
+    for clusters in (kept.clusters, kept.restarted()):
+        assert list(clusters.silent(9 * MINUTE_US)) == ["a"]
+
+
+def test_a_feed_that_beats_on_one_topic_only_is_silent_on_the_other() -> None:
+    kept = Kept()
+    heartbeat(kept, "a", 10 * MINUTE_US, on_nodes=True)
+    assert list(kept.clusters.silent(MINUTE_US)) == ["a"]
+
+
+def test_a_cluster_without_heartbeats_is_never_silent() -> None:
+    assert list(Clusters().silent(10**18)) == []
+
+
+def test_an_old_heartbeat_does_not_bring_time_back() -> None:
+    kept = Kept()
+    heartbeat(kept, "a", 10 * MINUTE_US, on_nodes=True)
+    heartbeat(kept, "a", 10 * MINUTE_US, on_nodes=False)
+    heartbeat(kept, "a", 1 * MINUTE_US, on_nodes=True)
+    assert list(kept.clusters.silent(9 * MINUTE_US)) == []
+
+
+def test_forgetting_voids_what_came_before_and_nothing_after() -> None:
+    kept = Kept()
+    heartbeat(kept, "a", 5, on_nodes=True)
+    kept.clusters.forget("a", 1000, kept.outbox())
+    for clusters in (kept.clusters, kept.restarted()):
+        assert clusters.any_forgotten
+        assert clusters.is_forgotten("a", 1000)
+        assert not clusters.is_forgotten("a", 1001)
+        assert not clusters.is_forgotten("b", 0)
+        assert list(clusters.silent(10**18)) == []
+    kept.clusters.forget("b", 7_000_000, kept.outbox())
+    assert kept.clusters.first_ordinal("b") == 7_000
+    assert kept.clusters.first_ordinal("never") == 0
+
+
+def test_a_gap_closes_when_every_cluster_was_listed_again_on_both_topics() -> None:
+    kept = Kept()
+    kept.clusters.open_gap({"pods": 3}, {"a", "b"}, 100, kept.outbox())
+    assert has_gap(kept.restarted())
+    heartbeat(kept, "a", 200, on_nodes=True, listed_at_us=99)
+    heartbeat(kept, "a", 200, on_nodes=False, listed_at_us=99)
+    assert has_gap(kept.clusters), "that listing was before the gap was found"
+    for cluster in ("a", "b"):
+        assert has_gap(kept.clusters)
+        heartbeat(kept, cluster, 300, on_nodes=True, listed_at_us=150)
+        heartbeat(kept, cluster, 300, on_nodes=False, listed_at_us=150)
+    assert not has_gap(kept.clusters)
+    assert not has_gap(kept.restarted())
+
+
+def test_a_gap_closes_when_an_operator_accepts_it() -> None:
+    kept = Kept()
+    kept.clusters.open_gap({"pods": 3}, {"a"}, 100, kept.outbox())
+    kept.clusters.accept_gap(kept.outbox())
+    assert not has_gap(kept.restarted())
+
+
+def test_a_forgotten_cluster_is_not_waited_for() -> None:
+    kept = Kept()
+    kept.clusters.open_gap({"pods": 3}, {"a"}, 100, kept.outbox())
+    kept.clusters.forget("a", 200, kept.outbox())
+    assert not has_gap(kept.restarted())
+
+
+def test_other_rows_are_left_to_others() -> None:
+    assert not Clusters().load(b"node\x00lab/n0", b"")

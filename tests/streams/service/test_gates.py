@@ -1,0 +1,168 @@
+"""Each gate closes for its reason and for nothing else; a closed gate delays and never drops."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import cast
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from streams.engine.lease import Lease
+from streams.engine.partitions import Partitions
+from streams.engine.writer import PartitionWriter
+from streams.service.clock import ClockWatch, now_us
+from streams.service.freshness import Freshness
+from streams.service.gates import Gate, Gates
+from streams.service.timers import TimerService
+from tests.streams.service.fakes import FakePartitions, FakeWriter
+
+
+class World:
+    """All gates open, and handles to close each."""
+
+    def __init__(self) -> None:
+        self.writer = FakeWriter(positions={"nodes": 10, "pods": 20})
+        self.rebalancing = False
+        self.ends = {("nodes", 0): 10, ("pods", 0): 20}
+        self.lease = Lease(session_timeout_seconds=10, margin_seconds=3)
+        self.lease.renew(time.monotonic())
+        self.clock = ClockWatch(5, 30, 300)
+        self.partitions = cast("Partitions", FakePartitions(self.writer))
+        self.freshness = Freshness(self.partitions, self.ask)
+        asyncio.run(self.freshness.ask_once())
+        self.gates = Gates(
+            lease=self.lease,
+            is_rebalancing=lambda: self.rebalancing,
+            clock=self.clock,
+            freshness=self.freshness,
+            lag_limit_seconds=10,
+        )
+        self.timers = TimerService(self.partitions, self.gates, self.clock)
+
+    async def ask(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        return {key: self.ends[key] for key in wanted}
+
+    def closed(self) -> Gate | None:
+        found = self.gates.closed(cast("PartitionWriter", self.writer))
+        return None if found is None else found.gate
+
+
+def rebalance(world: World) -> None:
+    world.rebalancing = True
+
+
+def lose_lease(world: World) -> None:
+    world.lease.drop()
+
+
+def old_lease(world: World) -> None:
+    world.lease.drop()
+    world.lease.renew(time.monotonic() - 7.1)
+
+
+def jump(world: World) -> None:
+    world.clock.tick(now_us(), time.monotonic())
+    world.clock.tick(now_us() + 60_000_000, time.monotonic())
+
+
+def still_reading(world: World) -> None:
+    world.writer.caught_up = False
+
+
+def stale_view(world: World) -> None:
+    world.freshness._fresh_at[0] = time.monotonic() - 10.1
+    world.freshness._samples.clear()
+
+
+def gap(world: World) -> None:
+    world.writer.logic.gap = "input expired"
+
+
+CLOSERS = [
+    pytest.param(rebalance, Gate.OWNER, id="rebalancing"),
+    pytest.param(lose_lease, Gate.OWNER, id="no confirmation since the rebalance"),
+    pytest.param(old_lease, Gate.OWNER, id="confirmed longer ago than session less margin"),
+    pytest.param(jump, Gate.CLOCK, id="clock jumped forward"),
+    pytest.param(still_reading, Gate.CAUGHT_UP, id="not caught up"),
+    pytest.param(stale_view, Gate.FRESH_VIEW, id="view too old"),
+    pytest.param(gap, Gate.GAP, id="input expired unread"),
+]
+
+
+def test_all_gates_open() -> None:
+    assert World().closed() is None
+
+
+@pytest.mark.parametrize(("close", "gate"), CLOSERS)
+def test_gate_closes(close: Callable[[World], None], gate: Gate) -> None:
+    world = World()
+    close(world)
+    assert world.closed() is gate
+
+
+@pytest.mark.parametrize(("close", "gate"), CLOSERS)
+def test_what_is_due_waits_and_is_not_dropped(close: Callable[[World], None], gate: Gate) -> None:
+    world = World()
+    world.writer.logic.due_at_us = now_us() - 1
+    close(world)
+    world.timers.turn()
+    assert world.writer.fired == []
+    assert world.timers.waiting[0].gate is gate
+    assert world.writer.logic.due_at_us is not None
+
+
+def test_what_is_due_fires_behind_open_gates() -> None:
+    world = World()
+    world.writer.logic.due_at_us = now_us() - 1
+    world.timers.turn()
+    assert len(world.writer.fired) == 1
+    assert world.timers.waiting == {}
+
+
+def test_nothing_fires_before_it_is_due() -> None:
+    world = World()
+    world.writer.logic.due_at_us = now_us() + 60_000_000
+    world.timers.turn()
+    assert world.writer.fired == []
+
+
+def test_a_full_outbox_holds_firing_back() -> None:
+    world = World()
+    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.has_room = False
+    world.timers.turn()
+    assert world.writer.fired == []
+
+
+def test_freshness_is_the_moment_of_the_last_answer_that_was_passed() -> None:
+    world = World()
+    fresh = world.freshness.age_seconds(cast("PartitionWriter", world.writer))
+    assert fresh < 1
+    world.freshness._fresh_at[0] -= 5
+    world.ends["pods", 0] = 25  # five records are unread now
+    asyncio.run(world.freshness.ask_once())
+    assert world.freshness.age_seconds(cast("PartitionWriter", world.writer)) > 5
+    world.writer.positions["pods"] = 25
+    assert world.freshness.age_seconds(cast("PartitionWriter", world.writer)) < 1
+
+
+def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
+    world = World()
+
+    async def refuse(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        raise KafkaConnectionError
+
+    freshness = Freshness(world.partitions, refuse)
+
+    async def run_briefly() -> None:
+        task = asyncio.create_task(freshness.run())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        assert not task.done(), "a failed answer must not end the watch"
+        task.cancel()
+
+    asyncio.run(run_briefly())
+    assert freshness.age_seconds(cast("PartitionWriter", world.writer)) == float("inf")

@@ -1,0 +1,51 @@
+"""Which records a partition lets in: those whose key hashes to it, and whose rows and messages fit."""
+
+from __future__ import annotations
+
+import pytest
+from kafka.partitioner import DefaultPartitioner
+
+from models.eviction import EventType, NodeEvent, Origin
+from models.kubernetes.objects import Node
+from models.kubernetes.taints import Taint
+from streams.service.placement import belongs, partition_of
+from streams.service.sizes import fits
+
+
+class OneTopic:
+    """What kafka-python's partitioner asks of a cluster."""
+
+    def __init__(self, partitions: int) -> None:
+        self.partitions = set(range(partitions))
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return self.partitions
+
+    available_partitions_for_topic = partitions_for_topic
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 8, 64])
+def test_placement_is_the_default_partitioner_s(partitions: int) -> None:
+    for number in range(500):
+        key = f"cluster-{number % 7}/node-{number:05d}".encode()
+        theirs = DefaultPartitioner().partition("pods", key, key, None, None, OneTopic(partitions))
+        assert partition_of(key, partitions) == theirs
+        assert [n for n in range(partitions) if belongs(key, n, partitions)] == [theirs]
+
+
+def node_event(*taints: Taint) -> NodeEvent:
+    node = Node(name="n", uid="u", resource_version="1", taints=taints, ready=None)
+    return NodeEvent(EventType.ADDED, node, 0, Origin("nodes", 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("taints", "fit"),
+    [
+        pytest.param((), True, id="none"),
+        pytest.param((Taint(key="k" * 1000, effect="NoExecute"),), True, id="small"),
+        pytest.param((Taint(key="k" * 25_001, effect="NoExecute"),), False, id="one above a quarter"),
+        pytest.param((Taint(key="k" * 900, effect="NoExecute"),) * 60, False, id="together above a half"),
+    ],
+)
+def test_what_would_not_fit_is_noticed_before_the_step(taints: tuple[Taint, ...], *, fit: bool) -> None:
+    assert fits(node_event(*taints), 100_000) is fit
