@@ -36,6 +36,7 @@ class FakeWriter:
     fired: list[int] = dataclasses.field(default_factory=list)
 
     def fire(self, now_us: int, limit: int) -> int:
+        assert limit > 0
         self.fired.append(now_us)
         self.logic.due_at_us = None
         return 1

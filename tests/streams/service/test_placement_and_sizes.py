@@ -18,7 +18,11 @@ class OneTopic:
     def __init__(self, partitions: int) -> None:
         self.partitions = set(range(partitions))
 
+    def topics(self) -> set[str]:
+        return {"pods"}
+
     def partitions_for_topic(self, topic: str) -> set[int]:
+        assert topic == "pods"
         return self.partitions
 
     available_partitions_for_topic = partitions_for_topic
