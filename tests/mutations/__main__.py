@@ -1,0 +1,70 @@
+"""Run the mutations: copy the tree, break one thing, run its tests, and say whether they noticed.
+
+Exit code 0 when every mutation was noticed, else 1. `--only WORD` runs those whose name has the word; `--list` shows
+them all. A mutation whose text is not found in its file any more counts as a failure: mend the catalogue.
+"""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.mutations.catalogue import MUTATIONS, Mutation
+
+ROOT = Path(__file__).parents[2]
+TEST_TIMEOUT_SECONDS = 240
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
+
+
+def main() -> int:
+    """Run what was asked for."""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("--only", default="", help="a word in the mutation's name")
+    parser.add_argument("--list", action="store_true", help="show the mutations and end")
+    arguments = parser.parse_args()
+    chosen = [mutation for mutation in MUTATIONS if arguments.only in mutation.name]
+    if arguments.list:
+        print("\n".join(mutation.name for mutation in chosen))
+        return 0
+    unnoticed = [mutation.name for mutation in chosen if not _is_noticed(mutation)]
+    print(f"{len(chosen) - len(unnoticed)} noticed, {len(unnoticed)} not noticed")
+    return 1 if unnoticed or not chosen else 0
+
+
+def _is_noticed(mutation: Mutation) -> bool:
+    """Run every test that has to notice; each of them must fail."""
+    with tempfile.TemporaryDirectory() as folder:
+        tree = Path(folder) / "tree"
+        shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
+        broken = tree / mutation.file
+        text = broken.read_text()
+        for old, new in mutation.changes:
+            if old not in text:
+                print(f"STALE     {mutation.name}: {mutation.file} has no {old!r}", flush=True)
+                return False
+            text = text.replace(old, new)
+        broken.write_text(text)
+        verdicts = {test: _fails(tree, test) for test in mutation.tests}
+    for test, (failed, seconds) in verdicts.items():
+        print(f"{'noticed  ' if failed else 'UNNOTICED'} {mutation.name}: {test} ({seconds:.0f} s)", flush=True)
+    return all(failed for failed, _ in verdicts.values())
+
+
+def _fails(tree: Path, test: str) -> tuple[bool, float]:
+    started_at = time.monotonic()
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
+    try:
+        done = subprocess.run(command, cwd=tree, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        return True, time.monotonic() - started_at
+    tests_failed = 1  # pytest's exit code; anything else (no tests, broken collection) is no verdict
+    return done.returncode == tests_failed, time.monotonic() - started_at
+
+
+if __name__ == "__main__":
+    sys.exit(main())

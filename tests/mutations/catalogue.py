@@ -1,0 +1,186 @@
+"""The mutations: what is broken, where, and which tests have to notice."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+WORKERS = "tests/guarantees/test_worker_faults.py"
+BROKER = "tests/guarantees/test_broker_faults.py"
+REFUSALS = "tests/guarantees/test_refusals.py"
+INPUT = "tests/guarantees/test_input_faults.py"
+GATES = "tests/streams/service/test_gates.py"
+
+
+class Mutation(NamedTuple):
+    """One thing broken: in ``file``, each ``(old, new)`` is replaced; ``tests`` have to fail then."""
+
+    name: str
+    file: str
+    changes: tuple[tuple[str, str], ...]
+    tests: tuple[str, ...]
+
+
+MUTATIONS = (
+    Mutation(
+        "take over without reading the changelog",
+        "streams/engine/takeover.py",
+        (
+            (
+                "await reader.read_rows({t.partition: t.take_row for t in takeovers})",
+                "dict.fromkeys(map(int, [t.partition for t in takeovers]), 0)",
+            ),
+        ),
+        (f"{WORKERS}::test_worker_killed_at_any_moment",),
+    ),
+    Mutation(
+        "begin at the end of the inputs after a take-over",
+        "streams/engine/takeover.py",
+        (("settled[topic] = max(position, start)", "settled[topic] = end"),),
+        (f"{WORKERS}::test_worker_killed_at_any_moment",),
+    ),
+    Mutation(
+        "write positions without their rows and messages",
+        "streams/engine/writer.py",
+        (
+            (
+                "await self._producer.commit(outbox, {",
+                "await self._producer.commit(Outbox() if self.transactions % 3 == 2 else outbox, {",
+            ),
+        ),
+        (f"{WORKERS}::test_worker_killed_at_any_moment",),
+    ),
+    Mutation(
+        "skip the fence: a transactional id for each process",
+        "streams/engine/config.py",
+        (
+            (
+                'return f"{self.application}-{partition}"',
+                'import os; return f"{self.application}-{partition}-{os.getpid()}"',
+            ),
+        ),
+        (
+            "tests/streams/engine/test_transactions.py::test_an_owner_killed_in_mid_transaction_leaves_nothing_behind",
+            f"{WORKERS}::test_worker_paused_beyond_the_session_timeout_then_continued",
+        ),
+    ),
+    Mutation(
+        "keep timers when their partition is lost",
+        "streams/engine/partitions.py",
+        (("await self._close(set(self._writers) - kept)", "kept = set(self._writers)"),),
+        (f"{WORKERS}::test_rebalance_while_timers_are_due",),
+    ),
+    Mutation(
+        "drop a batch that came while the flow was stopped",
+        "streams/engine/transport.py",
+        (
+            ("await self.wait(self.can_resume_flow)", "break; await self.wait(self.can_resume_flow)"),
+            ("state.position\n            if records", "state.position\n            start = 0\n            if records"),
+        ),
+        (f"{WORKERS}::test_rebalance_while_timers_are_due", f"{WORKERS}::test_worker_killed_at_any_moment"),
+    ),
+    Mutation(
+        "take a failed transaction for a committed one",
+        "streams/engine/transactions.py",
+        (
+            (
+                "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error\n        return Committed",
+                "pass\n        broker_ms = -1\n        return Committed",
+            ),
+        ),
+        (f"{BROKER}::test_broker_down_for_a_while", "tests/streams/engine/test_transactions.py"),
+    ),
+    Mutation(
+        "commit although a batch was refused",
+        "streams/engine/transactions.py",
+        (
+            (
+                "            if isinstance(result, BaseException):\n                raise result\n        await",
+                "            if isinstance(result, BaseException):\n                pass\n        await",
+            ),
+        ),
+        ("tests/streams/engine/test_transactions.py::test_one_record_too_large_aborts_the_whole_transaction",),
+    ),
+    Mutation(
+        "start with an empty changelog beside committed offsets",
+        "streams/engine/takeover.py",
+        (("await _refuse_lost_state(fresh, config)", "pass"),),
+        (f"{REFUSALS}::test_state_changelog_empty_while_offsets_are_committed",),
+    ),
+    Mutation(
+        "accept a position beyond the end",
+        "streams/engine/takeover.py",
+        (("if position > end:", "if False:"),),
+        (f"{REFUSALS}::test_input_cut_or_created_anew",),
+    ),
+    Mutation(
+        "do not look at the topics at start",
+        "streams/service/checks.py",
+        (("report.raise_if_breaking()", "pass"),),
+        (f"{REFUSALS}::test_partition_counts_differ_or_wrong_cleanup_policy",),
+    ),
+    Mutation(
+        "fire in spite of a gap in the input",
+        "streams/service/gates.py",
+        (("if gap is not None:", "if False:"),),
+        (f"{REFUSALS}::test_input_expired_while_away", GATES),
+    ),
+    Mutation(
+        "let records of other partitions in",
+        "streams/service/placement.py",
+        (("return partition_of(key, partitions) == partition", "return True"),),
+        (f"{INPUT}::test_unreadable_record_foreign_cluster_oversized_object",),
+    ),
+    Mutation(
+        "pass over unreadable records",
+        "streams/service/partition.py",
+        (("self._bury(topic, record, outbox, error.reason, error.detail)", "pass"),),
+        (f"{INPUT}::test_unreadable_record_foreign_cluster_oversized_object",),
+    ),
+    Mutation(
+        "accept outdated events",
+        "models/eviction/accepting.py",
+        (("def is_older(", "def is_older(*_: object) -> bool:\n    return False\n\n\ndef _is_older("),),
+        (f"{INPUT}::test_duplicate_reordered_outdated_event",),
+    ),
+    Mutation(
+        "do not mind a silent feed",
+        "streams/service/clusters.py",
+        (("if since is not None and since < older_than_us:", "if False:"),),
+        (f"{INPUT}::test_feed_silent",),
+    ),
+    Mutation(
+        "never look again after an attempt",
+        "models/eviction/lifecycle.py",
+        (("eviction.next_attempt_us = step.at_us + ", "eviction.next_attempt_us = 10**18 + "),),
+        (f"{WORKERS}::test_executor_down",),
+    ),
+    Mutation(
+        "open the owner gate always",
+        "streams/service/gates.py",
+        (("if self._is_rebalancing():", "if False:"), ("if not self._lease.valid:", "if False:")),
+        (GATES,),
+    ),
+    Mutation(
+        "trust any clock",
+        "streams/service/clock.py",
+        (("if monotonic_seconds < self._held_until:", "if False:"),),
+        ("tests/streams/service/test_clock.py", GATES),
+    ),
+    Mutation(
+        "fire without deciding again",
+        "models/eviction/timer_step.py",
+        (("due = reconcile(step, pod)", "due = pod.eviction.due"),),
+        ("tests/models/eviction",),
+    ),
+    Mutation(
+        "forget a cancel",
+        "models/eviction/records.py",
+        (
+            (
+                "step.commands.append(",
+                "(lambda command: None if command.action == 'Cancel' else step.commands.append(command))(",
+            ),
+        ),
+        ("tests/models/eviction", "tests/incidents"),
+    ),
+)
