@@ -17,7 +17,7 @@ from models.messages.vocabulary import CauseKind, EventType
 def apply_node(aggregate: NodeAggregate, event: NodeEvent, rules: Rules) -> Changes:
     """Take in a node as it is now.
 
-    Decides for every pod if the node is new, another one or gone, or if its `NoExecute` taints or its outage changed.
+    Decides for every pod if the node is new, another one or gone, or if its `NoExecute` taints changed.
     Every newer version is written to the node's row, even if nothing else changed: an old taint list that comes late
     after a restart must be seen to be old.
 
@@ -60,9 +60,8 @@ def _update(step: Step, known: NodeState, seen: Node, version: Version) -> Chang
     outage = advance_outage(known.outage, taints, seen.ready, step.at_us, step.rules.outage_gap_us)
     is_new = aggregate.node is None
     aggregate.node = NodeState(seen.uid, version, taints, outage)
-    step.covered.clear()
     step.write_node()
-    if is_new or taints != known.taints or outage != known.outage:
+    if is_new or taints != known.taints:  # an outage begins, ends and swaps with its taints
         for pod in aggregate.pods.values():
             reconcile(step, pod)
     return step.finish()
@@ -87,7 +86,6 @@ def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules:
 def _leave(step: Step, known: NodeState, version: Version) -> None:
     """Let the known node go: nothing is due for its pods any more, and it may not come back below `version`."""
     step.aggregate.node = None
-    step.covered.clear()
     for pod in step.aggregate.pods.values():
         reconcile(step, pod)
     remember_node(step, known.uid, version)

@@ -29,7 +29,7 @@ class Step:
         at_us: the instant of the input, or now for a timer.
         key: `<cluster>/<node>`.
         node_uid: UID of the node that the step is about; of the old one while that one leaves.
-        covered: what `decide` has worked out in this step; for the node as it is, so cleared when the node changes.
+        covered: what `decide` has worked out in this step, which looks at the taints of one node at most.
         commands: to be sent.
         decisions: to be recorded.
         wakeups: to be asked for.

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+
+import msgspec
+import pytest
+
+from models.eviction import (
+    Changes,
+    CorruptRowError,
+    NodeAggregate,
+    RowError,
+    RowKind,
+    UnknownRowKeyError,
+    UnsupportedFormatError,
+    load_row,
+    row_key,
+    split_row_key,
+    wakeups,
+)
+from models.kubernetes import Taint, Toleration
+from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, tolerate, us
+
+HUGE = Toleration("b", "Exists", "", "NoExecute", 10**30)
+
+
+def full() -> Scene:
+    """A scene with a row of every kind."""
+    scene = Scene()
+    scene.pod(0, tolerate("a", 60), HUGE, tolerate("", 5))
+    scene.pod(1, uid="pod-2", name="web-1", phase="Failed")
+    scene.node(2, A, Taint("a", "v", "NoSchedule"), SICK, ready="False")
+    scene.pod(3, uid="pod-3", name="web-2")
+    scene.pod(4, uid="pod-3", name="web-2", event_type=DELETED)
+    scene.node(4, uid="node-0", event_type=DELETED)
+    return scene
+
+
+def test_every_order_of_rows_gives_the_same() -> None:
+    scene = full()
+    assert {split_row_key(key)[0] for key in scene.table} == set(RowKind)
+    for order in itertools.permutations(scene.table):
+        loaded: dict[str, NodeAggregate] = {}
+        for key in order:
+            load_row(loaded, key, scene.table[key])
+        assert_same(loaded["prod-eu-1/node-0123"], scene.aggregate)
+
+
+def test_log_of_all_rows_with_deletions_gives_the_same() -> None:
+    scene = Scene()
+    steps: list[Callable[[], Changes]] = [
+        lambda: scene.pod(0, tolerate("a", 60)),
+        lambda: scene.node(0, A),
+        lambda: scene.node(1),
+        lambda: scene.node(2, A),
+        lambda: scene.pod(3, tolerate("a", 60), tolerate("b")),
+        lambda: scene.fire(62),
+        lambda: scene.pod(63, uid="pod-2"),
+        lambda: scene.pod(64, uid="pod-2", event_type=DELETED),
+        lambda: scene.pod(65, uid="pod-4"),
+        lambda: scene.node(66, event_type=DELETED),
+        lambda: scene.expire(10_000),
+        lambda: scene.forget(10_001),
+    ]
+    loaded: dict[str, NodeAggregate] = {}
+    for step in steps:
+        for key, value in reversed(step().rows):
+            load_row(loaded, key, value)
+        assert_same(loaded["prod-eu-1/node-0123"], scene.aggregate)
+
+
+def test_tolerations_and_taints_are_shared_after_loading() -> None:
+    scene = full()
+    scene.pod(9, tolerate("a", 60), HUGE, tolerate("", 5), uid="pod-9", name="web-9")
+    scene.restart()
+    pods = scene.aggregate.pods
+    assert pods["pod-1"].tolerations is pods["pod-9"].tolerations
+    evictions = [pods[uid].eviction for uid in ("pod-1", "pod-9")]
+    first, ninth = (eviction.due for eviction in evictions if eviction is not None)
+    assert first.taint is ninth.taint
+    assert first.toleration is ninth.toleration
+
+
+def test_wakeups_after_loading() -> None:
+    scene = full()
+    assert set(wakeups(scene.aggregate)) == {(us(7), "pod-1"), (us(4 + 3600), "")}
+    scene.fire(7)
+    assert {uid for _, uid in wakeups(scene.aggregate)} == {"pod-1", ""}
+    scene.pod(8, tolerate("a", 60), terminating=True)
+    assert set(wakeups(scene.aggregate)) == {(us(4 + 3600), "")}
+
+
+def test_keys() -> None:
+    assert row_key(RowKind.NODE, "c/n") == b"node\0c/n"
+    assert row_key(RowKind.POD, "c/n", "u") == b"pod\0c/n\0u"
+    assert row_key(RowKind.EVICTION, "c/n", "u") == b"eviction\0c/n\0u"
+    assert row_key(RowKind.GONE, "c/n", "u") == b"gone\0c/n\0u"
+    for kind in RowKind:
+        uid = "" if kind is RowKind.NODE else "u"
+        assert split_row_key(row_key(kind, "c/n", uid)) == (kind, "c/n", uid)
+
+
+@pytest.mark.parametrize(
+    "key", [b"", b"node", b"other\0c/n", b"pod\0c/n", b"node\0c/n\0u", b"pod\0c\0u", b"node\0\xff/n", b"\xff\0c/n"]
+)
+def test_unknown_keys_are_refused(key: bytes) -> None:
+    with pytest.raises(UnknownRowKeyError):
+        load_row({}, key, b"")
+
+
+def test_rows_of_another_format_are_refused() -> None:
+    for key, value in full().table.items():
+        fields = msgspec.msgpack.decode(value)
+        for other in ([2, *fields[1:]], [2], [2, "all", "new"]):
+            with pytest.raises(UnsupportedFormatError, match="format 2"):
+                load_row({}, key, msgspec.msgpack.encode(other))
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"\xc1", b"{}", msgspec.msgpack.encode([1]), msgspec.msgpack.encode([]), b"\x01"]
+)
+def test_damaged_rows_are_refused(value: bytes) -> None:
+    for key in full().table:
+        with pytest.raises(RowError) as caught:
+            load_row({}, key, value)
+        assert caught.value.key == key
+        assert isinstance(caught.value, CorruptRowError)
+
+
+def test_versions_beyond_64_bit_survive() -> None:
+    scene = Scene()
+    scene.pod(0, version="9" * 40)
+    scene.node(0, version="8" * 40)
+    scene.restart()
+    assert scene.aggregate.pods["pod-1"].version == int("9" * 40)

@@ -1,0 +1,75 @@
+"""semantics.md 12.4: since when a taint is on the node."""
+
+from __future__ import annotations
+
+import pytest
+
+from models.eviction.state import PodState, TaintState
+from models.eviction.windows import advance_taints, untolerated_since_us, window_start_us
+from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint
+
+NOW = 100
+A = Taint("a", "", NO_EXECUTE)
+
+
+def kept(value: str = "", since: int = 10, value_since: int = 10, added: int | None = None) -> TaintState:
+    return TaintState(Taint("a", value, NO_EXECUTE), since, value_since, added)
+
+
+@pytest.mark.parametrize(
+    ("known", "seen", "result"),
+    [
+        pytest.param([], [A], [kept("", NOW, NOW)], id="opens when it is first seen"),
+        pytest.param([], [Taint("a", "", NO_EXECUTE, 5)], [kept("", NOW, NOW, 5)], id="timeAdded is never the start"),
+        pytest.param([kept()], [A], [kept()], id="unchanged"),
+        pytest.param([kept()], [], [], id="removed"),
+        pytest.param([kept()], [Taint("a", "", NO_SCHEDULE)], [], id="another effect is a removal"),
+        pytest.param([], [Taint("a", "", NO_SCHEDULE)], [], id="other effects are not kept"),
+        pytest.param(
+            [kept()], [Taint("a", "v", NO_EXECUTE)], [kept("v", 10, NOW)], id="a change of the value keeps the window"
+        ),
+        pytest.param(
+            [kept(added=5)],
+            [Taint("a", "", NO_EXECUTE, 6)],
+            [kept("", NOW, NOW, 6)],
+            id="later timeAdded: a removal was missed",
+        ),
+        pytest.param([kept(added=5)], [Taint("a", "", NO_EXECUTE, 5)], [kept(added=5)], id="same timeAdded"),
+        pytest.param([kept(added=5)], [Taint("a", "", NO_EXECUTE, 4)], [kept(added=4)], id="earlier timeAdded"),
+        pytest.param([kept()], [Taint("a", "", NO_EXECUTE, 6)], [kept(added=6)], id="timeAdded appears"),
+        pytest.param([kept(added=5)], [A], [kept(added=5)], id="timeAdded vanishes, what was seen last stays seen"),
+        pytest.param(
+            [kept(), TaintState(Taint("b", "", NO_EXECUTE), 20, 20, None)],
+            [Taint("b", "", NO_EXECUTE), Taint("c", "", NO_EXECUTE), A],
+            [
+                TaintState(Taint("b", "", NO_EXECUTE), 20, 20, None),
+                TaintState(Taint("c", "", NO_EXECUTE), NOW, NOW, None),
+                kept(),
+            ],
+            id="node order is that of the object",
+        ),
+        pytest.param(
+            [kept("x"), kept("y", 20, 20)],
+            [Taint("a", "y", NO_EXECUTE), Taint("a", "x", NO_EXECUTE)],
+            [kept("y", 20, 20), kept("x")],
+            id="a key listed twice, which the API server would not accept",
+        ),
+    ],
+)
+def test_taints_keep_their_beginnings(known: list[TaintState], seen: list[Taint], result: list[TaintState]) -> None:
+    assert advance_taints(known, seen, NOW) == tuple(result)
+
+
+@pytest.mark.parametrize(("taint_since", "pod_since", "start"), [(10, 20, 20), (20, 10, 20), (10, 10, 10)])
+def test_window_opens_at_the_later_of_the_two(taint_since: int, pod_since: int, start: int) -> None:
+    pod = PodState("uid", "ns/name", 1, (), pod_since, pod_since)
+    assert window_start_us(kept(since=taint_since, value_since=taint_since), pod) == start
+
+
+@pytest.mark.parametrize("latest", range(4))
+def test_untolerated_since_the_last_of_four_facts(latest: int) -> None:
+    facts = [10, 10, 10, 10]
+    facts[latest] = 50
+    taint_since, value_since, pod_since, edited = facts
+    pod = PodState("uid", "ns/name", 1, (), pod_since, edited)
+    assert untolerated_since_us(kept(since=taint_since, value_since=value_since), pod) == 50

@@ -1,0 +1,311 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from models.eviction import EventType, NodeEvent, Origin, Outcome, PodEvent, ResultEvent
+from models.kubernetes import Taint, Toleration
+from models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from models.messages.envelope import DEFAULT_LIMITS, Limits
+from models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Unbound
+from models.messages.unreadable import Unreadable
+
+APPEND_US = 1_795_227_353_000_000  # 2026-11-21T02:15:53Z
+ORIGIN = Origin("t", 1, 2)
+SECRET = "hunter2"
+NODE: dict[str, Any] = {
+    "cluster": "c",
+    "type": "ADDED",
+    "observedAt": "2026-11-21T02:15:52.5Z",
+    "object": {
+        "kind": "Node",
+        "apiVersion": "v1",
+        "metadata": {"name": "n1", "uid": "u1", "resourceVersion": "7"},
+        "spec": {"taints": [{"key": "a", "effect": "NoExecute"}]},
+    },
+}
+POD: dict[str, Any] = {
+    "cluster": "c",
+    "type": "MODIFIED",
+    "object": {
+        "kind": "Pod",
+        "apiVersion": "v1",
+        "metadata": {"namespace": "ns", "name": "web-0", "uid": "p1", "resourceVersion": "8"},
+        "spec": {"nodeName": "n1", "tolerations": [{"operator": "Exists", "tolerationSeconds": 5}]},
+        "status": {"phase": "Running"},
+    },
+}
+RESULT: dict[str, Any] = {
+    "apiVersion": "evictstream.io/v1",
+    "kind": "EvictionResult",
+    "evictionId": "e1",
+    "attempt": 2,
+    "cluster": "c",
+    "namespace": "ns",
+    "pod": "web-0",
+    "podUid": "p1",
+    "node": "n1",
+    "outcome": "Failed",
+    "reason": "webhook",
+    "observedAt": "2026-11-21T02:15:52Z",
+}
+
+
+def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    result = dict(base)
+    for name, value in changes.items():
+        result[name] = merged(result[name], value) if isinstance(value, dict) and name in result else value
+    return result
+
+
+def node(changes: dict[str, Any] | None = None, key: bytes | None = b"c/n1") -> object:
+    return read_node_record(key, json.dumps(merged(NODE, changes or {})).encode(), APPEND_US, ORIGIN)
+
+
+def pod(changes: dict[str, Any] | None = None, key: bytes | None = b"c/n1") -> object:
+    return read_pod_record(key, json.dumps(merged(POD, changes or {})).encode(), APPEND_US, ORIGIN)
+
+
+def result(changes: dict[str, Any] | None = None, key: bytes | None = b"c/n1") -> object:
+    return read_result_record(key, json.dumps(merged(RESULT, changes or {})).encode(), APPEND_US, ORIGIN)
+
+
+def test_node_event() -> None:
+    event = node()
+    assert isinstance(event, NodeEvent)
+    assert (event.type, event.at_us, event.origin) == (EventType.ADDED, APPEND_US - 500_000, ORIGIN)
+    assert (event.node.name, event.node.uid, event.node.taints) == ("n1", "u1", (Taint("a", "", "NoExecute"),))
+
+
+def test_pod_event() -> None:
+    event = pod()
+    assert isinstance(event, PodEvent)
+    assert (event.type, event.at_us, event.origin) == (EventType.MODIFIED, APPEND_US, ORIGIN)
+    assert event.pod.tolerations == (Toleration("", "Exists", "", "", 5),)
+
+
+def test_result_event() -> None:
+    assert result() == ResultEvent("e1", 2, "p1", Outcome.FAILED, "webhook", APPEND_US - 1_000_000, ORIGIN)
+    assert isinstance(result({"observedAt": None}), ResultEvent)
+
+
+@pytest.mark.parametrize(
+    ("changes", "signal"),
+    [
+        ({"type": "HEARTBEAT"}, Heartbeat("c", APPEND_US, None)),
+        (
+            {"type": "HEARTBEAT", "observedAt": "2026-11-21T02:15:52Z", "listedAt": "2026-11-21T02:00:00Z"},
+            Heartbeat("c", APPEND_US - 1_000_000, APPEND_US - 953_000_000),
+        ),
+        ({"type": "BOOKMARK"}, Bookmark("c")),
+        ({"type": "FORGET"}, Forget("c", APPEND_US)),
+        ({"type": "ACCEPT_GAP"}, AcceptGap(APPEND_US)),
+    ],
+)
+@pytest.mark.parametrize("key", [b"c/", b"c/n1"])
+def test_signals(changes: dict[str, Any], signal: object, key: bytes) -> None:
+    value = json.dumps({"cluster": "c"} | changes).encode()
+    assert read_node_record(key, value, APPEND_US, ORIGIN) == signal
+    assert read_pod_record(key, value, APPEND_US, ORIGIN) == signal
+
+
+def test_bookmark_has_an_object_with_little_in_it() -> None:
+    found = {"kind": "Pod", "metadata": {"resourceVersion": "9"}, "spec": {"containers": None}, "status": {}}
+    value = json.dumps({"cluster": "c", "type": "BOOKMARK", "object": found}).encode()
+    assert read_pod_record(b"c/", value, APPEND_US, ORIGIN) == Bookmark("c")
+
+
+def test_unbound_pod_is_ignored() -> None:
+    for name in (None, ""):
+        assert pod({"object": {"spec": {"nodeName": name}}}, b"c/") == Unbound("c")
+
+
+@pytest.mark.parametrize(
+    ("observed", "at_us"),
+    [
+        pytest.param(None, APPEND_US, id="none: append time"),
+        pytest.param("2026-11-21T02:15:52.999999Z", APPEND_US - 1, id="as observed"),
+        pytest.param("2026-11-21T03:15:52.999999+01:00", APPEND_US - 1, id="any zone"),
+        pytest.param("2026-11-21T02:15:53.000001Z", APPEND_US, id="not after the append"),
+        pytest.param("2026-11-21T02:14:53Z", APPEND_US - 60_000_000, id="just the minute before"),
+        pytest.param("2026-11-21T02:14:52Z", APPEND_US - 60_000_000, id="not earlier than the minute before"),
+        pytest.param("0001-01-01T00:00:00Z", APPEND_US - 60_000_000, id="the first instant"),
+    ],
+)
+def test_event_time(observed: str | None, at_us: int) -> None:
+    """architecture.md section 4: a function of the log alone"""
+    event = node({"observedAt": observed})
+    assert isinstance(event, NodeEvent)
+    assert event.at_us == at_us
+
+
+READERS = [read_node_record, read_pod_record, read_result_record]
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize(
+    ("key", "value", "reason"),
+    [
+        pytest.param(b"c/n1", None, "NullValue", id="null value"),
+        pytest.param(None, b"{}", "BadKey", id="no key"),
+        pytest.param(b"", b"{}", "BadKey", id="empty key"),
+        pytest.param(b"c", b"{}", "BadKey", id="no slash"),
+        pytest.param(b"/n1", b"{}", "BadKey", id="no cluster"),
+        pytest.param(b"c/n/1", b"{}", "BadKey", id="two slashes"),
+        pytest.param(b"c/\xff", b"{}", "BadKey", id="not UTF-8"),
+        pytest.param(b"c/n\0", b"{}", "BadKey", id="NUL, which separates the parts of row keys"),
+        pytest.param(b"c/n1", b"", "BadJson", id="empty"),
+        pytest.param(b"c/n1", b"{", "BadJson", id="cut"),
+        pytest.param(b"c/n1", b"nope", "BadJson", id="text"),
+        pytest.param(b"c/n1", b'{"cluster":"\xff"}', "BadJson", id="value not UTF-8"),
+        pytest.param(b"c/n1", b'{"cluster":"\\ud800"}', "BadJson", id="half a surrogate"),
+        pytest.param(b"c/n1", b"[]", "WrongType", id="a list"),
+        pytest.param(b"c/n1", b'{"cluster":1}', "WrongType", id="a number for a text"),
+        pytest.param(b"c/n1", b'{"hunter2":1}', "UnknownField", id="unknown field in what is ours"),
+        pytest.param(b"c/n1", b'{"observedAt":"hunter2"}', "BadTime", id="no instant"),
+        pytest.param(b"c/n1", b'{"observedAt":"2026-11-21T02:15:53"}', "BadTime", id="no zone"),
+        pytest.param(b"c/n1", b'{"observedAt":"2026-13-21T02:15:53Z"}', "BadTime", id="month 13"),
+        pytest.param(b"c/n1", b'{"observedAt":5}', "WrongType", id="a number for an instant"),
+        pytest.param(b"c/n1", b"{}", "MissingField", id="empty object"),
+    ],
+)
+def test_unreadable(reader: Any, key: bytes | None, value: bytes | None, reason: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        reader(key, value, APPEND_US, ORIGIN)
+    assert caught.value.reason == reason
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("reader", [read_node_record, read_pod_record])
+def test_nesting_without_end_is_unreadable(reader: Any) -> None:
+    value = b'{"cluster":"c","type":"ADDED","object":{"spec":{"tolerations":' + b"[" * 100_000
+    with pytest.raises(Unreadable) as caught:
+        reader(b"c/n1", value, APPEND_US, ORIGIN)
+    assert caught.value.reason in ("BadJson", "WrongType")
+
+
+def test_oversized() -> None:
+    assert DEFAULT_LIMITS.largest_value_bytes == 1_572_864
+    for reader in READERS:
+        with pytest.raises(Unreadable) as caught:
+            reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, Limits(largest_value_bytes=10))
+        assert (caught.value.reason, caught.value.detail) == ("Oversized", "11 bytes, limit 10")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "detail"),
+    [
+        pytest.param({"cluster": None}, "MissingField", "cluster", id="no cluster"),
+        pytest.param({"cluster": "other"}, "ForeignCluster", "cluster differs", id="another cluster"),
+        pytest.param({"type": None}, "MissingField", "type", id="no type"),
+        pytest.param({"type": "ERROR"}, "UnknownEventType", "type", id="an error of the watch"),
+        pytest.param({"type": "added"}, "UnknownEventType", "type", id="case counts"),
+        pytest.param({"object": None}, "MissingField", "object", id="no object"),
+        pytest.param({"object": {"kind": None}}, "MissingField", "object.kind", id="no kind"),
+        pytest.param({"object": {"kind": "Service"}}, "WrongKind", "object.kind", id="another kind"),
+        pytest.param({"object": {"apiVersion": "v2"}}, "WrongKind", "object.apiVersion", id="another version"),
+        pytest.param({"object": {"metadata": None}}, "MissingField", "object.metadata", id="no metadata"),
+        pytest.param({"object": {"metadata": {"name": None}}}, "MissingField", "object.metadata.name", id="no name"),
+        pytest.param({"object": {"metadata": {"uid": ""}}}, "MissingField", "object.metadata.uid", id="no UID"),
+        pytest.param(
+            {"object": {"metadata": {"resourceVersion": ""}}},
+            "MissingField",
+            "object.metadata.resourceVersion",
+            id="no version",
+        ),
+        pytest.param({"object": {"metadata": {"uid": 1}}}, "WrongType", "$.object.metadata.uid", id="UID no text"),
+        pytest.param({"object": {"spec": []}}, "WrongType", "$.object.spec", id="spec a list"),
+    ],
+)
+def test_watch_events_that_are_dead_letters(changes: dict[str, Any], reason: str, detail: str) -> None:
+    for reader in (node, pod):
+        with pytest.raises(Unreadable) as caught:
+            reader(changes)
+        assert caught.value.reason == reason
+        assert detail in caught.value.detail
+
+
+def test_kinds_belong_to_their_topics() -> None:
+    for reader, value in ((read_node_record, POD), (read_pod_record, NODE)):
+        with pytest.raises(Unreadable) as caught:
+            reader(b"c/n1", json.dumps(value).encode(), APPEND_US, ORIGIN)
+        assert caught.value.reason in ("WrongKind", "WrongType")
+
+
+def test_odd_values_are_no_reason() -> None:
+    """semantics.md 12.3"""
+    odd = {"key": "not a key!", "operator": "Near", "value": "-", "effect": "Later", "tolerationSeconds": -(10**30)}
+    event = pod({"object": {"spec": {"tolerations": [odd]}, "status": {"phase": "Dancing"}}})
+    assert isinstance(event, PodEvent)
+    assert event.pod.tolerations[0].toleration_seconds == -(10**30)
+
+
+def test_wrong_type_in_tolerations_names_the_path_only() -> None:
+    with pytest.raises(Unreadable) as caught:
+        pod({"object": {"spec": {"tolerations": [{"key": {SECRET: SECRET}}]}}})
+    assert (caught.value.reason, caught.value.detail) == ("WrongType", "object.spec.tolerations[0].key")
+
+
+def test_bad_time_in_a_taint() -> None:
+    with pytest.raises(Unreadable) as caught:
+        node({"object": {"spec": {"taints": [{"key": "a", "timeAdded": SECRET}]}}})
+    assert caught.value.reason == "BadTime"
+    assert "timeAdded" in caught.value.detail
+    assert SECRET not in caught.value.detail
+
+
+@pytest.mark.parametrize(
+    ("reader", "key", "reason"),
+    [
+        pytest.param(node, b"c/n2", "ForeignNode", id="node, another name"),
+        pytest.param(node, b"c/", "BadKey", id="node without its name in the key"),
+        pytest.param(pod, b"c/n2", "ForeignNode", id="pod, another node"),
+        pytest.param(pod, b"c/", "ForeignNode", id="bound pod under the key of unbound ones"),
+        pytest.param(result, b"c/n2", "ForeignNode", id="result, another node"),
+        pytest.param(result, b"c/", "BadKey", id="result without its node in the key"),
+        pytest.param(node, b"d/n1", "ForeignCluster", id="node, another cluster"),
+        pytest.param(pod, b"d/n1", "ForeignCluster", id="pod, another cluster"),
+        pytest.param(result, b"d/n1", "ForeignCluster", id="result, another cluster"),
+    ],
+)
+def test_key_and_value_must_agree(reader: Any, key: bytes, reason: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        reader(key=key)
+    assert caught.value.reason == reason
+
+
+def test_unbound_pod_under_the_key_of_a_node() -> None:
+    with pytest.raises(Unreadable) as caught:
+        pod({"object": {"spec": {"nodeName": None}}})
+    assert caught.value.reason == "ForeignNode"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"kind": "EvictionCommand"}, "WrongKind"),
+        ({"apiVersion": "evictstream.io/v2"}, "WrongKind"),
+        ({"outcome": "hunter2"}, "UnknownOutcome"),
+        ({"attempt": "2"}, "WrongType"),
+        ({"attempt": None}, "WrongType"),
+        ({"podUid": None}, "WrongType"),
+        ({"extra": 1}, "UnknownField"),
+        ({"observedAt": "yesterday"}, "BadTime"),
+    ],
+)
+def test_results_that_are_dead_letters(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(Unreadable) as caught:
+        result(changes)
+    assert caught.value.reason == reason
+    assert SECRET not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", sorted(set(RESULT) - {"reason", "observedAt"}))
+def test_results_need_their_fields(field: str) -> None:
+    value = {name: content for name, content in RESULT.items() if name != field}
+    with pytest.raises(Unreadable) as caught:
+        read_result_record(b"c/n1", json.dumps(value).encode(), APPEND_US, ORIGIN)
+    assert caught.value.reason == "MissingField"
+    assert field in caught.value.detail
