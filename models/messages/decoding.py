@@ -49,7 +49,9 @@ class _NodeWatch(_Watch, gc=False):
     object: NodeObject | None = None
 
 
-class _PodWatch(_Watch, gc=False):
+class PodWatch(_Watch, gc=False):
+    """A watch event of the pods topic in the shape of its JSON; nothing is checked yet."""
+
     object: PodObject | None = None
 
 
@@ -69,7 +71,7 @@ class _Result(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fal
 
 
 _node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
-_pod_decoder: Final = msgspec.json.Decoder(_PodWatch)
+_pod_decoder: Final = msgspec.json.Decoder(PodWatch)
 _result_decoder: Final = msgspec.json.Decoder(_Result)
 
 
@@ -116,11 +118,33 @@ def read_pod_record(
 
     A pod that is not bound has the key `<cluster>/` and gives `Unbound`.
     """
+    return read_opened_pod(open_pod_record(value, limits), key, append_at_us, origin, limits)
+
+
+def open_pod_record(value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> PodWatch:
+    """Decode a record of the pods topic without looking at what it says; the first half of `read_pod_record`.
+
+    Raises:
+        Unreadable: no value, too large, not JSON, or a wrong type.
+    """
     if value is None or len(value) > limits.largest_value_bytes:
         raise refused_value(value, limits)
+    try:
+        return _pod_decoder.decode(value)
+    except DECODE_ERRORS as error:
+        raise unreadable(error) from error
+
+
+def read_opened_pod(
+    found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+) -> PodEvent | Signal:
+    """Read what `open_pod_record` has decoded; the second half of `read_pod_record`.
+
+    Raises:
+        Unreadable: the record is a dead letter.
+    """
     cluster, node_name = split_key(key)
     try:
-        found = _pod_decoder.decode(value)
         event_type = _CHANGES.get(found.type)
         if event_type is None:
             return _read_signal(found, cluster, append_at_us, limits)

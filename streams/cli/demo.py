@@ -73,6 +73,7 @@ def demo(
     try:
         summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
     except _StopAsked as stop:
+        show.close()
         typer.echo("stopped; everything that was started has been stopped too", err=True)
         raise typer.Exit(STOPPED_BY + stop.number) from None
     finally:

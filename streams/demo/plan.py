@@ -58,7 +58,7 @@ def _pending(expectation: Expectation) -> list[tuple[int, int]]:
 def waits_until_us(plan: Mapping[str, Expectation], end_us: int) -> int:
     """Return when the last eviction is due, at least `end_us`; later ones than the longest tail are not waited for."""
     due = [course.evicted_us for course in (one.course() for one in plan.values()) if course.evicted_us is not None]
-    return max((moment for moment in due if moment <= end_us + LONGEST_TAIL_US), default=end_us)
+    return max([end_us, *(moment for moment in due if moment <= end_us + LONGEST_TAIL_US)])
 
 
 def still_owed(plan: Mapping[str, Expectation], now_us: int) -> set[str]:

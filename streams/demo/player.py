@@ -1,4 +1,4 @@
-"""Plays a recording into the present: each event at its own pace, observed now.
+"""Plays a recording into the present: each event at its own pace, its time of observation moved to now.
 
 Pure: the caller has the clock and the topics. Tolerations are not scaled with the pace, so a recording that is played
 twice as fast ends otherwise, and rightly so: what has to happen is worked out from what was played.
@@ -18,7 +18,10 @@ HEARTBEAT_US = 5_000_000
 
 
 class Player:
-    """Says which events are due, re-stamped to now.
+    """Says which events are due, re-stamped.
+
+    The time of observation is the planned one, so distances between events are as recorded, also when a busy machine
+    hands some out a little late.
 
     Attributes:
         played: every event that was handed out, as it was handed out.
@@ -43,16 +46,19 @@ class Player:
         return None if self.finished else self._planned[len(self.played)][0]
 
     def due(self, now_us: int) -> Iterator[Event]:
-        """Hand out what is due, observed at `now_us`."""
-        observed_at = instant_text(now_us)
+        """Hand out what is due."""
         while not self.finished and self._planned[len(self.played)][0] <= now_us:
-            event = self._planned[len(self.played)][1] | {"observedAt": observed_at}
+            event = self._restamped(len(self.played))
             self.played.append(event)
             yield event
 
     def planned(self) -> list[Event]:
-        """Return the whole recording as it will have been observed if nothing is late."""
-        return [event | {"observedAt": instant_text(at_us)} for at_us, event in self._planned]
+        """Return the whole recording as it will be handed out."""
+        return [self._restamped(index) for index in range(len(self._planned))]
+
+    def _restamped(self, index: int) -> Event:
+        at_us, event = self._planned[index]
+        return event | {"observedAt": instant_text(at_us)}
 
 
 @dataclasses.dataclass(slots=True)

@@ -7,9 +7,9 @@ due, so an answer goes out within a millisecond of its command.
 from __future__ import annotations
 
 import dataclasses
-import time
 
 from streams.demo.board import Board
+from streams.demo.killing import Killing
 from streams.demo.oracle import Expectation, Seen, expected
 from streams.demo.oracle.limits import Outage
 from streams.demo.outlet import Outlet
@@ -20,7 +20,7 @@ from streams.demo.recording import Event, Recording
 from streams.demo.stand_in import StandIn
 from streams.demo.summary import Kill
 from streams.demo.view import Show
-from streams.demo.workers import Worker, Workers
+from streams.demo.workers import Worker, Workers, listed, now_us, partitions_of
 from streams.feed.publisher import Publisher
 from streams.settings import Settings
 
@@ -114,7 +114,7 @@ def play_through(stage: Stage, *, speed: float, kill: bool) -> Outcome:
     stage.board.phase = stage.recording.title
     show_text = f"playing {stage.recording.title}: {len(plan)} pods, {(player.end_us - start_us) / 1e6:.0f} s"
     stage.show.say(start_us, show_text)
-    act = _Act(stage, player, plan, _Killing(stage, kill_moment_us(plan, start_us) if kill else None), speed)
+    act = _Act(stage, player, plan, Killing(stage, kill_moment_us(plan, start_us) if kill else None), speed)
     while not act.turn():
         pass
     stage.board.phase = "the workers stop"
@@ -134,7 +134,7 @@ class _Act:
     """The loop's state from the first event to the end."""
 
     def __init__(
-        self, stage: Stage, player: Player, plan: dict[str, Expectation], killing: _Killing, speed: float
+        self, stage: Stage, player: Player, plan: dict[str, Expectation], killing: Killing, speed: float
     ) -> None:
         self.stage, self.player, self.plan, self.killing = stage, player, plan, killing
         steps = [(player.start_us + int(s.after_seconds / speed * 1e6), s.text) for s in stage.recording.steps]
@@ -185,84 +185,9 @@ class _Act:
         return now >= self._done_us + SETTLE_US
 
 
-class _Killing:
-    """Kills one worker in mid-window and watches for who takes over."""
-
-    def __init__(self, stage: Stage, at_us: int | None) -> None:
-        """`at_us` is when; `None` for never."""
-        self._stage, self._at_us = stage, at_us
-        self.kill: Kill | None = None
-
-    @property
-    def unsettled(self) -> bool:
-        """Whether the kill or the take-over is still to come."""
-        return self._at_us is not None and (self.kill is None or not self.kill.survived)
-
-    def outages(self) -> tuple[Outage, ...]:
-        """From the kill to the take-over, or without end."""
-        if self.kill is None:
-            return ()
-        return ((self.kill.at_us, self.kill.taken_over_us or now_us()),)
-
-    def problems(self) -> tuple[str, ...]:
-        """Say if nobody took over."""
-        if self.kill is None or self.kill.survived:
-            return ()
-        return (f"nobody took over the partitions {_list(self.kill.partitions)} of worker {self.kill.worker}",)
-
-    def turn(self, now: int) -> None:
-        """Kill when it is time; afterwards look whether all has been taken over."""
-        if self._at_us is None or now < self._at_us:
-            return
-        if self.kill is None:
-            self._kill()
-        elif not self.kill.survived:
-            self._look(self.kill)
-
-    def _kill(self) -> None:
-        stage = self._stage
-        owners = stage.workers.owners()
-        # Whoever has most to lose.
-        victim = max(stage.workers.all, key=lambda worker: stage.board.pending_in(_of(worker, owners)))
-        mine = _of(victim, owners)
-        pending = stage.board.pending_in(mine)
-        victim.kill()
-        self.kill = Kill(victim.number, victim.pid, now_us(), tuple(sorted(mine)), pending)
-        stage.board.phase = f"worker {victim.number} killed"
-        text = f"worker {victim.number} (process {victim.pid}) killed with SIGKILL: {pending} of"
-        text += f" {len(stage.board.pending)} pending deadlines were its own; nothing is started in its place"
-        stage.show.say(now_us(), text)
-
-    def _look(self, kill: Kill) -> None:
-        stage = self._stage
-        owners = stage.workers.owners()
-        heirs = {owners[number].number for number in kill.partitions}
-        if kill.worker in heirs:
-            return
-        heir = stage.workers.all[max(heirs) - 1]
-        taken_us = max(at_us for at_us, _ in heir.taken)
-        self.kill = dataclasses.replace(kill, heir=heir.number, taken_over_us=taken_us)
-        stage.board.phase = f"worker {heir.number} has taken over from worker {kill.worker}"
-        text = f"worker {heir.number} has taken over partitions {_list(kill.partitions)}, {self.kill.seconds:.1f} s"
-        stage.show.say(now_us(), f"{text} after the kill; deadlines are as they were")
-
-
-def now_us() -> int:
-    """Wall clock, microseconds since 1970."""
-    return time.time_ns() // 1000
-
-
-def _of(worker: Worker, owners: dict[int, Worker]) -> set[int]:
-    return {number for number, owner in owners.items() if owner is worker}
-
-
 def _about(worker: Worker, owners: dict[int, Worker]) -> str:
     who = f"worker {worker.number} (process {worker.pid})"
     if worker.killed:
         return f"{who} was killed"
-    mine = _of(worker, owners)
-    return f"{who} has partitions {_list(tuple(sorted(mine)))}" if mine else f"{who} starts"
-
-
-def _list(numbers: tuple[int, ...]) -> str:
-    return " ".join(map(str, numbers))
+    mine = partitions_of(worker, owners)
+    return f"{who} has partitions {listed(tuple(sorted(mine)))}" if mine else f"{who} starts"

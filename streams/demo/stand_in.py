@@ -2,7 +2,7 @@
 
 Pure: the caller has the clock and the topics. It behaves like a real pair of them in what matters to the service. The
 UID is the precondition of the delete; a pod that is deleted is seen terminating first and is gone a second later; a few
-deletes fail at the first attempt and work at the second; what the recording says later about a pod that was deleted
+deletes fail the first time and work the next; what the recording says later about a pod that was deleted
 here did not happen, and is not played.
 """
 
@@ -45,6 +45,7 @@ class StandIn:
         self.failed: set[tuple[str, int]] = set()
         self.deleted: set[str] = set()
         self._fails_one_in = fails_one_in
+        self._failed_pods: set[str] = set()
         self._pods: dict[str, Event] = {}
         self._version = 0
         self._ending: list[tuple[int, str]] = []
@@ -75,12 +76,15 @@ class StandIn:
     def evict(self, command: Event, now_us: int) -> Answer:
         """Carry an `Evict` out."""
         uid = command["podUid"]
-        if self._fails(command):
+        if self._fails(uid):
+            self._failed_pods.add(uid)
             self.failed.add((command["evictionId"], command["attempt"]))
             return Answer(_result(command, "Failed", "the API server was too busy (played)", now_us), ())
-        pod = self._pods.pop(uid, None)
+        pod = self._pods.get(uid)
         if pod is None:
             return Answer(_result(command, "Gone", "", now_us), ())
+        if uid in self.deleted:  # still terminating: the API server takes the delete once more, and nothing changes
+            return Answer(_result(command, "Succeeded", "", now_us), ())
         self.deleted.add(uid)
         event = self._change(pod, "MODIFIED", now_us)
         heapq.heappush(self._ending, (now_us + DELETION_US, uid))
@@ -95,10 +99,10 @@ class StandIn:
             events.append(self._change(self._pods.pop(uid), "DELETED", now_us))
         return events
 
-    def _fails(self, command: Event) -> bool:
-        if not self._fails_one_in or command["attempt"] > 1:
+    def _fails(self, uid: str) -> bool:
+        if not self._fails_one_in or uid in self._failed_pods:
             return False
-        return zlib.crc32(command["podUid"].encode()) % self._fails_one_in == 0
+        return zlib.crc32(uid.encode()) % self._fails_one_in == 0
 
     def _change(self, pod: Event, kind: str, now_us: int) -> Event:
         """Return the pod's next watch event. Resource versions go on from the highest one heard of."""

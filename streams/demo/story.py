@@ -14,14 +14,14 @@ from pathlib import Path
 from models.instants import instant_text
 from streams.broker.admin import declare_topics
 from streams.broker.locate import Broker, locate
-from streams.demo.oracle import check, expected
+from streams.demo.oracle import Expectation, check, expected
 from streams.demo.reader import CommandReader, count_records, logged_times
 from streams.demo.recording import Event, Recording
 from streams.demo.stage import Stage, play_through
 from streams.demo.summary import Summary, count
 from streams.demo.tidying import delete_own
 from streams.demo.view import Show
-from streams.demo.workers import Workers
+from streams.demo.workers import Workers, now_us
 from streams.errors import FoundProblemError
 from streams.feed.publisher import open_publisher
 from streams.settings import Settings
@@ -56,6 +56,7 @@ def tell(recording: Recording, settings: Settings, options: Options, show: Show)
         FoundProblemError: a worker did not start, or ended by itself.
 
     """
+    _say(show, "looking for a Kafka, or starting one")
     with locate(settings) as broker, _own_topics(settings, broker, show) as mine:
         logs = Path(tempfile.mkdtemp(prefix="evictstream-demo-"))
         try:
@@ -86,8 +87,10 @@ def _own_topics(settings: Settings, broker: Broker, show: Show) -> Iterator[Sett
         yield mine
     finally:
         if broker.kind == "settings":
-            with contextlib.suppress(FoundProblemError):
+            try:
                 delete_own(mine)
+            except FoundProblemError as error:  # what the story came to matters more
+                _say(show, f"topics {mine.topic_prefix}* are left behind: {error}")
 
 
 def _perform(
@@ -101,6 +104,7 @@ def _perform(
         stage = Stage(recording, settings, show, workers, reader, publisher)
         stage.board.headline = f"{broker.description} ({broker.bootstrap_servers})"
         workers.start(WORKERS)
+        stage.look()
         _say(show, ", ".join(f"worker {one.number} is process {one.pid}" for one in workers.all))
         _wait_for_owners(stage)
         outcome = play_through(stage, speed=options.speed, kill=options.kill)
@@ -110,6 +114,7 @@ def _perform(
     found = check(
         expectations, outcome.seen, end_us=outcome.end_us, failed=frozenset(outcome.failed), outages=outcome.outages
     )
+    evicted = {one.command["podUid"] for one in outcome.seen if one.command["action"] == "Evict"}
     if dead := count_records(settings, settings.dead_letters_topic):
         problems.append(f"{dead} record(s) became dead letters")
     return Summary(
@@ -117,10 +122,16 @@ def _perform(
         kafka=broker.description,
         pods=len(expectations),
         counts=count(outcome.seen, outcome.outages),
+        spared=sum(_was_due(one, outcome.end_us) and uid not in evicted for uid, one in expectations.items()),
         kill=outcome.kill,
         problems=(*found, *outcome.problems, *problems),
         logs=None,
     )
+
+
+def _was_due(expectation: Expectation, end_us: int) -> bool:
+    evicted_us = expectation.course().evicted_us
+    return evicted_us is not None and evicted_us <= end_us
 
 
 def _as_logged(played: Sequence[Event], times: Mapping[tuple[str, str], int]) -> Iterator[Event]:
@@ -150,4 +161,4 @@ def _wait_for_owners(stage: Stage) -> None:
 
 
 def _say(show: Show, sentence: str) -> None:
-    show.say(time.time_ns() // 1000, sentence)
+    show.say(now_us(), sentence)

@@ -10,6 +10,7 @@ from typing import Any
 from streams.demo.oracle import Seen
 from streams.demo.oracle.limits import Outage
 from streams.demo.oracle.rules import to_us
+from streams.demo.view import duration_text
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -88,6 +89,7 @@ class Summary:
         kafka: which Kafka.
         pods: how many pods the oracle had an opinion on.
         counts: commands.
+        spared: pods that had to leave only while a take-over was on; their reason was gone when it ended.
         kill: the worker that was killed, if one was.
         problems: everything that was wrong, sentences.
         logs: folder with the workers' logs if it was kept.
@@ -98,6 +100,7 @@ class Summary:
     kafka: str
     pods: int
     counts: Counts
+    spared: int
     kill: Kill | None
     problems: tuple[str, ...]
     logs: str | None
@@ -115,6 +118,8 @@ class Summary:
             *self._lateness_lines(),
             f"  kills      {self._kill_text()}",
         ]
+        if self.spared:
+            lines.append(f"             {self.spared} pods stayed: their taint went before anybody had taken over")
         if self.problems:
             lines += [f"{len(self.problems)} problem(s):", *(f"  {problem}" for problem in self.problems)]
             if self.logs is not None:
@@ -127,10 +132,13 @@ class Summary:
         late, calm = self.counts.lateness, self.counts.lateness_undisturbed
         if not late:
             return ["  lateness       -  nothing was due"]
-        lines = [f"  lateness   p50 {_time(statistics.median(late))}, max {_time(max(late))}, deadline to arrival"]
+        p50, longest = duration_text(statistics.median(late)), duration_text(max(late))
+        lines = [f"  lateness   p50 {p50}, max {longest}, from deadline to arrival"]
         if self.kill is not None and calm:
             waited = len(late) - len(calm)
-            lines.append(f"             max {_time(max(calm))} without the {waited} that fell into the take-over")
+            lines.append(
+                f"             max {duration_text(max(calm))} without the {waited} that fell into the take-over"
+            )
         return lines
 
     def _kill_text(self) -> str:
@@ -154,6 +162,7 @@ class Summary:
             "cancelled": self.counts.cancelled,
             "issued": self.counts.issued,
             "repeated": self.counts.repeated,
+            "spared": self.spared,
             "latenessP50Seconds": round(statistics.median(late), 6) if late else None,
             "latenessMaxSeconds": round(max(late), 6) if late else None,
             "latenessMaxOutsideTakeoverSeconds": round(max(calm), 6) if calm else None,
@@ -163,7 +172,3 @@ class Summary:
             "problems": list(self.problems),
             "logs": self.logs,
         }
-
-
-def _time(seconds: float) -> str:
-    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"

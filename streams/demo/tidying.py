@@ -21,8 +21,8 @@ def delete_own(settings: Settings) -> None:
     """
     with our_errors(settings, "delete the demo's topics"):
         arguments = client_arguments(settings)
-        arguments.pop("allow_auto_create_topics")
-        client = KafkaAdminClient(**arguments)
+        known = {name: value for name, value in arguments.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
+        client = KafkaAdminClient(**known)
         try:
             present = set(client.list_topics())
             ours = [spec.name for spec in topic_specs(settings) if spec.name in present]

@@ -21,8 +21,12 @@ REFRESH_US = 200_000
 GATHER_US = 500_000
 """For how long commands are gathered into one line when there is no terminal."""
 
+# Together with the head they fit into 24 lines.
 DEADLINES_SHOWN = 6
-COMMANDS_SHOWN = 8
+COMMANDS_SHOWN = 7
+
+NARROW = 104
+"""Below that many columns zones and, on the right, nodes are left out; their pods are called after them."""
 
 _STYLES = {"Schedule": "yellow", "Cancel": "green", "Evict": "red"}
 
@@ -46,6 +50,11 @@ class Show(Protocol):
 def seconds_text(now_us: int, start_us: int | None) -> str:
     """Seconds since the recording began to play, before that a dash; eight characters."""
     return "       -" if start_us is None else f"{(now_us - start_us) / MICROSECONDS_PER_SECOND:6.1f} s"
+
+
+def duration_text(seconds: float) -> str:
+    """Say a duration as people do: milliseconds below one second."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
 class PlainShow:
@@ -117,77 +126,85 @@ class LiveShow:
         """Draw, if it is time to."""
         if now_us - self._drawn_us >= REFRESH_US:
             self._drawn_us = now_us
-            self._live.update(picture(board, now_us, self._start_us), refresh=True)
+            self._live.update(self._picture(board, now_us), refresh=True)
+
+    def _picture(self, board: Board, now_us: int) -> RenderableType:
+        return picture(board, now_us, self._start_us, narrow=self._console.width < NARROW)
 
     def close(self) -> None:
         """Take the picture away."""
         self._live.stop()
 
 
-def picture(board: Board, now_us: int, start_us: int | None) -> RenderableType:
+def picture(board: Board, now_us: int, start_us: int | None, *, narrow: bool = False) -> RenderableType:
     """Draw the board: head, nodes on the left, deadlines and commands on the right."""
     head = Table.grid(expand=True)
-    head.add_column(ratio=1)
+    head.add_column(ratio=1, no_wrap=True)
     head.add_column(justify="right", no_wrap=True)
     head.add_row(Text(board.phase, style="bold"), Text(seconds_text(now_us, start_us).strip(), style="bold"))
-    head.add_row(Text(board.headline, style="dim"), "")
-    for line in board.workers:
+    for line in (board.headline, *board.workers):
         head.add_row(Text(line, style="dim"), "")
-    body = Table.grid(expand=True, padding=(0, 2))
-    body.add_column(ratio=5)
-    body.add_column(ratio=4)
-    body.add_row(_nodes(board), Group(_deadlines(board, now_us), Text(), _commands(board)))
+    body = Table.grid(expand=True, padding=(0, 3, 0, 0))
+    body.add_column()
+    body.add_column(ratio=1)
+    right = Group(_deadlines(board, now_us, narrow=narrow), Text(), _commands(board))
+    body.add_row(_nodes(board, narrow=narrow), right)
     return Panel(Group(head, Text(), body), title="evictstream", border_style="dim")
 
 
-def _table(*columns: str) -> Table:
-    return Table(*columns, box=None, pad_edge=False, header_style="dim", expand=True)
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="dim", padding=(0, 1, 0, 0))
 
 
-def _nodes(board: Board) -> RenderableType:
-    table = _table("node", "zone", "NoExecute taints")
-    for title in ("pending", "cancelled", "evicted"):
-        table.add_column(title, justify="right")
-    quiet = 0
-    for line in sorted(board.nodes.values(), key=lambda line: (line.zone, line.name)):
-        if line.is_quiet:
-            quiet += 1
-            continue
-        taints = ", ".join(taint.rpartition("/")[2] for taint in line.taints)
-        counts = [
-            Text(str(count or ""), style=style)
-            for count, style in zip(
-                (line.pending, line.cancelled, line.evicted), ("yellow", "green", "red"), strict=True
-            )
-        ]
-        table.add_row(line.name, line.zone, Text(taints, style="magenta"), *counts)
-    totals = [str(len(board.pending)), str(board.totals["Cancel"]), str(sum(n.evicted for n in board.nodes.values()))]
-    table.add_row(f"{quiet} quiet", "", "", *(Text(total, style="bold") for total in totals))
+def _nodes(board: Board, *, narrow: bool) -> RenderableType:
+    table = _table()
+    table.add_column("node", width=8, no_wrap=True)
+    if not narrow:
+        table.add_column("zone", width=5, no_wrap=True)
+    table.add_column("taints", width=12 if narrow else 22, no_wrap=True)
+    titles = ("pend", "canc", "evict") if narrow else ("pending", "cancelled", "evicted")
+    for title, style in zip(titles, ("yellow", "green", "red"), strict=True):
+        table.add_column(title, justify="right", width=len(title), style=style)
+    lines = sorted(board.nodes.values(), key=lambda line: (line.zone, line.name))
+    for line in lines:
+        if not line.is_quiet:
+            taints = Text(", ".join(taint.rpartition("/")[2] for taint in line.taints), style="magenta")
+            counts = (str(count or "") for count in (line.pending, line.cancelled, line.evicted))
+            table.add_row(line.name, *(() if narrow else (line.zone,)), taints, *counts)
+    quiet = sum(line.is_quiet for line in lines)
+    totals = (len(board.pending), board.totals["Cancel"], sum(line.evicted for line in lines))
+    table.add_row(f"{quiet} quiet", *(() if narrow else ("",)), "", *map(str, totals))
     return table
 
 
-def _deadlines(board: Board, now_us: int) -> RenderableType:
-    table = _table("next deadlines", "node")
-    table.add_column("in", justify="right")
+def _deadlines(board: Board, now_us: int, *, narrow: bool) -> RenderableType:
+    table = _table()
+    table.add_column("due in", justify="right", width=8)
+    table.add_column("pod", no_wrap=True)
+    if not narrow:
+        table.add_column("on", no_wrap=True)
     soonest = sorted(board.pending.values(), key=lambda one: (one.deadline_us, one.pod))
     for one in soonest[:DEADLINES_SHOWN]:
         left = (one.deadline_us - now_us) / MICROSECONDS_PER_SECOND
-        table.add_row(one.pod, one.node, Text(f"{left:.1f} s", style="red" if left < 0 else "yellow"))
+        text = Text(f"{left:.1f} s", style="red" if left < 0 else "yellow")
+        table.add_row(text, one.pod, *(() if narrow else (one.node,)))
     for _ in range(DEADLINES_SHOWN - len(soonest)):
         table.add_row("")
     return table
 
 
 def _commands(board: Board) -> RenderableType:
-    table = _table("last commands", "pod")
-    table.add_column("late by", justify="right")
+    table = _table()
+    table.add_column("last", width=8)
+    table.add_column("commands", no_wrap=True)
+    table.add_column("late by", justify="right", no_wrap=True)
     for seen in list(board.latest)[-COMMANDS_SHOWN:]:
         command = seen.command
-        late = (seen.at_us - to_us(command["deadline"])) / 1000 if command["action"] == "Evict" else None
+        late = (seen.at_us - to_us(command["deadline"])) / MICROSECONDS_PER_SECOND
         table.add_row(
             Text(command["action"], style=_STYLES.get(command["action"], "")),
             command["pod"],
-            "" if late is None else f"{late:,.0f} ms",
+            duration_text(late) if command["action"] == "Evict" else "",
         )
     for _ in range(COMMANDS_SHOWN - len(board.latest)):
         table.add_row("")

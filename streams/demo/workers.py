@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
@@ -196,3 +196,18 @@ class Workers:
         for worker in self.all:
             if worker.running:
                 worker.kill()
+
+
+def partitions_of(worker: Worker, owners: Mapping[int, Worker]) -> set[int]:
+    """Return the numbers of the partitions that a worker owns."""
+    return {number for number, owner in owners.items() if owner is worker}
+
+
+def listed(numbers: Iterable[int]) -> str:
+    """Write partition numbers as text."""
+    return " ".join(map(str, sorted(numbers)))
+
+
+def now_us() -> int:
+    """Wall clock, microseconds since 1970; the workers' logs and commands use the same."""
+    return time.time_ns() // 1000

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 from models.eviction import (
     NodeAggregate,
     NodeEvent,
+    Note,
     Origin,
     PodEvent,
     apply_node,
@@ -24,10 +25,11 @@ from models.eviction import (
     decide_all,
     fire,
     forget,
+    is_only_newer,
     load_row,
     wakeups,
 )
-from models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from models.messages.decoding import open_pod_record, read_node_record, read_opened_pod, read_result_record
 from models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
 from models.messages.unreadable import Unreadable
 from streams.engine.timers import TimerHeap
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 
 MILLISECOND_US = 1000
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
+CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
 SUSPECT_BYTES = 65_536  # smaller records cannot make a row or message too large for any topic
 
 
@@ -73,11 +76,6 @@ class EvictionPartition:
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
         self._timers = TimerHeap(self._wanted_wakeups)
-        self._readers: dict[str, Callable[..., Event]] = {
-            plan.nodes_topic: read_node_record,
-            plan.pods_topic: read_pod_record,
-            plan.results_topic: read_result_record,
-        }
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Take one row of the changelog."""
@@ -94,8 +92,13 @@ class EvictionPartition:
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
         """Apply records of one input in offset order."""
-        read, limits, partition = self._readers[topic], self._plan.limits, self.partition
-        counts = self.counts
+        if topic == self._plan.pods_topic:
+            self._apply_pods(topic, records, outbox)
+            return
+        is_nodes = topic == self._plan.nodes_topic
+        read = read_node_record if is_nodes else read_result_record
+        step = apply_node if is_nodes else apply_result
+        limits, partition = self._plan.limits, self.partition
         for record in records:
             appended_at_us = record.timestamp * MILLISECOND_US
             try:
@@ -103,40 +106,63 @@ class EvictionPartition:
             except Unreadable as error:
                 self._bury(topic, record, outbox, error.reason, error.detail)
                 continue
-            if isinstance(event, PodEvent):
-                changes = self._step(apply_pod, event, record, appended_at_us, outbox)
-            elif isinstance(event, NodeEvent):
-                changes = self._step(apply_node, event, record, appended_at_us, outbox)
-            elif isinstance(event, Signal):
+            if isinstance(event, Signal):
                 self._signal(event, topic, appended_at_us, outbox)
-                continue
             else:
-                changes = self._step(apply_result, event, record, appended_at_us, outbox)
-            if changes is not None:
-                counts[changes.note] += 1
+                self._step(step, event, record, appended_at_us, outbox)
+
+    def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+        """Apply records of the pods topic: most say nothing new, which a glance tells."""
+        limits, partition, by_key = self._plan.limits, self.partition, self._by_key
+        glanced = 0
+        for record in records:
+            key = record.key
+            try:
+                found = open_pod_record(record.value, limits)
+                aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
+                if (
+                    aggregate is not None
+                    and found.object is not None
+                    and found.type in CHANGE_TYPES
+                    and found.cluster == aggregate.cluster
+                    and not self._clusters.any_forgotten
+                    and is_only_newer(aggregate, found.object)
+                ):
+                    glanced += 1
+                    continue
+                appended_at_us = record.timestamp * MILLISECOND_US
+                event = read_opened_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
+            except Unreadable as error:
+                self._bury(topic, record, outbox, error.reason, error.detail)
+                continue
+            if isinstance(event, PodEvent):
+                self._step(apply_pod, event, record, appended_at_us, outbox)
+            else:
+                self._signal(event, topic, appended_at_us, outbox)
+        self.counts[Note.UNCHANGED] += glanced
 
     def _step(
         self, step: Callable[..., Changes], event: Event, record: Record, appended_at_us: int, outbox: Outbox
-    ) -> Changes | None:
-        """Step one event through its aggregate; ``None`` when it was not let in."""
+    ) -> None:
+        """Step one event through its aggregate, if it is let in."""
         key = cast("bytes", record.key)
         aggregate = self._by_key.get(key)
         if len(cast("bytes", record.value)) > SUSPECT_BYTES and not fits(event, self._plan.record_limit_bytes):
             origin = cast("NodeEvent", event).origin
             self._bury(origin.topic, record, outbox, "Undecidable", "rows or messages about it would be too large")
-            return None
+            return
         is_new = False
         if aggregate is None:
             is_new = True
             if not belongs(key, self.partition, self._plan.partitions):
                 topic = cast("NodeEvent", event).origin.topic
                 self._bury(topic, record, outbox, "WrongPartition", "the key hashes to another partition")
-                return None
+                return
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
         if self._clusters.any_forgotten and self._clusters.is_forgotten(aggregate.cluster, appended_at_us):
             self.counts["forgotten"] += 1
-            return None
+            return
         changes = step(aggregate, event, self._plan.rules)
         if changes.rows:
             if is_new:
@@ -144,7 +170,7 @@ class EvictionPartition:
             self._writer.put(changes, key, outbox)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))
-        return changes
+        self.counts[changes.note] += 1
 
     def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> None:
         match signal:

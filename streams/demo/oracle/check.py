@@ -8,6 +8,8 @@ from streams.demo.oracle.expectation import Expectation, Span
 from streams.demo.oracle.limits import Limits, Outage, Seen
 from streams.demo.oracle.rules import Json, to_us
 
+LEAVING = ("PodTerminating", "PodGone")
+
 
 def check(
     expectations: Mapping[str, Expectation],
@@ -90,7 +92,7 @@ class _Trial:
                     yield f"{_what(command)} has revision {command['revision']} after {before['revision']}"
             elif before is not None and before["action"] != "Cancel":
                 yield f"{_what(command)} begins another eviction while {_what(before)} stands"
-            if self.done_us is not None and one.at_us > self.done_us + self.limits.delay_us:
+            if self.done_us is not None and self.done_us < self.limits.reach_back(one.at_us, self.limits.delay_us):
                 yield f"{_what(command)} came {_seconds(one.at_us - self.done_us)} after the pod had been evicted"
             if action == "Schedule":
                 yield from self._wrong_schedule(one)
@@ -128,9 +130,12 @@ class _Trial:
         command = one.command
         if before is None or before["action"] == "Cancel" or before["evictionId"] != command["evictionId"]:
             yield f"{_what(command)} takes back what was never announced or issued"
+        verdict = command["reason"]["verdict"]
+        was_deleted = self.done_us is not None and self.done_us <= one.at_us
+        if was_deleted and verdict in LEAVING and before is not None and before["action"] == "Schedule":
+            return  # the executor deleted it for an eviction that was taken back, and opened again, at that moment
         back = self.limits.reach_back(one.at_us, self.limits.patience_us)
         idle = [span for span in self._between(back, one.at_us) if span.deadline_us is None]
-        verdict = command["reason"]["verdict"]
         if not idle:
             yield f"{_what(command)} came while the pod had to leave"
         elif not any(_explains(span, command) for span in idle):

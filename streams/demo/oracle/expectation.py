@@ -21,7 +21,8 @@ class Span:
 
     Attributes:
         since_us: its begin.
-        until_us: its end; `None` for the last one.
+        until_us: its end; `None` for the last one. It may be the begin: what was observed at the same instant still
+            came one after the other.
         deadline_us: when the pod has to leave; may lie before `since_us`. `None`: nothing is due.
         floor_us: the earliest instant that a command may name as the deadline. Only for an untolerated taint, which is
             due at once, is it another than the deadline: then it is the time since when taint and pod are together.
@@ -143,7 +144,7 @@ def _spans(pod: PodHistory, node: Sequence[NodeState]) -> tuple[Span, ...]:
         if spans:
             spans[-1] = dataclasses.replace(spans[-1], until_us=at_us)
         spans.append(now)
-    return tuple(span for span in spans if span.until_us is None or span.until_us > span.since_us)
+    return tuple(spans)
 
 
 class _Past:
