@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from streams.service.placement import partition_of
 from streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
@@ -32,6 +33,13 @@ def _fill(feed: Feed, *, taint_now: bool = True) -> None:
         feed.flush()
 
 
+def _one_node_of_each_partition(settings: Settings) -> set[str]:
+    """Pick nodes other than n0."""
+    by_partition = {partition_of(f"lab/n{n}".encode(), settings.partitions): f"n{n}" for n in range(1, NODES)}
+    assert len(by_partition) == settings.partitions
+    return set(by_partition.values())
+
+
 def test_worker_killed_at_any_moment(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
@@ -51,8 +59,10 @@ def test_worker_killed_at_any_moment(
     read.wait_for(lambda seen: len(commands(seen, "Cancel")) == PODS, "cancels of node 0")
     read.wait_for(lambda seen: len(_evicts(seen)) > 100, "first evictions")
     first.kill()
-    # While nobody owns its partitions another node recovers.
-    feed.node("n1")
+    # While nobody owns its partitions more nodes recover, one in each partition.
+    recovered = _one_node_of_each_partition(service)
+    for node in recovered:
+        feed.node(node)
     feed.flush()
     at_recovery = time.time()
     seen = read.wait_for(
@@ -66,7 +76,7 @@ def test_worker_killed_at_any_moment(
         assert found[0].appended_at >= deadlines[pod] - 0.001, f"{pod} was issued early"
         assert instant(found[0].value["deadline"]) == deadlines[pod], f"the deadline of {pod} moved"
         assert not pod.startswith("p0-"), f"{pod} was issued although its taint was gone"
-        if pod.startswith("p1-"):
+        if found[0].value["node"] in recovered:
             assert found[0].appended_at < at_recovery + 1, f"{pod} was issued after its taint was gone"
     assert len(commands(seen, "Schedule")) == NODES * PODS
     ids = [record.headers["ce_id"] for record in seen]

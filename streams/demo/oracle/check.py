@@ -143,7 +143,9 @@ class _Trial:
 
     def _missing(self) -> Iterator[str]:
         limits = self.limits
+        before_us: int | None = None
         for span in self.spans:
+            is_new, before_us = span.deadline_us != before_us, span.deadline_us
             if self.done_us is not None and span.since_us > self.done_us:
                 return
             until = limits.end_us if span.until_us is None else span.until_us
@@ -152,7 +154,8 @@ class _Trial:
                     yield f"was not cancelled when nothing was due any more ({' or '.join(sorted(span.why))})"
                 continue
             ahead_until = min(until, span.deadline_us)
-            if limits.free_us(span.since_us, ahead_until) > limits.patience_us and not self._announced(span):
+            must_tell = is_new and limits.free_us(span.since_us, ahead_until) > limits.patience_us
+            if must_tell and not self._announced(span):
                 yield f"its deadline, {_seconds(span.deadline_us - span.since_us)} ahead, was not announced"
             if limits.free_us(span.due_us, until) > limits.patience_us:
                 yield from self._missing_eviction(span, span.due_us, until)

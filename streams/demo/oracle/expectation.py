@@ -91,16 +91,16 @@ class Expectation:
         moved: list[int] = []
         cancelled: list[frozenset[str]] = []
         evicted_us = None
-        is_open = False
+        announced_us: int | None = None
         for span in self.spans:
             if span.deadline_us is None:
-                if is_open:
+                if announced_us is not None:
                     cancelled.append(span.why)
-                is_open = False
+                announced_us = None
                 continue
-            if span.is_announced:
-                (moved if is_open else scheduled).append(span.deadline_us)
-                is_open = True
+            if span.is_announced and span.deadline_us != announced_us:
+                (scheduled if announced_us is None else moved).append(span.deadline_us)
+                announced_us = span.deadline_us
             if span.due_us is not None and (span.until_us is None or span.due_us < span.until_us):
                 evicted_us = span.due_us
                 break

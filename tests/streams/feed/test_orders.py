@@ -13,7 +13,7 @@ from streams.feed.orders import accept_gap, check_cluster_name, forget_cluster
 from streams.feed.publisher import open_publisher
 from streams.settings import Settings
 from tests.conftest import MakeSettings
-from tests.streams.feed.test_publisher import read
+from tests.streams.feed.reading import read_one
 
 AT_US = 1_800_000_000_000_000
 
@@ -22,7 +22,7 @@ def test_forgetting_is_told_to_each_partition_and_understood(settings: Settings)
     declare_topics(settings)
     with open_publisher(settings) as publisher:
         assert forget_cluster(publisher, settings.nodes_topic, "prod-eu-1") == (0, 1)
-    records = list(read(settings, settings.nodes_topic))
+    records = read_one(settings, settings.nodes_topic)
     assert sorted(record.partition for record in records) == [0, 1]
     for record in records:
         assert record.key == b"prod-eu-1/"
@@ -43,7 +43,7 @@ def test_accepting_is_told_to_the_partitions_named(
     declare_topics(settings)
     with open_publisher(settings) as publisher:
         assert accept_gap(publisher, settings.nodes_topic, asked) == told
-    records = list(read(settings, settings.nodes_topic))
+    records = read_one(settings, settings.nodes_topic)
     assert sorted(record.partition for record in records) == list(told)
     for record in records:
         assert record.key == b"*/"

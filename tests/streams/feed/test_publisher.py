@@ -1,14 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from streams.broker.admin import declare_topics
-from streams.broker.follow import Followed, follow
 from streams.broker.ports import free_ports
 from streams.broker.topics import topic_specs
 from streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
@@ -17,8 +17,8 @@ from streams.feed.publisher import Publisher, open_publisher
 from streams.service.placement import partition_of
 from streams.settings import Settings
 from tests.conftest import MakeSettings
+from tests.streams.feed.reading import read_one
 
-IDLE_SECONDS = 0.6
 PARTITIONS = 7
 
 # From the tests of Kafka's own client (UtilsTest.testMurmur2); there they are signed.
@@ -30,12 +30,6 @@ MURMUR2 = {
     b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
     b"abc": 479470107,
 }
-
-
-def read(settings: Settings, topic: str) -> Iterator[Followed]:
-    with follow(settings, topic, "beginning", is_stopped=lambda: False, idle_seconds=IDLE_SECONDS) as batches:
-        for batch in batches:
-            yield from batch
 
 
 class TestOnKafka:
@@ -50,7 +44,7 @@ class TestOnKafka:
             publisher.flush()
             assert publisher.acknowledged == {settings.nodes_topic: len(keys)}
             assert publisher.partitions == tuple(range(PARTITIONS))
-        assert {record.key: record.partition for record in read(settings, settings.nodes_topic)} == keys
+        assert {record.key: record.partition for record in read_one(settings, settings.nodes_topic)} == keys
 
     def test_the_order_of_a_key_is_kept(self, settings: Settings) -> None:
         declare_topics(settings)
@@ -59,7 +53,7 @@ class TestOnKafka:
                 publisher.send(settings.pods_topic, b"lab/n-%d" % (number % 3), b"%d" % number)
             publisher.flush()
         found: dict[bytes | None, list[int]] = {}
-        for record in sorted(read(settings, settings.pods_topic), key=lambda record: record.offset):
+        for record in sorted(read_one(settings, settings.pods_topic), key=lambda record: record.offset):
             found.setdefault(record.key, []).append(int(record.value or b""))
         assert found == {b"lab/n-%d" % node: list(range(node, 2_000, 3)) for node in range(3)}
 
@@ -69,14 +63,14 @@ class TestOnKafka:
             for number in publisher.partitions:
                 publisher.send(settings.nodes_topic, b"lab/", b"{}", number)
             publisher.flush()
-        assert sorted(record.partition for record in read(settings, settings.nodes_topic)) == [0, 1]
+        assert sorted(record.partition for record in read_one(settings, settings.nodes_topic)) == [0, 1]
 
     def test_the_largest_object_passes(self, settings: Settings) -> None:
         declare_topics(settings)
         with open_publisher(settings) as publisher:
             publisher.send(settings.nodes_topic, b"lab/n", b"x" * settings.max_object_bytes)
             publisher.flush()
-        assert [len(record.value or b"") for record in read(settings, settings.nodes_topic)] == [
+        assert [len(record.value or b"") for record in read_one(settings, settings.nodes_topic)] == [
             settings.max_object_bytes
         ]
 
@@ -113,7 +107,7 @@ class TestOnKafka:
         before = set(threading.enumerate())
         with open_publisher(settings):
             pass
-        with pytest.raises(RuntimeError), open_publisher(settings) as publisher:
+        with contextlib.suppress(RuntimeError), open_publisher(settings) as publisher:
             publisher.send(settings.nodes_topic, b"lab/n", b"{}")
             raise RuntimeError
         for thread in set(threading.enumerate()) - before:
@@ -128,24 +122,33 @@ def test_nobody_there() -> None:
         pass
 
 
-class FakeProducer:
-    """Takes records and acknowledges them when a test says so."""
+class FakeFuture:
+    """What a producer gives for a record; a test says what becomes of it."""
 
     def __init__(self) -> None:
-        self.sent: list[FakeProducer.Future] = []
+        self._calls: dict[str, Callable[[object], None]] = {}
 
-    class Future:
-        def __init__(self) -> None:
-            self.callbacks: list[tuple[Callable[..., None], tuple[object, ...]]] = []
+    def add_callback(self, call: Callable[..., None], *arguments: object) -> None:
+        self._calls["success"] = lambda result: call(*arguments, result)
 
-        def add_callback(self, call: Callable[..., None], *arguments: object) -> None:
-            self.succeed = lambda: call(*arguments, None)
+    def add_errback(self, call: Callable[..., None], *arguments: object) -> None:
+        self._calls["failure"] = lambda error: call(*arguments, error)
 
-        def add_errback(self, call: Callable[..., None], *arguments: object) -> None:
-            self.fail = lambda error: call(*arguments, error)
+    def succeed(self) -> None:
+        self._calls["success"](None)
 
-    def send(self, *_: object, **__: object) -> Future:
-        self.sent.append(FakeProducer.Future())
+    def fail(self, error: Exception) -> None:
+        self._calls["failure"](error)
+
+
+class FakeProducer:
+    """Takes records and acknowledges none by itself."""
+
+    def __init__(self) -> None:
+        self.sent: list[FakeFuture] = []
+
+    def send(self, *_: object, **__: object) -> FakeFuture:
+        self.sent.append(FakeFuture())
         return self.sent[-1]
 
     def flush(self, timeout: float) -> None: ...
