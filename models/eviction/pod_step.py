@@ -1,16 +1,20 @@
 """The step for a change of a pod (semantics.md 12.3 and 12.7). By far the most frequent one."""
 
 from models.eviction.accepting import Version, is_newer, is_older, read_version
-from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, Changes
+from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, Changes, Note
 from models.eviction.events import PodEvent
 from models.eviction.lifecycle import end, reconcile
 from models.eviction.memory import remember_pod
+from models.eviction.row_keys import RowKind, row_key
+from models.eviction.row_layout import pod_value
 from models.eviction.rules import Rules
 from models.eviction.state import FINISHED, MIRROR, TERMINATING, NodeAggregate, PodState
 from models.eviction.step import Step
 from models.kubernetes.objects import TERMINAL_PHASES, Pod
 from models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
 
+_CHANGED = Note.CHANGED
+_POD = RowKind.POD
 _DELETED = EventType.DELETED  # bound once: an enum looks its members up slowly, and this is the hot path
 
 
@@ -49,6 +53,10 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Change
     if is_edited:
         pod.tolerations = tolerations
         pod.tolerations_since_us = event.at_us
+    node = aggregate.node
+    if pod.eviction is None and (node is None or not node.taints):
+        # Nothing is open and nothing can be due, which holds for nearly all edits: no need to decide.
+        return Changes(_CHANGED, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
     step = Step(aggregate, rules, event.at_us, CauseKind.POD, event.origin)
     step.write_pod(pod)
     reconcile(step, pod)

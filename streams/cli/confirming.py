@@ -20,8 +20,14 @@ def refuse_if_nobody_answers(yes: bool) -> None:
 
 
 def is_confirmed(question: str, yes: bool) -> bool:
-    """Ask on the terminal unless somebody said yes before; a no is said again, so that logs show it."""
-    if yes or typer.confirm(question, err=True):
+    """Ask on the terminal unless somebody said yes before; a no is said again, so that logs show it.
+
+    Only `y` and `yes` are a yes. The question goes to stderr, because stdout is for results.
+    """
+    if yes:
+        return True
+    typer.echo(f"{question} [y/N]: ", nl=False, err=True)
+    if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True
     typer.echo("evictstream: nothing was sent", err=True)
     return False
