@@ -1,0 +1,69 @@
+# evictstream as a container: `docker build -t evictstream .`, then `docker run --rm evictstream --help`.
+#
+# What runs has no compiler and no tool for tests, is nobody in particular, and writes no file: start it with a
+# read-only root. Settings come from the environment (docs/settings.md).
+
+# Exact, so that tomorrow's build is today's; a Python that the locked packages have wheels for and that the tests have
+# passed on. Named once, because an environment cannot be carried from one version of Python to another.
+FROM python:3.13.15-slim-trixie AS base
+
+
+FROM base AS build
+
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    PIP_NO_CACHE_DIR=1 \
+    PIP_ROOT_USER_ACTION=ignore
+
+# An environment of its own is one folder to copy; without pip, which nobody needs there.
+RUN ["python", "-m", "venv", "--without-pip", "/opt/evictstream"]
+
+# Before the project's files, so that a change of code does not install everything anew. Only Faust has no wheel for
+# arm64: pip makes one there, in pure Python, from the locked source. Records do not pass through what it could compile.
+COPY requirements/runtime.txt /src/requirements/
+RUN ["pip", "--python", "/opt/evictstream/bin/python", "install", \
+     "--require-hashes", "--requirement", "/src/requirements/runtime.txt"]
+
+COPY deploy/build.txt /src/deploy/
+RUN ["pip", "install", "--require-hashes", "--only-binary", ":all:", "--requirement", "/src/deploy/build.txt"]
+
+# The project itself, offline: whatever it needs is there by now, or the lock is wrong and the build should fail.
+COPY pyproject.toml README.md LICENSE /src/
+COPY models /src/models
+COPY streams /src/streams
+RUN ["pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", "/wheels", "/src"]
+RUN ["pip", "--python", "/opt/evictstream/bin/python", "install", \
+     "--no-index", "--find-links", "/wheels", "evictstream"]
+
+
+FROM base
+
+LABEL org.opencontainers.image.title="evictstream" \
+      org.opencontainers.image.description="Kubernetes taint-based eviction as an event-streaming service" \
+      org.opencontainers.image.version="0.1.0" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.base.name="python:3.13.15-slim-trixie"
+
+# Owned by root and compiled to bytecode already: the process cannot change its own code, and has nothing to write.
+COPY --from=build /opt/evictstream /opt/evictstream
+
+# Unbuffered, so that the last line before a crash is in the log.
+ENV PATH=/opt/evictstream/bin:$PATH \
+    PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1
+
+# A number, because Kubernetes cannot tell whether a name is root's (`runAsNonRoot`); above those of usual accounts.
+USER 10001:10001
+
+# What the worker obeys: it commits what was read, leaves the group and ends with 0. That takes up to 25 s, so give it a
+# longer grace time. Run it behind a small init (`--init`, `init: true`): process 1 ignores signals until it has asked
+# for them, and the worker asks only after it has found its topics in order.
+STOPSIGNAL SIGTERM
+
+# No HEALTHCHECK, on purpose. A worker that cannot go on ends by itself, with one line and an exit code, and a restart
+# policy sees that. One that waits (Kafka away, a rebalance, a closed gate) does its duty, and a restart would make the
+# wait longer. From outside both look the same, so a check could only say "the process is there", at the price of a
+# Python start each time.
+
+# No shell in between, so that signals and exit codes arrive.
+ENTRYPOINT ["evictstream"]
+CMD ["worker"]

@@ -1,0 +1,99 @@
+"""The story on the messages page, told by the real decision code.
+
+Records go in as the page shows them; what comes out has to be what it shows.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from typing import Any
+
+from models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
+from models.eviction.changes import Changes
+from models.eviction.events import NodeEvent, PodEvent
+from models.instants import microseconds
+from models.messages import wire
+from models.messages.command import CommandContract
+from models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from models.messages.result import ResultContract
+from models.messages.watch_event import WatchEventContract
+from streams.service.placement import partition_of
+from streams.settings import Settings
+from tests.deploy.pages import Example
+
+DELAY_US = 40_000  # from the feed to the log; what counts is `observedAt` all the same
+
+SETTINGS = Settings()
+
+
+class Story:
+    """One node's records in, messages out, one step for each example.
+
+    Attributes:
+        sent: all commands in order, each with the changes that it came in.
+        key: of all its records.
+        partition: of that key.
+
+    """
+
+    def __init__(self, cluster: str, node: str) -> None:
+        """Begin knowing nothing."""
+        self.sent: list[tuple[wire.EvictionCommand, Changes]] = []
+        self.key = f"{cluster}/{node}".encode()
+        self.partition = partition_of(self.key, SETTINGS.partitions)
+        self._aggregate = NodeAggregate(cluster, node)
+        self._offsets: Counter[str] = Counter()
+        self._rules = Rules()
+        self._unseen: deque[wire.EvictionCommand] = deque()
+        self._decisions: list[wire.DecisionRecord] = []
+
+    def tell(self, example: Example) -> Any:
+        """Go on to an example of the page; return what really comes where it shows a message, else what it shows."""
+        match example.words:
+            case ("json", "watch-event", topic):
+                self._record(topic, example.text)
+            case ("json", "result"):
+                self._record("results", example.text)
+            case ("json", "command"):
+                return self._command(example.text)
+            case ("json", "decision"):
+                return json.loads(wire.encode(self._decisions[-1]))
+        return json.loads(example.text)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every command that was sent has been looked at."""
+        return not self._unseen
+
+    def _record(self, topic: str, text: str) -> None:
+        contract = ResultContract if topic == "results" else WatchEventContract
+        observed_at = contract.model_validate_json(text).observed_at
+        assert observed_at is not None
+        appended_us = microseconds(observed_at) + DELAY_US
+        origin = Origin(f"{SETTINGS.topic_prefix}{topic}", self.partition, self._offsets[topic])
+        self._offsets[topic] += 1
+        if topic == "results":
+            result = read_result_record(self.key, text.encode(), appended_us, origin)
+            self._take(apply_result(self._aggregate, result, self._rules))
+            return
+        read = read_node_record if topic == "nodes" else read_pod_record
+        event = read(self.key, text.encode(), appended_us, origin)
+        if isinstance(event, NodeEvent):
+            self._take(apply_node(self._aggregate, event, self._rules))
+        else:
+            assert isinstance(event, PodEvent)
+            self._take(apply_pod(self._aggregate, event, self._rules))
+
+    def _command(self, text: str) -> Any:
+        """What no record has caused comes from the timer, which fires when the page says so."""
+        if not self._unseen:
+            shown = CommandContract.model_validate_json(text)
+            self._take(fire(self._aggregate, shown.pod_uid, microseconds(shown.issued_at), self._rules))
+        assert self._unseen, "nothing is due yet"
+        return json.loads(wire.encode(self._unseen.popleft()))
+
+    def _take(self, changes: Changes) -> None:
+        self._unseen.extend(changes.commands)
+        self._decisions.extend(changes.decisions)
+        self.sent.extend((command, changes) for command in changes.commands)
