@@ -1,7 +1,7 @@
 """The contract of the inputs: the watch events on the nodes and the pods topic. Key: `<cluster>/<node>`.
 
 What the Kubernetes watch gives, with the cluster and the time at which the feed received it. The line format of
-`kubectl get nodes,pods -A -o json --watch --output-watch-events` is this less `cluster` and `observedAt`. Records
+`kubectl get pods -A -o json --watch --output-watch-events` is this less `cluster` and `observedAt`. Records
 about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
 """
 

@@ -25,6 +25,7 @@ class EngineConfig:
         instance_id: static group membership, or ``None``.
         session_timeout_seconds: after that long without contact the group gives partitions away.
         heartbeat_seconds: between heartbeats; a third of the session is usual.
+        rebalance_timeout_seconds: longest time a member may take to rejoin before it is thrown out.
         lease_margin_seconds: taken off the session: firing stops that much before the group may act.
         commit_interval_seconds: between commits of group offsets, which also renew the lease.
         linger_seconds: longest wait of a changed row for its transaction when no message needs it now.
@@ -50,12 +51,13 @@ class EngineConfig:
     table: str = "state"
     instance_id: str | None = None
     session_timeout_seconds: float = 10.0
+    rebalance_timeout_seconds: float = 60.0
     heartbeat_seconds: float = 3.0
     lease_margin_seconds: float = 3.0
     commit_interval_seconds: float = 1.0
     linger_seconds: float = 0.1
     max_rows_per_transaction: int = 2_000
-    max_pending_entries: int = 50_000
+    max_pending_entries: int = 10_000
     max_batch_bytes: int = 900_000
     max_record_bytes: int = 2_000_000
     transaction_timeout_seconds: float = 60.0

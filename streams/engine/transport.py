@@ -70,7 +70,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
             fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
             session_timeout_ms=int(config.session_timeout_seconds * 1000),
             heartbeat_interval_ms=int(config.heartbeat_seconds * 1000),
-            rebalance_timeout_ms=int(config.session_timeout_seconds * 3000),
+            rebalance_timeout_ms=int(config.rebalance_timeout_seconds * 1000),
             request_timeout_ms=int(max(config.session_timeout_seconds * 4, 40.0) * 1000),
             **config.security,
         )

@@ -124,9 +124,13 @@ class Clusters:
         return 0 if state is None else state.forgotten_at_us // MILLISECOND_US
 
     def open_gap(self, lost: dict[str, int], clusters: set[str], now_us: int, outbox: Outbox) -> None:
-        """Close firing until these clusters have been listed again or somebody accepts the loss."""
+        """Close firing until these clusters have been listed again or somebody accepts the loss.
+
+        Without any cluster nothing is known that the lost records could have changed: then nothing has to wait.
+        """
         unlisted = {cluster: {"nodes", "pods"} for cluster in sorted(clusters)}
-        self._write_gap(Gap(now_us, lost, unlisted), outbox)
+        if unlisted:
+            self._write_gap(Gap(now_us, lost, unlisted), outbox)
 
     def accept_gap(self, outbox: Outbox) -> None:
         """Open firing again: an operator accepts what was lost."""

@@ -6,9 +6,9 @@ has moved past the record. One that would not fit its topic is cut to its first 
 
 from __future__ import annotations
 
-import hashlib
 from typing import TYPE_CHECKING
 
+from models.messages.dead_letter import DeadLetterHeaders
 from streams.service.messages import DEAD_LETTER_TYPE
 
 if TYPE_CHECKING:
@@ -35,24 +35,23 @@ def put_dead_letter(
     ``detail`` names fields and types, never content; it goes into a header, which people see first.
     """
     value, key = record.value or b"", record.key or b""
-    whole = len(value) + len(key)
-    cut = whole + HEADROOM_BYTES > limit_bytes
+    cut = len(value) + len(key) + HEADROOM_BYTES > limit_bytes
     topic, partition = origin
-    place = f"{topic}/{partition}/{record.offset}"
+    described = DeadLetterHeaders.describe(
+        reason=reason,
+        detail=detail,
+        topic=topic,
+        partition=partition,
+        offset=record.offset,
+        key=None if record.key is None else record.key[:KEY_LIMIT_BYTES],
+        value=record.value,
+        truncated=cut,
+    )
     headers = [
         ("ce_specversion", b"1.0"),
-        ("ce_id", place.encode()),
+        ("ce_id", f"{topic}/{partition}/{record.offset}".encode()),
         ("ce_source", topic.encode()),
         ("ce_type", DEAD_LETTER_TYPE),
-        ("reason", reason.encode()),
-        ("detail", detail.encode()),
-        ("origin-topic", topic.encode()),
-        ("origin-partition", str(partition).encode()),
-        ("origin-offset", str(record.offset).encode()),
-        ("origin-has-key", b"true" if record.key is not None else b"false"),
-        ("origin-has-value", b"true" if record.value is not None else b"false"),
-        ("size-bytes", str(len(value)).encode()),
-        ("sha256", hashlib.sha256(value).hexdigest().encode()),
-        ("truncated", b"true" if cut else b"false"),
+        *described.to_headers(),
     ]
     outbox.send(dead_letters_topic, key[:KEY_LIMIT_BYTES], value[:CUT_BYTES] if cut else value, headers)

@@ -43,6 +43,8 @@ class MessageWriter:
             outbox.send(self._commands_topic, key, wire.encode(command), headers)
         for decision in changes.decisions:
             name = f"{decision.eviction_id}.{decision.revision}.{decision.attempt}.{decision.decision}"
+            if decision.outcome is not None:
+                name = f"{name}.{decision.outcome}"  # an attempt may be reported as failed and then as done
             headers = self._headers(name, DECISION_TYPE, decision.cause.at)
             outbox.send(self._decisions_topic, key, wire.encode(decision), headers)
 

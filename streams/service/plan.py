@@ -90,6 +90,7 @@ def engine_config(settings: Settings) -> EngineConfig:
         partitions=settings.partitions,
         instance_id=settings.group_instance_id,
         session_timeout_seconds=settings.session_timeout_seconds,
+        rebalance_timeout_seconds=settings.rebalance_timeout_seconds,
         heartbeat_seconds=settings.heartbeat_interval_seconds,
         lease_margin_seconds=settings.lease_margin_seconds,
         commit_interval_seconds=settings.commit_interval_seconds,

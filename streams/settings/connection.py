@@ -54,10 +54,10 @@ class ConnectionSettings(SettingsGroup):
     sasl_password: SecretStr | None = None
     """Password for SASL."""
 
-    request_timeout_seconds: float = 30.0
+    request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
     """Longest wait for one answer of the broker. 30 s rides over a leader change; Kafka's own clients use the same."""
 
-    admin_timeout_seconds: float = 15.0
+    admin_timeout_seconds: Annotated[float, Field(gt=0)] = 15.0
     """Longest wait until Kafka answers an administrative command for the first time. A person waits for it."""
 
     @property

@@ -42,8 +42,9 @@ class EngineSettings(SettingsGroup):
     """At that many rows a transaction is committed without waiting. Beyond 2,000 throughput hardly grows, while memory
     and latency do."""
 
-    max_pending_entries: Annotated[int, Field(ge=1)] = 50_000
-    """Rows and messages that may wait to be written before reading stops. Bounds memory when the broker is slow."""
+    max_pending_entries: Annotated[int, Field(ge=1)] = 10_000
+    """Rows and messages of a partition that may wait to be written before reading stops: five transactions. Bounds
+    memory when there is a backlog or the broker is slow."""
 
     max_batch_bytes: Annotated[int, Field(ge=1024)] = 900_000
     """Size of one batch of records to the broker; under the default limit of brokers (1 MiB), so that it also holds for

@@ -19,11 +19,8 @@ class GateSettings(SettingsGroup):
     s; six lost ones are an outage, not a hiccup."""
 
     lag_limit_seconds: Seconds = 10.0
-    """A partition waits when the oldest unread input is older by append time: a cancellation may be in it. Ten seconds
-    is a rebalance."""
-
-    end_offset_limit_seconds: Seconds = 5.0
-    """How old the broker's word on the end of a partition may be. Older, and we do not know whether we lag."""
+    """A partition waits when it is longer ago that we knew to have applied everything in its inputs: a cancellation may
+    be in what is unread. Ten seconds is a rebalance."""
 
     clock_skew_limit_seconds: Seconds = 5.0
     """Firing waits when our clock and the broker's append times differ by more. NTP keeps machines within tenths of a

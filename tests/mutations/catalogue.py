@@ -83,7 +83,8 @@ MUTATIONS = (
         "streams/engine/transactions.py",
         (
             (
-                "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error\n        return Committed",
+                "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error\n"
+                "        return Committed",
                 "pass\n        broker_ms = -1\n        return Committed",
             ),
         ),

@@ -102,6 +102,12 @@ def test_a_gap_closes_when_an_operator_accepts_it() -> None:
     assert not has_gap(kept.restarted())
 
 
+def test_where_nothing_is_known_a_gap_changes_nothing() -> None:
+    kept = Kept()
+    kept.clusters.open_gap({"pods": 3}, set(), 100, kept.outbox())
+    assert not has_gap(kept.clusters)
+
+
 def test_a_forgotten_cluster_is_not_waited_for() -> None:
     kept = Kept()
     kept.clusters.open_gap({"pods": 3}, {"a"}, 100, kept.outbox())
