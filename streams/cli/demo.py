@@ -21,7 +21,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOPPED_BY = 128
 """A program that a signal stopped exits with this plus the signal's number, by custom."""
 
-app = typer.Typer(rich_markup_mode="markdown")
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 class _StopAsked(BaseException):
@@ -93,7 +93,9 @@ def _show(output: OutputFormat) -> Show:
 
     if output is OutputFormat.JSON:
         return PlainShow(sys.stderr)
-    return LiveShow(Console()) if sys.stdout.isatty() else PlainShow(sys.stdout)
+    console = Console()
+    is_drawable = sys.stdout.isatty() and not console.is_dumb_terminal
+    return LiveShow(console) if is_drawable else PlainShow(sys.stdout)
 
 
 def _ask_to_stop(number: int, _frame: FrameType | None) -> None:

@@ -9,7 +9,8 @@ To add a command `accept-gap`:
 2. add its name and one sentence to `COMMANDS` here. Nothing is imported until somebody runs it, so `--help` stays fast.
 3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
 
-Exit codes: 0 done, 1 a found problem, 2 wrong use, 70 an internal failure (a bug of ours), 130 stopped by Ctrl-C.
+Exit codes: 0 done, 1 a found problem, 2 wrong use, 70 an internal failure (a bug of ours), 130 stopped by Ctrl-C,
+143 by SIGTERM before the work was done.
 """
 
 from __future__ import annotations

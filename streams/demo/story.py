@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from models.instants import instant_text
-from streams.broker.admin import declare_topics
+from streams.broker.admin import check_topics, declare_topics
 from streams.broker.locate import Broker, locate
 from streams.demo.oracle import Expectation, check, expected
 from streams.demo.reader import CommandReader, count_records, logged_times
@@ -81,6 +81,8 @@ def _own_topics(settings: Settings, broker: Broker, show: Show) -> Iterator[Sett
         update={"bootstrap_servers": broker.bootstrap_servers, "topic_prefix": f"{name}.", "application_id": name}
     )
     _say(show, f"Kafka: {broker.description} ({broker.bootstrap_servers})")
+    if broker.kind == "settings":
+        check_topics(mine)  # raises at once if nobody answers; then there is nothing to tidy up
     try:
         declare_topics(mine).raise_if_breaking()
         _say(show, f"topics {mine.topic_prefix}* declared, {mine.partitions} partitions each")

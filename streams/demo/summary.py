@@ -12,6 +12,9 @@ from streams.demo.oracle.limits import Outage
 from streams.demo.oracle.rules import to_us
 from streams.demo.view import duration_text
 
+PROBLEMS_SHOWN = 20
+"""To people; a rule that is broken breaks for hundreds of pods."""
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Kill:
@@ -121,7 +124,10 @@ class Summary:
         if self.spared:
             lines.append(f"             {self.spared} pods stayed: their taint went before anybody had taken over")
         if self.problems:
-            lines += [f"{len(self.problems)} problem(s):", *(f"  {problem}" for problem in self.problems)]
+            shown = self.problems[:PROBLEMS_SHOWN]
+            lines += [f"{len(self.problems)} problem(s):", *(f"  {problem}" for problem in shown)]
+            if len(shown) < len(self.problems):
+                lines.append(f"  and {len(self.problems) - len(shown)} more; -o json lists all")
             if self.logs is not None:
                 lines.append(f"the workers' logs are in {self.logs}")
         else:

@@ -83,9 +83,8 @@ MUTATIONS = (
         "streams/engine/transactions.py",
         (
             (
-                "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error\n"
-                "        return Committed",
-                "pass\n        broker_ms = -1\n        return Committed",
+                "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error",
+                "broker_ms = -1",
             ),
         ),
         (f"{BROKER}::test_broker_down_for_a_while", "tests/streams/engine/test_transactions.py"),
