@@ -1,0 +1,80 @@
+"""Command lines with input, or that go on until they are stopped."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from streams.settings import Settings
+
+ROOT = Path(__file__).parents[3]
+PATIENCE_SECONDS = 60.0
+
+# Warnings are errors here too, but for those that pyproject.toml lets pass.
+COMMAND = [
+    sys.executable,
+    "-W",
+    "error",
+    *(f"-Wignore:{name} is deprecated:DeprecationWarning" for name in ("read_text", "open_text")),
+    "-m",
+    "streams.cli.main",
+]
+
+
+def environment_of(settings: Settings) -> dict[str, str]:
+    """Settings of a test as variables."""
+    names = ("bootstrap_servers", "topic_prefix", "application_id", "partitions")
+    return os.environ | {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in names}
+
+
+def run(
+    settings: Settings, *arguments: str, stdin: bytes = b"", **environment: str
+) -> subprocess.CompletedProcess[bytes]:
+    """Run one command line to its end."""
+    result = subprocess.run(
+        [*COMMAND, *arguments],
+        env=environment_of(settings) | environment,
+        cwd=ROOT,
+        input=stdin,
+        capture_output=True,
+        timeout=PATIENCE_SECONDS,
+        check=False,
+    )
+    assert b"Traceback" not in result.stderr
+    return result
+
+
+@contextlib.contextmanager
+def started(
+    settings: Settings,
+    *arguments: str,
+    stdin: int = subprocess.PIPE,
+    stdout: int = subprocess.PIPE,
+    stderr: int = subprocess.PIPE,
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Start a command line, and make sure that it ends with the test."""
+    with subprocess.Popen(
+        [*COMMAND, *arguments],
+        env=environment_of(settings),
+        cwd=ROOT,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Return when it holds; fail when it does not come to hold."""
+    give_up_at = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < give_up_at, "waited in vain"
+        time.sleep(0.05)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import datetime as dt
+
+import pytest
+
+from models.kubernetes.taints import Taint
+from models.messages.vocabulary import Action
+from models.messages.wire import EvictionCommand
+from streams.cli.command_rows import TITLES, CommandRows, distance, taint_text
+from tests.streams.cli.samples import command
+
+NOW = dt.datetime(2026, 11, 21, 2, 15, tzinfo=dt.UTC)
+
+
+def cells(found: EvictionCommand) -> list[str]:
+    return CommandRows().row(found, NOW).split()
+
+
+def test_a_row_says_everything_that_matters() -> None:
+    assert cells(command(deadline="2026-11-21T02:20:00.123456Z")) == [
+        *("2026-11-21", "02:15:00.000"),
+        "Schedule",
+        "lab",
+        "shop/p-1",
+        "n-1",
+        *("2026-11-21", "02:20:00.123"),
+        "5m0s",
+        "TolerationExpires",
+        "node.kubernetes.io/unreachable:NoExecute",
+        "0/1",
+    ]
+
+
+def test_what_is_cancelled_is_not_ahead() -> None:
+    assert cells(command(Action.CANCEL))[8] == "-"
+
+
+def test_instants_are_shown_in_utc() -> None:
+    assert cells(command(deadline="2026-11-21T04:20:00+02:00"))[6:8] == ["2026-11-21", "02:20:00.000"]
+
+
+@pytest.mark.parametrize("deadline", ["soon", "2026-11-21T02:20:00"])
+def test_an_instant_that_is_none_is_an_error(deadline: str) -> None:
+    with pytest.raises(ValueError, match=r"nvalid isoformat|no zone"):
+        cells(command(deadline=deadline))
+
+
+def test_columns_stay_under_their_titles_and_widen() -> None:
+    rows = CommandRows()
+    titles, short = rows.titles(), rows.row(command(), NOW)
+    assert short.index("n-1") == titles.index("NODE")
+    long = rows.row(command(pod="p" * 60), NOW)
+    again = rows.row(command(), NOW)
+    assert again.index(" n-1") == long.index(" n-1") > short.index(" n-1")
+    assert len(titles.split()) == len(TITLES)
+
+
+def test_names_do_not_steer_the_terminal() -> None:
+    assert "\x1b" not in CommandRows().row(command(pod="p\x1b[2J\n"), NOW)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (0.9, "0s"),
+        (-0.9, "0s"),
+        (-1, "-1s"),
+        (59.9, "59s"),
+        (60, "1m0s"),
+        (298, "4m58s"),
+        (3_600, "1h0m"),
+        (90_000, "1d1h"),
+        (-86_399, "-23h59m"),
+    ],
+)
+def test_distances(seconds: float, text: str) -> None:
+    assert distance(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("taint", "text"),
+    [
+        (Taint("k", "", "NoExecute"), "k:NoExecute"),
+        (Taint("k", "v", "NoExecute"), "k=v:NoExecute"),
+    ],
+)
+def test_taints_are_written_as_kubectl_does(taint: Taint, text: str) -> None:
+    assert taint_text(taint) == text

@@ -1,0 +1,41 @@
+"""What is on topics now, read to the end."""
+
+from __future__ import annotations
+
+from kafka import KafkaConsumer, TopicPartition
+
+from streams.broker.clients import client_arguments
+from streams.broker.follow import Followed
+from streams.settings import Settings
+
+PATIENCE_POLLS = 200
+POLL_MILLISECONDS = 100
+
+
+def read(settings: Settings, *topics: str) -> dict[str, list[Followed]]:
+    """Records by topic, those of a partition in their order."""
+    consumer = KafkaConsumer(
+        **client_arguments(settings), enable_auto_commit=False, max_partition_fetch_bytes=4_000_000
+    )
+    try:
+        partitions = [TopicPartition(t, number) for t in topics for number in consumer.partitions_for_topic(t)]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        ends = consumer.end_offsets(partitions)
+        found: dict[str, list[Followed]] = {topic: [] for topic in topics}
+        for _ in range(PATIENCE_POLLS):
+            if all(consumer.position(partition) >= end for partition, end in ends.items()):
+                return found
+            for partition, records in consumer.poll(timeout_ms=POLL_MILLISECONDS).items():
+                found[partition.topic] += [
+                    Followed(record.partition, record.offset, record.timestamp, record.key, record.value)
+                    for record in records
+                ]
+        raise TimeoutError
+    finally:
+        consumer.close()
+
+
+def read_one(settings: Settings, topic: str) -> list[Followed]:
+    """Records of one topic."""
+    return read(settings, topic)[topic]
