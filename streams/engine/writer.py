@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
+import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -63,10 +64,12 @@ class PartitionWriter:
         positions: Mapping[str, int],
         on_failure: Callable[[PartitionWriter, BaseException], None],
         on_step: Callable[[PartitionWriter], None],
+        spacing_seconds: Callable[[], float],
     ) -> None:
         """Take over from a recovered logic and a producer that has fenced the previous owner.
 
-        ``on_failure`` is told once, if ever; ``on_step`` after each step, so that timers can be looked at.
+        ``on_failure`` is told once, if ever; ``on_step`` after each step, so that timers can be looked at;
+        ``spacing_seconds`` is asked how long after the beginning of a transaction the next one may begin.
         """
         self.partition = partition
         self.logic = logic
@@ -81,6 +84,7 @@ class PartitionWriter:
         self._producer = producer
         self._on_failure = on_failure
         self._on_step = on_step
+        self._spacing_seconds = spacing_seconds
         self._ends: dict[str, int] = {}
         self._outbox = Outbox()
         self._in_flight = 0
@@ -197,7 +201,10 @@ class PartitionWriter:
                 if not self._urgent.is_set():
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(self._urgent.wait(), linger)
+                began_at = time.monotonic()
                 await self._commit()
+                # What comes meanwhile goes together: many small transactions would cost more time than they save.
+                await asyncio.sleep(began_at + self._spacing_seconds() - time.monotonic())
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever it was, this state is not to be used again
