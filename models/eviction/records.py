@@ -40,7 +40,8 @@ def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict:
             Reason(verdict, due.taint, due.toleration),
             instant_text(due.window_start_us),
             instant_text(due.deadline_us),
-            instant_text(step.at_us),
+            # The later of two topics may have been read first; a command is not issued before its reason.
+            instant_text(max(step.at_us, due.window_start_us)),
         )
     )
 
