@@ -9,7 +9,7 @@ import typer
 from streams.cli.invocation import invocation
 from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
 
-app = typer.Typer(rich_markup_mode="markdown")
+app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 
 @app.command()

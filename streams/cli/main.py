@@ -2,10 +2,11 @@
 
 To add a command `accept-gap`:
 
-1. write `streams/cli/accept_gap.py` with a `typer.Typer(rich_markup_mode="markdown")` called `app`. One function with
-   `@app.command()` makes a plain command; two or more make sub-commands (as in `topics`). The docstring is the help;
-   end it with examples. Take `context: typer.Context` first and get settings from `invocation(context).settings`, which
-   also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy inside the function.
+1. write `streams/cli/accept_gap.py` with `app = typer.Typer(rich_markup_mode="markdown", add_completion=False)`. One
+   function with `@app.command()` makes a plain command; two or more make sub-commands (as in `topics`). The docstring
+   is the help; end it with examples. Take `context: typer.Context` first and get settings from
+   `invocation(context).settings`, which also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy
+   inside the function.
 2. add its name and one sentence to `COMMANDS` here. Nothing is imported until somebody runs it, so `--help` stays fast.
 3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
 

@@ -13,7 +13,7 @@ from streams.errors import ExitCode
 if TYPE_CHECKING:
     from streams.broker.admin import TopicsReport
 
-app = typer.Typer(rich_markup_mode="markdown")
+app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 
 @app.command()

@@ -12,7 +12,7 @@ import typer
 from streams.cli.invocation import invocation
 from streams.errors import EvictstreamError, ExitCode
 
-app = typer.Typer(rich_markup_mode="markdown")
+app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 
 @app.command()

@@ -80,7 +80,7 @@ def _own_topics(settings: Settings, broker: Broker, show: Show) -> Iterator[Sett
     mine = settings.model_copy(
         update={"bootstrap_servers": broker.bootstrap_servers, "topic_prefix": f"{name}.", "application_id": name}
     )
-    _say(show, f"Kafka: {broker.description} ({broker.bootstrap_servers})")
+    _say(show, f"Kafka: {_which(broker)}")
     if broker.kind == "settings":
         check_topics(mine)  # raises at once if nobody answers; then there is nothing to tidy up
     try:
@@ -104,7 +104,7 @@ def _perform(
         CommandReader(settings) as reader,
     ):
         stage = Stage(recording, settings, show, workers, reader, publisher)
-        stage.board.headline = f"{broker.description} ({broker.bootstrap_servers})"
+        stage.board.headline = _which(broker)
         workers.start(WORKERS)
         stage.look()
         _say(show, ", ".join(f"worker {one.number} is process {one.pid}" for one in workers.all))
@@ -160,6 +160,13 @@ def _wait_for_owners(stage: Stage) -> None:
         time.sleep(LOOK_SECONDS)
     for line in stage.board.workers:
         _say(stage.show, line)
+
+
+def _which(broker: Broker) -> str:
+    """Say which Kafka and where, the address once."""
+    if broker.bootstrap_servers in broker.description:
+        return broker.description
+    return f"{broker.description} ({broker.bootstrap_servers})"
 
 
 def _say(show: Show, sentence: str) -> None:

@@ -119,7 +119,7 @@ class Summary:
             f"  cancelled  {counts.cancelled:5}  taken back in time",
             f"  issued     {counts.issued:5}  evictions{failures}",
             *self._lateness_lines(),
-            f"  kills      {self._kill_text()}",
+            *self._kill_lines(),
         ]
         if self.spared:
             lines.append(f"             {self.spared} pods stayed: their taint went before anybody had taken over")
@@ -147,13 +147,14 @@ class Summary:
             )
         return lines
 
-    def _kill_text(self) -> str:
-        if self.kill is None:
-            return "none"
-        who = f"worker {self.kill.worker} (pid {self.kill.pid}, SIGKILL, {self.kill.pending} deadlines pending)"
-        if not self.kill.survived:
-            return f"1, not survived: nobody took over from {who}"
-        return f"1, survived: worker {self.kill.heir} took over from {who} in {self.kill.seconds:.1f} s"
+    def _kill_lines(self) -> list[str]:
+        kill = self.kill
+        if kill is None:
+            return ["  kills      none"]
+        who = f"             from worker {kill.worker} (process {kill.pid}, SIGKILL, {kill.pending} deadlines pending)"
+        if not kill.survived:
+            return ["  kills      1, not survived: nobody took over", who]
+        return [f"  kills      1, survived: worker {kill.heir} took over in {kill.seconds:.1f} s", who]
 
     def as_json(self) -> dict[str, Any]:
         """Say it to programs: seconds, names in camelCase."""

@@ -1,8 +1,8 @@
 """Starts real workers as processes of their own, watches them, kills one, stops the rest.
 
 Who owns what is read from their logs, which are files in the demo's folder. Each worker is a process group of its own,
-so Ctrl-C in a terminal reaches the demo and not them, and it has a watchdog that kills it when the demo is gone,
-however it went.
+so Ctrl-C in a terminal reaches the demo and not them, and it has a watchdog that kills it, and removes the logs, when
+the demo is gone, however it went.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Worker:
                 _COMMAND, env=dict(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         self._watchdog = subprocess.Popen(  # noqa: S603 - our own program, no shell
-            [sys.executable, "-I", "-S", _watchdog.__file__, str(self._process.pid), ""],
+            [sys.executable, "-I", "-S", _watchdog.__file__, str(self._process.pid), str(folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )

@@ -1,0 +1,88 @@
+"""Run the measures and say which goals are met. Exit codes: 0 all, 1 not all or a wrong result, 2 wrong use."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import logging
+import os
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from streams.broker.embedded import EmbeddedBroker
+from streams.cli.output import OutputFormat, OutputOption
+from tests.bench import fan_out, memory, report, throughput, timers
+from tests.bench.figures import Figure, WrongResultError
+from tests.bench.lab import Lab, say
+
+
+class Name(enum.StrEnum):
+    """What `--only` takes."""
+
+    THROUGHPUT = "throughput"
+    FAN_OUT = "fan-out"
+    TIMERS = "timers"
+    MEMORY = "memory"
+
+
+MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
+    Name.THROUGHPUT: throughput.measure,
+    Name.FAN_OUT: fan_out.measure,
+    Name.TIMERS: timers.measure,
+    Name.MEMORY: memory.measure,
+}
+
+LONGEST_SECONDS = 300.0  # for one measure: three times what it takes
+BUSY = 0.25  # load by core
+
+app = typer.Typer(add_completion=False)
+
+
+@app.command()
+def bench(
+    *,
+    quick: Annotated[bool, typer.Option("--quick", help="A third of the work: a minute and a half.")] = False,
+    only: Annotated[list[Name] | None, typer.Option("--only", help="Measure only this; may be repeated.")] = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> None:
+    """Measure one worker with its broker beside it on this machine, and compare with the goals. About six minutes."""
+    # Consumers that are done say so; that is no news.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    load = os.getloadavg()[0]
+    cores = os.cpu_count() or 1
+    say(f"{cores} cores, load {load:.2f}{'; others are at work here, which costs figures' * (load > BUSY * cores)}")
+    figures, problems = asyncio.run(_measure(only or list(Name), is_quick=quick))
+    if output is OutputFormat.JSON:
+        report.print_object(figures, problems, is_quick=quick, load_before=load)
+    else:
+        report.print_text(figures, problems)
+    if problems or not all(figure.is_met for figure in figures):
+        raise typer.Exit(1)
+
+
+async def _measure(names: Sequence[Name], *, is_quick: bool) -> tuple[list[Figure], dict[str, str]]:
+    """Give the figures, and why there are none of some measures."""
+    figures: list[Figure] = []
+    problems: dict[str, str] = {}
+    with tempfile.TemporaryDirectory(prefix="evictstream-bench-") as folder, EmbeddedBroker() as broker:
+        say(broker.description)
+        lab = Lab(broker.bootstrap_servers, Path(folder), is_quick)
+        for name in names:
+            try:
+                async with asyncio.timeout(LONGEST_SECONDS):
+                    figures += await MEASURES[name](lab)
+            except WrongResultError as error:
+                problems[name] = str(error)
+            except TimeoutError:
+                problems[name] = f"not done after {LONGEST_SECONDS:g} s"
+            if name in problems:
+                say(f"{name} gives no figures: {problems[name]}")
+    return figures, problems
+
+
+if __name__ == "__main__":
+    app()

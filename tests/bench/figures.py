@@ -1,0 +1,65 @@
+"""What comes out of a measure: figures with their goals and what lies around them."""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections.abc import Sequence
+
+
+class WrongResultError(Exception):
+    """What was measured did not do its work, so no time of it counts."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Goal:
+    """What a figure has to reach: a floor, which it may not be below, or a ceiling, which it has to stay below."""
+
+    limit: float
+    is_floor: bool
+
+    def is_met_by(self, value: float) -> bool:
+        return value >= self.limit if self.is_floor else value < self.limit
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a run.
+
+    Attributes:
+        name: what it is called, in lower case with hyphens.
+        sentence: what was measured, for people.
+        unit: of value, goal and rounds.
+        rounds: the value of each round, in order; the figure is their median.
+        goal: what is to be reached; `None` for what is only told.
+        beside: absolute figures behind the value, by name with the unit in it.
+
+    """
+
+    name: str
+    sentence: str
+    unit: str
+    rounds: tuple[float, ...]
+    goal: Goal | None = None
+    beside: dict[str, float] = dataclasses.field(default_factory=dict)
+
+    @property
+    def value(self) -> float:
+        return statistics.median(self.rounds)
+
+    @property
+    def is_met(self) -> bool:
+        return self.goal is None or self.goal.is_met_by(self.value)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """Give the smallest value that at least this share of all do not exceed (nearest rank)."""
+    ordered = sorted(values)
+    rank = -int(-share * len(ordered) // 1)
+    return ordered[max(rank, 1) - 1]
+
+
+def require(condition: object, problem: str) -> None:
+    """Refuse a measurement whose result is wrong."""
+    if not condition:
+        raise WrongResultError(problem)

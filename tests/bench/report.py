@@ -1,0 +1,66 @@
+"""Figures for people and for programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+from streams.cli.output import print_json, print_table
+from tests.bench.figures import Figure, Goal
+
+COLUMNS = ("measure", "value", "goal", "", "rounds", "beside", "what")
+
+
+def print_text(figures: Sequence[Figure], problems: Mapping[str, str]) -> None:
+    """Print one row for each figure, and one for each measure whose result was wrong."""
+    rows = [_row(figure) for figure in figures]
+    rows += [(name, "", "", "WRONG", "", "", problem.splitlines()[0]) for name, problem in problems.items()]
+    print_table(COLUMNS, rows)
+
+
+def print_object(figures: Sequence[Figure], problems: Mapping[str, str], *, is_quick: bool, load_before: float) -> None:
+    """Print everything as one object."""
+    print_json(
+        {
+            "cores": os.cpu_count(),
+            "loadBefore": load_before,
+            "quick": is_quick,
+            "figures": [
+                {
+                    "name": figure.name,
+                    "sentence": figure.sentence,
+                    "unit": figure.unit,
+                    "value": figure.value,
+                    "goal": None if figure.goal is None else _limit(figure.goal),
+                    "met": figure.is_met,
+                    "rounds": list(figure.rounds),
+                    "beside": figure.beside,
+                }
+                for figure in figures
+            ],
+            "problems": dict(problems),
+        }
+    )
+
+
+def _limit(goal: Goal) -> dict[str, float]:
+    return {"atLeast": goal.limit} if goal.is_floor else {"below": goal.limit}
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    goal = figure.goal
+    return (
+        figure.name,
+        f"{_number(figure.value)} {figure.unit}",
+        "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {_number(goal.limit)}",
+        "" if goal is None else "met" if figure.is_met else "MISSED",
+        " ".join(map(_number, figure.rounds)),
+        ", ".join(f"{name} {_number(value)}" for name, value in figure.beside.items()),
+        figure.sentence,
+    )
+
+
+def _number(value: float) -> str:
+    """Three digits, more only where they stand before the point."""
+    size = abs(value)
+    return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.3g}"

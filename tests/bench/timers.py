@@ -1,0 +1,79 @@
+"""How late evictions go out when deadlines come evenly, 1,000 in each second.
+
+Node number i of 1,000 was tainted i milliseconds after the first one, and pod number j of each tolerates that for
+j seconds longer than the first one, so one deadline falls into each millisecond. Lateness is the wall clock of a
+`read_committed` reader when its poll returned with the `Evict`, less the deadline in the command.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.bench.figures import Figure, Goal, percentile, require
+from tests.bench.fleet import Fleet, now_us
+from tests.bench.lab import Lab, say
+from tests.bench.watching import CommandWatch, Seen
+from tests.bench.writing import BulkWriter
+
+NODES: Final = 1_000  # one for each millisecond of a second
+SECONDS_PER_ROUND: Final = 20
+ROUNDS: Final = 3
+FIRST_AFTER_SECONDS: Final = 15  # until then all are scheduled, on a slow machine too
+LOADED_BEFORE_SECONDS: Final = 10  # a pod that is seen after a taint would begin its own time then
+TIMEOUT_SECONDS: Final = 60.0
+
+
+async def measure(lab: Lab) -> list[Figure]:
+    """Measure three stretches of twenty seconds, one after the other."""
+    seconds = 4 if lab.is_quick else SECONDS_PER_ROUND
+    settings = lab.settings("timers")
+    fleet = Fleet(nodes=NODES, pods_per_node=seconds * ROUNDS, partitions=settings.partitions)
+    pods = [pod.name for pod in fleet.pods]
+    with CommandWatch(settings) as watch:
+        async with BulkWriter(settings) as writer, lab.worker(settings):
+            await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=False))
+            await writer.write(settings.nodes_topic, fleet.marker_nodes())
+            at_us = now_us() - LOADED_BEFORE_SECONDS * 1_000_000
+            entries = (
+                fleet.pod_event(pod, b"ADDED", seconds=FIRST_AFTER_SECONDS + number % (seconds * ROUNDS), at_us=at_us)
+                for number, pod in enumerate(fleet.pods)
+            )
+            await writer.write(settings.pods_topic, entries)
+            markers = fleet.markers()
+            watch.expect(len(markers.pods), seconds=TIMEOUT_SECONDS)
+            await writer.write(settings.pods_topic, markers.entries)
+            await watch.seen(action="Schedule", pods=markers.pods)
+            watch.expect(len(pods), seconds=FIRST_AFTER_SECONDS - 1)
+            first_us = now_us() - NODES * 1_000
+            taints = (
+                fleet.node_event(node, tainted=True, at_us=first_us + number * 1_000)
+                for number, node in enumerate(fleet.nodes)
+            )
+            await writer.write(settings.nodes_topic, taints)
+            await watch.seen(action="Schedule", pods=pods)
+            say(f"{len(pods):,} evictions scheduled")
+            watch.expect(len(pods), seconds=TIMEOUT_SECONDS + seconds * ROUNDS)
+            seen = await watch.seen(action="Evict", pods=pods)
+    due_us = first_us + FIRST_AFTER_SECONDS * 1_000_000
+    stretches: list[list[Seen]] = [[] for _ in range(ROUNDS)]
+    for one in seen:
+        stretches[(one.deadline_us - due_us) // (seconds * 1_000_000)].append(one)
+    require({len(stretch) for stretch in stretches} == {1_000 * seconds}, "deadlines are not spread evenly")
+    require(len({one.deadline_us for one in seen}) == len(pods), "deadlines are not spread evenly")
+    late = [[(one.seen_us - one.deadline_us) / 1000 for one in stretch] for stretch in stretches]
+    require(min(map(min, late)) >= 0, "an eviction was issued early")
+    everything = [value for stretch in late for value in stretch]
+    for number, stretch in enumerate(late):
+        say(
+            f"timers, round {number + 1}: p50 {percentile(stretch, 0.5):.1f} ms, p99 {percentile(stretch, 0.99):.1f} ms"
+        )
+    return [
+        Figure(
+            "timers",
+            "lateness of 1,000 deadlines a second, p99, until read",
+            "ms",
+            tuple(percentile(stretch, 0.99) for stretch in late),
+            Goal(50.0, is_floor=False),
+            {"p50_ms": percentile(everything, 0.5), "max_ms": max(everything)},
+        )
+    ]
