@@ -12,6 +12,7 @@
     │   │   ├── ProduceRefusedError        1  the broker will never take what has to be written
     │   │   ├── TakeoverFailedError        1  a partition was lost again and again
     │   │   ├── StateMissingError          1  an empty changelog beside committed group offsets
+    │   │   ├── OtherStateVersionError     1  an empty changelog beside one of another version
     │   │   ├── InputReplacedError         1  a position lies beyond the end of its input
     │   │   ├── InputTruncatedError        1  input expired before it was read
     │   │   ├── AssignmentBrokenError      1  the group split what belongs together
@@ -59,6 +60,7 @@ __all__ = [
     "InputReplacedError",
     "InputTruncatedError",
     "InternalFailureError",
+    "OtherStateVersionError",
     "PartitionLostError",
     "ProduceRefusedError",
     "RecordingError",
@@ -182,6 +184,18 @@ class StateMissingError(EngineError):
         super().__init__(
             f"{changelog}-{partition} is empty although group {group} has committed offset {committed} in {topic}",
             next_step="restore that topic, or delete the group's offsets to start from nothing on purpose",
+        )
+
+
+class OtherStateVersionError(EngineError):
+    """Our changelog is empty, and ``others`` hold the state of other versions: starting would forget all of it."""
+
+    def __init__(self, *, changelog: str, others: tuple[str, ...]) -> None:
+        self.changelog = changelog
+        self.others = others
+        super().__init__(
+            f"{changelog} is empty beside {', '.join(others)}, which another state version has written",
+            next_step="run the version that wrote it, or delete that topic to start from nothing on purpose",
         )
 
 

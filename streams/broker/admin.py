@@ -117,6 +117,12 @@ def check_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None) -
     return _report(settings, specs, create=False)
 
 
+def topic_names(settings: Settings) -> frozenset[str]:
+    """Return the names of all topics on the Kafka, ours or not. Errors as in `declare_topics`."""
+    with _client(settings, settings.admin_timeout_seconds) as client:
+        return frozenset(client.list_topics())
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Probe:
     """What a cluster says of itself: its id, and how many of its brokers take part now."""

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import TYPE_CHECKING
 
 import structlog
 
-from streams.broker.admin import check_topics
+from streams.broker.admin import check_topics, topic_names
+from streams.engine.changelog import LogReader
+from streams.errors import OtherStateVersionError
+from streams.service.plan import engine_config
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -22,6 +26,7 @@ async def checked_record_limit(settings: Settings) -> int:
 
     Raises:
         TopicsDifferError: something without which a worker would be wrong.
+        OtherStateVersionError: our changelog is empty beside one of another state version.
         BrokerUnreachableError: no Kafka answered in time.
 
     """
@@ -29,5 +34,20 @@ async def checked_record_limit(settings: Settings) -> int:
     report.raise_if_breaking()
     for difference in report.differences:
         log.warning("topic is not as it should be", difference=str(difference))
+    await _refuse_empty_beside_another_version(settings)
     limits = [int(found.actual) for found in report.differences if found.what == "max.message.bytes"]
     return min(limits, default=settings.max_message_bytes) - FRAMING_BYTES
+
+
+async def _refuse_empty_beside_another_version(settings: Settings) -> None:
+    """Never begin with nothing where another version has state: every window would start anew."""
+    pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
+    names = await asyncio.to_thread(topic_names, settings)
+    others = sorted(name for name in names if pattern.fullmatch(name) and name != settings.changelog_topic)
+    if not others:
+        return
+    ours = [(settings.changelog_topic, number) for number in range(settings.partitions)]
+    async with LogReader(engine_config(settings)) as reader:
+        ends = await reader.starts_and_ends(ours)
+    if not any(end for _, end in ends.values()):
+        raise OtherStateVersionError(changelog=settings.changelog_topic, others=tuple(others))

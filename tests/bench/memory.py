@@ -32,11 +32,10 @@ class _Round(NamedTuple):
 
 async def measure(lab: Lab) -> list[Figure]:
     """Measure with new workers and new topics in each round."""
-    nodes = NODES // 2 if lab.is_quick else NODES
-    pods = nodes * PODS_PER_NODE
+    pods = NODES * PODS_PER_NODE
     rounds = []
     for number in range(1 if lab.is_quick else ROUNDS):
-        rounds.append(found := await _round(lab, nodes))
+        rounds.append(found := await _round(lab))
         sizes = f"{found.empty_bytes / 1e6:.0f} MB, then {found.full_bytes / 1e6:.0f} MB"
         say(f"memory, round {number + 1}: {sizes}; restart {found.restart_seconds:.1f} s")
     return [
@@ -60,9 +59,9 @@ async def measure(lab: Lab) -> list[Figure]:
     ]
 
 
-async def _round(lab: Lab, nodes: int) -> _Round:
+async def _round(lab: Lab) -> _Round:
     settings = lab.settings("memory")
-    fleet = Fleet(nodes=nodes, pods_per_node=PODS_PER_NODE, partitions=settings.partitions)
+    fleet = Fleet(nodes=NODES, pods_per_node=PODS_PER_NODE, partitions=settings.partitions)
     markers = fleet.markers()
     with CommandWatch(settings) as watch:
         async with BulkWriter(settings) as writer:

@@ -63,6 +63,19 @@ def test_state_changelog_empty_while_offsets_are_committed(
     assert "is empty although" in _last_line(worker.log_file.read_text())
 
 
+def test_empty_state_beside_another_version(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """A change of version never starts empty beside the state of the one before."""
+    _run_a_little(service, feed, start_worker, reader)
+    newer = service.model_copy(update={"state_version": 2})
+    declare_topics(newer).raise_if_breaking()
+    worker = start_worker(newer)
+    assert worker.wait_exit() == 1
+    assert service.changelog_topic in _last_line(worker.log_file.read_text())
+    assert newer.changelog_topic in _last_line(worker.log_file.read_text())
+
+
 def test_input_cut_or_created_anew(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:

@@ -21,6 +21,7 @@ WIRED = (
     "bootstrap_servers",
     "topic_prefix",
     "application_id",
+    "state_version",
     "partitions",
     "session_timeout_seconds",
     "heartbeat_interval_seconds",
