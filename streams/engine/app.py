@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from streams.engine.config import EngineConfig
     from streams.engine.logic import LogicFactory
 
-BATCHES_IN_QUEUE = 16  # fetched batches waiting for one agent; each is bounded by max_poll_records
+BATCHES_IN_QUEUE = 4  # fetched batches waiting for one agent, each bounded by max_poll_records: enough to keep it busy
 
 
 class BatchSchema(Schema[None, "Batch"]):
