@@ -87,9 +87,10 @@ class PartitionWriter:
         self._spacing_seconds = spacing_seconds
         self._ends: dict[str, int] = {}
         self._outbox = Outbox()
-        self._in_flight = 0
+        self._in_flight = False
         self._dirty = asyncio.Event()
         self._urgent = asyncio.Event()
+        self._full = asyncio.Event()
         self._changed = asyncio.Condition()
         self._task = asyncio.create_task(self._run(), name=f"writer-{partition}")
 
@@ -99,14 +100,9 @@ class PartitionWriter:
         return self.state is WriterState.LIVE
 
     @property
-    def pending_entries(self) -> int:
-        """Rows and messages not yet known to be committed."""
-        return self._outbox.entries + self._in_flight
-
-    @property
     def has_room(self) -> bool:
-        """Whether more may be stepped without waiting for the broker."""
-        return self.pending_entries < self._config.max_pending_entries
+        """Whether more may be stepped without waiting for the broker: what is in a transaction does not count."""
+        return self._outbox.entries < self._config.max_pending_entries
 
     @property
     def settled(self) -> bool:
@@ -183,7 +179,10 @@ class PartitionWriter:
         outbox = self._outbox
         if outbox:
             self._dirty.set()
-            if outbox.messages or outbox.entries >= self._config.max_rows_per_transaction:
+            if outbox.entries >= self._config.max_rows_per_transaction:
+                self._full.set()
+                self._urgent.set()
+            elif outbox.messages:
                 self._urgent.set()
             self._on_step(self)
 
@@ -204,21 +203,28 @@ class PartitionWriter:
                 began_at = time.monotonic()
                 await self._commit()
                 # What comes meanwhile goes together: many small transactions would cost more time than they save.
-                await asyncio.sleep(began_at + self._spacing_seconds() - time.monotonic())
+                await self._wait_until_full(began_at + self._spacing_seconds() - time.monotonic())
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever it was, this state is not to be used again
             self.fail(error)
 
+    async def _wait_until_full(self, seconds: float) -> None:
+        if seconds > 0 and not self._full.is_set():
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._full.wait(), seconds)
+
     async def _commit(self) -> None:
         outbox, self._outbox = self._outbox, Outbox()
         positions = dict(self.positions)
-        self._in_flight = outbox.entries
+        self._in_flight = True
         self._dirty.clear()
         self._urgent.clear()
+        self._full.clear()
+        await self._notify()  # there is room again
         self.last_commit = await self._producer.commit(outbox, {POSITIONS_KEY: encode_positions(positions)})
         self.transactions += 1
-        self._in_flight = 0
+        self._in_flight = False
         self.durable = positions
         await self._notify()
 

@@ -42,8 +42,8 @@ class EngineSettings(SettingsGroup):
     """At that many rows a transaction is committed without waiting. Beyond 2,000 throughput hardly grows, while memory
     and latency do."""
 
-    max_pending_entries: Annotated[int, Field(ge=1)] = 10_000
-    """Rows and messages of a partition that may wait to be written before reading stops: five transactions. Bounds
+    max_pending_entries: Annotated[int, Field(ge=1)] = 8_000
+    """Rows and messages of a partition that may wait to be written before reading stops: four transactions. Bounds
     memory when there is a backlog or the broker is slow."""
 
     max_batch_bytes: Annotated[int, Field(ge=1024)] = 900_000

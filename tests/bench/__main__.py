@@ -18,6 +18,7 @@ from streams.cli.output import OutputFormat, OutputOption
 from tests.bench import fan_out, memory, report, throughput, timers
 from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
+from tests.bench.machine import Watch
 
 
 class Name(enum.StrEnum):
@@ -37,7 +38,7 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
 }
 
 LONGEST_SECONDS = 300.0  # for one measure: three times what it takes
-BUSY = 0.25  # load by core
+NOTABLE_SHARE = 0.05  # of all processor time; an idle system takes a hundredth
 
 app = typer.Typer(add_completion=False)
 
@@ -52,12 +53,15 @@ def bench(
     """Measure one worker with its broker beside it on this machine, and compare with the goals. About six minutes."""
     # Consumers that are done say so; that is no news.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    load = os.getloadavg()[0]
-    cores = os.cpu_count() or 1
-    say(f"{cores} cores, load {load:.2f}{'; others are at work here, which costs figures' * (load > BUSY * cores)}")
+    say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
+    watch = Watch()
     figures, problems = asyncio.run(_measure(only or list(Name), is_quick=quick))
+    others = watch.others_share()
+    if others is not None:
+        hint = "; the figures suffer" if others > NOTABLE_SHARE else ""
+        say(f"others used {others:.0%} of the machine{hint}")
     if output is OutputFormat.JSON:
-        report.print_object(figures, problems, is_quick=quick, load_before=load)
+        report.print_object(figures, problems, is_quick=quick, others_share=others)
     else:
         report.print_text(figures, problems)
     if problems or not all(figure.is_met for figure in figures):

@@ -18,12 +18,14 @@ def print_text(figures: Sequence[Figure], problems: Mapping[str, str]) -> None:
     print_table(COLUMNS, rows)
 
 
-def print_object(figures: Sequence[Figure], problems: Mapping[str, str], *, is_quick: bool, load_before: float) -> None:
+def print_object(
+    figures: Sequence[Figure], problems: Mapping[str, str], *, is_quick: bool, others_share: float | None
+) -> None:
     """Print everything as one object."""
     print_json(
         {
             "cores": os.cpu_count(),
-            "loadBefore": load_before,
+            "othersShare": others_share,
             "quick": is_quick,
             "figures": [
                 {
