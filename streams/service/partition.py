@@ -167,7 +167,11 @@ class EvictionPartition:
         if changes.rows:
             if is_new:
                 self._by_key[key] = self._aggregates[aggregate.key] = aggregate
-            self._writer.put(changes, key, outbox)
+            if changes.decisions or changes.commands:
+                self._writer.put(changes, key, outbox)
+            else:  # most changes need no message
+                for row, value in changes.rows:
+                    outbox.put(row, value)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))
         self.counts[changes.note] += 1
