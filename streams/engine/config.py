@@ -56,7 +56,7 @@ class EngineConfig:
     lease_margin_seconds: float = 3.0
     commit_interval_seconds: float = 1.0
     linger_seconds: float = 0.1
-    max_rows_per_transaction: int = 2_000
+    max_rows_per_transaction: int = 4_000
     max_pending_entries: int = 8_000
     max_batch_bytes: int = 900_000
     max_record_bytes: int = 2_000_000
