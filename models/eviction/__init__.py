@@ -8,7 +8,7 @@ from models.eviction.aggregate import apply_node, apply_pod, apply_result, decid
 from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, Changes, Note
 from models.eviction.decision import Idle, decide
 from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from models.eviction.glance import is_only_newer
+from models.eviction.glance import glance_at
 from models.eviction.identity import EvictionId, eviction_id
 from models.eviction.row_keys import (
     CorruptRowError,
@@ -59,7 +59,7 @@ __all__ = [
     "expire",
     "fire",
     "forget",
-    "is_only_newer",
+    "glance_at",
     "load_row",
     "row_key",
     "split_row_key",

@@ -1,8 +1,8 @@
 """What is written per node, pod, eviction and remembered UID: the values of the table's rows.
 
 Values are msgpack arrays that begin with the number of their format, so that a later version can tell old rows from
-its own. Instants are integer microseconds. Tolerations are kept as JSON inside, because msgpack ends at 64 bit and
-`tolerationSeconds` does not. Taints and tolerations are shared when they are read, as they are in a running state.
+its own. Instants are integer microseconds. Tolerations are kept as JSON lists inside, because msgpack ends at 64 bit
+and `tolerationSeconds` does not. Taints and tolerations are shared when they are read, as they are in a running state.
 """
 
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from models.eviction.accepting import Version, read_version
 from models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
 from models.eviction.state import Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
 from models.kubernetes.taints import NO_EXECUTE, Taint
-from models.kubernetes.tolerations import read_tolerations, tolerations_text
+from models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
 from models.messages.vocabulary import EvictionState, Outcome, Verdict
 
 FORMAT: Final = 1
@@ -138,7 +138,7 @@ def pod_value(pod: PodState) -> bytes:
             FORMAT,
             pod.address,
             _storable(pod.version),
-            tolerations_text(pod.tolerations),
+            shared_tolerations_row(pod.tolerations),
             pod.since_us,
             pod.tolerations_since_us,
             pod.marks,
@@ -158,7 +158,7 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
         uid,
         row.address,
         _loaded(row.version),
-        read_tolerations(row.tolerations),
+        read_tolerations_row(row.tolerations),
         row.since_us,
         row.tolerations_since_us,
         row.marks,
@@ -181,7 +181,7 @@ def eviction_value(eviction: Eviction) -> bytes:
             due.verdict,
             due.taint.key,
             due.taint.value,
-            None if due.toleration is None else tolerations_text((due.toleration,)),
+            None if due.toleration is None else tolerations_row((due.toleration,)),
             due.window_start_us,
             due.outage_since_us,
             eviction.issued_at_us,
@@ -202,7 +202,7 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         row.deadline_us,
         row.verdict,
         _taint(row.taint_key, row.taint_value),
-        None if row.toleration is None else read_tolerations(row.toleration)[0],
+        None if row.toleration is None else read_tolerations_row(row.toleration)[0],
         row.window_start_us,
         row.outage_since_us,
     )

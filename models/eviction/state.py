@@ -17,6 +17,10 @@ TERMINATING = 1
 FINISHED = 2
 MIRROR = 4
 
+# An index of a node's pods by address costs a tenth of their memory, and only pods that are new are looked up in it:
+# below this many they are looked through, in some microseconds. Kubernetes supports 110 pods on a node.
+INDEXED_PODS = 256
+
 
 class TaintState(msgspec.Struct, frozen=True, gc=False):
     """One `NoExecute` taint of the node and since when it is there.
@@ -155,6 +159,8 @@ class NodeAggregate:
     Attributes:
         cluster: the cluster's id.
         name: the node's name.
+        key: `<cluster>/<node>`, the key of its records on every topic.
+        record_key: the same in UTF-8; one object, so that all timers of a node share it.
         node: the node, None while it is not known or deleted.
         departed: UIDs of earlier nodes of this name.
         pods: the pods on it by UID.
@@ -172,17 +178,21 @@ class NodeAggregate:
         "departed",
         "first_ordinal",
         "gone",
+        "key",
         "name",
         "node",
         "orphans",
         "pods",
         "purge_at_us",
+        "record_key",
     )
 
     def __init__(self, cluster: str, name: str, first_ordinal: int = 0) -> None:
         """Make an empty aggregate."""
         self.cluster = cluster
         self.name = name
+        self.key = f"{cluster}/{name}"
+        self.record_key = self.key.encode()
         self.first_ordinal = first_ordinal
         self.node: NodeState | None = None
         self.departed: dict[str, Gone] = {}
@@ -193,35 +203,30 @@ class NodeAggregate:
         self._by_address: dict[str, PodState] | None = None
 
     @property
-    def key(self) -> str:
-        """`<cluster>/<node>`, the key of its records on every topic."""
-        return f"{self.cluster}/{self.name}"
-
-    @property
     def is_empty(self) -> bool:
         """Whether nothing is kept, so that the caller may drop it."""
         return not (self.pods or self.gone or self.departed or self.orphans) and self.node is None
 
     def pod_at(self, address: str) -> PodState | None:
         """Find the pod that has an address (`<namespace>/<name>`) now."""
-        return self._addresses().get(address)
+        if len(self.pods) < INDEXED_PODS:
+            return next((pod for pod in self.pods.values() if pod.address == address), None)
+        if self._by_address is None:
+            self._by_address = {pod.address: pod for pod in self.pods.values()}
+        return self._by_address.get(address)
 
     def put_pod(self, pod: PodState) -> None:
         """Take in a pod. Its address must be free."""
-        self._addresses()[pod.address] = pod
         self.pods[pod.uid] = pod
+        if self._by_address is not None:
+            self._by_address[pod.address] = pod
 
     def drop_pod(self, pod: PodState) -> None:
         """Let go of a pod."""
         del self.pods[pod.uid]
-        if self._addresses().get(pod.address) is pod:
-            del self._addresses()[pod.address]
+        if self._by_address is not None and self._by_address.get(pod.address) is pod:
+            del self._by_address[pod.address]
 
     def reset_addresses(self) -> None:
         """Forget the index by address, which the next use builds anew: rows are loaded in any order."""
         self._by_address = None
-
-    def _addresses(self) -> dict[str, PodState]:
-        if self._by_address is None:
-            self._by_address = {pod.address: pod for pod in self.pods.values()}
-        return self._by_address

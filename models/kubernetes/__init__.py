@@ -32,7 +32,14 @@ from models.kubernetes.taints import (
     Taint,
     other_health_key,
 )
-from models.kubernetes.tolerations import Toleration, Tolerations, read_tolerations, tolerations_text
+from models.kubernetes.tolerations import (
+    Toleration,
+    Tolerations,
+    read_tolerations,
+    read_tolerations_row,
+    shared_tolerations_row,
+    tolerations_row,
+)
 
 __all__ = [
     "HEALTH_KEYS",
@@ -61,8 +68,10 @@ __all__ = [
     "read_node",
     "read_pod",
     "read_tolerations",
+    "read_tolerations_row",
+    "shared_tolerations_row",
     "stay_seconds",
     "tolerates",
     "tolerations_in_use",
-    "tolerations_text",
+    "tolerations_row",
 ]

@@ -51,8 +51,20 @@ class _TolerationObject(msgspec.Struct, rename="camel", gc=False):
     toleration_seconds: int | None = None
 
 
+class _TolerationRow(msgspec.Struct, array_like=True, gc=False):
+    """A toleration as rows have it: half the bytes."""
+
+    key: str
+    operator: str
+    value: str
+    effect: str
+    toleration_seconds: int | None
+
+
 _decoder: Final = msgspec.json.Decoder(list[_TolerationObject] | None)
+_row_decoder: Final = msgspec.json.Decoder(list[_TolerationRow])
 _encoder: Final = msgspec.json.Encoder()
+_row_texts: Final[dict[int, tuple[Tolerations, bytes]]] = {}
 
 
 def read_tolerations(text: bytes) -> Tolerations:
@@ -68,9 +80,40 @@ def read_tolerations(text: bytes) -> Tolerations:
     return _read_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _read(text)
 
 
-def tolerations_text(tolerations: Tolerations) -> bytes:
-    """Write tolerations as JSON, so that `read_tolerations` gives an equal tuple; seconds of any size survive."""
-    return _encoder.encode(tolerations)
+def tolerations_row(tolerations: Tolerations) -> bytes:
+    """Write tolerations for a row: JSON lists, in which seconds of any size survive."""
+    return _encoder.encode([(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in tolerations])
+
+
+def shared_tolerations_row(tolerations: Tolerations) -> bytes:
+    """Do the same for a tuple that `read_tolerations` gave, and keep the text for the next pod that shares it."""
+    kept = _row_texts.get(id(tolerations))
+    if kept is not None:
+        return kept[1]
+    text = tolerations_row(tolerations)
+    if len(text) <= _LONGEST_SHARED_BYTES:
+        if len(_row_texts) >= _SHARED_LISTS:
+            _row_texts.clear()
+        _row_texts[id(tolerations)] = (tolerations, text)  # held beside its text, so no other one can get its id
+    return text
+
+
+def read_tolerations_row(text: bytes) -> Tolerations:
+    """Read what `tolerations_row` wrote into the tuple that all equal lists share.
+
+    Raises:
+        msgspec.DecodeError: it is not such a text.
+    """
+    return _read_row_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _read_row(text)
+
+
+def _read_row(text: bytes) -> Tolerations:
+    return _shared(
+        tuple(Toleration(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in _row_decoder.decode(text))
+    )
+
+
+_read_row_kept: Final = lru_cache(maxsize=_SHARED_LISTS)(_read_row)
 
 
 def _read(text: bytes) -> Tolerations:

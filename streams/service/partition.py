@@ -25,7 +25,7 @@ from models.eviction import (
     decide_all,
     fire,
     forget,
-    is_only_newer,
+    glance_at,
     load_row,
     wakeups,
 )
@@ -87,7 +87,7 @@ class EvictionPartition:
         self._aggregates = {key: found for key, found in self._aggregates.items() if not found.is_empty}
         for found in self._aggregates.values():
             found.first_ordinal = self._clusters.first_ordinal(found.cluster)
-        self._by_key = {key.encode(): found for key, found in self._aggregates.items()}
+        self._by_key = {found.record_key: found for found in self._aggregates.values()}
         self._timers.rebuild()
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
@@ -112,25 +112,30 @@ class EvictionPartition:
                 self._step(step, event, record, appended_at_us, outbox)
 
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
-        """Apply records of the pods topic: most say nothing new, which a glance tells."""
+        """Apply records of the pods topic: most can be taken in at a glance."""
         limits, partition, by_key = self._plan.limits, self.partition, self._by_key
-        glanced = 0
+        newer = edited = 0
         for record in records:
-            key = record.key
+            key, value = record.key, record.value
+            appended_at_us = record.timestamp * MILLISECOND_US
             try:
-                found = open_pod_record(record.value, limits)
+                found = open_pod_record(value, limits)
                 aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
                 if (
                     aggregate is not None
                     and found.object is not None
                     and found.type in CHANGE_TYPES
                     and found.cluster == aggregate.cluster
+                    and len(value) <= SUSPECT_BYTES  # type: ignore[arg-type]  # it was decoded
                     and not self._clusters.any_forgotten
-                    and is_only_newer(aggregate, found.object)
+                    and (taken := glance_at(aggregate, found.object, found.observed_at, appended_at_us, limits))
                 ):
-                    glanced += 1
+                    if isinstance(taken, tuple):
+                        edited += 1
+                        outbox.put(*taken)
+                    else:
+                        newer += 1
                     continue
-                appended_at_us = record.timestamp * MILLISECOND_US
                 event = read_opened_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
             except Unreadable as error:
                 self._bury(topic, record, outbox, error.reason, error.detail)
@@ -139,7 +144,8 @@ class EvictionPartition:
                 self._step(apply_pod, event, record, appended_at_us, outbox)
             else:
                 self._signal(event, topic, appended_at_us, outbox)
-        self.counts[Note.UNCHANGED] += glanced
+        self.counts[Note.UNCHANGED] += newer
+        self.counts[Note.CHANGED] += edited
 
     def _step(
         self, step: Callable[..., Changes], event: Event, record: Record, appended_at_us: int, outbox: Outbox
@@ -166,14 +172,14 @@ class EvictionPartition:
         changes = step(aggregate, event, self._plan.rules)
         if changes.rows:
             if is_new:
-                self._by_key[key] = self._aggregates[aggregate.key] = aggregate
+                self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
             if changes.decisions or changes.commands:
                 self._writer.put(changes, key, outbox)
             else:  # most changes need no message
                 for row, value in changes.rows:
                     outbox.put(row, value)
         for at_us, uid in changes.wakeups:
-            self._timers.push((at_us, key, uid))
+            self._timers.push((at_us, aggregate.record_key, uid))
         self.counts[changes.note] += 1
 
     def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> None:
@@ -246,7 +252,7 @@ class EvictionPartition:
             if uid and aggregate.cluster in silent:
                 self.parked.setdefault(aggregate.cluster, []).append(wakeup)
                 continue
-            self._put(fire(aggregate, uid, now_us, self._plan.rules), key, outbox)
+            self._put(fire(aggregate, uid, now_us, self._plan.rules), aggregate.record_key, outbox)
             if aggregate.is_empty:
                 del self._by_key[key], self._aggregates[aggregate.key]
         return handled

@@ -41,14 +41,12 @@ def _is_noticed(mutation: Mutation) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
-        broken = tree / mutation.file
-        text = broken.read_text()
-        for old, new in mutation.changes:
+        for file, old, new in (*((mutation.file, *change) for change in mutation.changes), *mutation.also):
+            text = (tree / file).read_text()
             if old not in text:
-                print(f"STALE     {mutation.name}: {mutation.file} has no {old!r}", flush=True)
+                print(f"STALE     {mutation.name}: {file} has no {old!r}", flush=True)
                 return False
-            text = text.replace(old, new)
-        broken.write_text(text)
+            (tree / file).write_text(text.replace(old, new))
         verdicts = {test: _fails(tree, test) for test in mutation.tests}
     for test, (failed, seconds) in verdicts.items():
         print(f"{'noticed  ' if failed else 'UNNOTICED'} {mutation.name}: {test} ({seconds:.0f} s)", flush=True)

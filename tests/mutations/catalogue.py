@@ -8,16 +8,21 @@ WORKERS = "tests/guarantees/test_worker_faults.py"
 BROKER = "tests/guarantees/test_broker_faults.py"
 REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
+WRITER = "tests/streams/engine/test_writer.py"
 GATES = "tests/streams/service/test_gates.py"
 
 
 class Mutation(NamedTuple):
-    """One thing broken: in ``file``, each ``(old, new)`` is replaced; ``tests`` have to fail then."""
+    """One thing broken: in ``file``, each ``(old, new)`` is replaced; each of ``tests`` has to fail then.
+
+    What two parts hold together is broken in both: ``also`` has ``(file, old, new)`` of others.
+    """
 
     name: str
     file: str
     changes: tuple[tuple[str, str], ...]
     tests: tuple[str, ...]
+    also: tuple[tuple[str, str, str], ...] = ()
 
 
 MUTATIONS = (
@@ -58,9 +63,22 @@ MUTATIONS = (
                 'import os; return f"{self.application}-{partition}-{os.getpid()}"',
             ),
         ),
+        ("tests/streams/engine/test_transactions.py::test_an_owner_killed_in_mid_transaction_leaves_nothing_behind",),
+    ),
+    Mutation(
+        "skip the fence, and fire whoever the owner is",
+        "streams/engine/config.py",
         (
-            "tests/streams/engine/test_transactions.py::test_an_owner_killed_in_mid_transaction_leaves_nothing_behind",
-            f"{WORKERS}::test_worker_paused_beyond_the_session_timeout_then_continued",
+            (
+                'return f"{self.application}-{partition}"',
+                'import os; return f"{self.application}-{partition}-{os.getpid()}"',
+            ),
+        ),
+        (f"{WORKERS}::test_worker_paused_beyond_the_session_timeout_then_continued",),
+        (
+            ("streams/service/gates.py", "if self._is_rebalancing():", "if False:"),
+            ("streams/service/gates.py", "if not self._lease.valid:", "if False:"),
+            ("streams/service/gates.py", "if age > self._lag_limit_seconds:", "if False:"),
         ),
     ),
     Mutation(
@@ -70,13 +88,25 @@ MUTATIONS = (
         (f"{WORKERS}::test_rebalance_while_timers_are_due",),
     ),
     Mutation(
-        "drop a batch that came while the flow was stopped",
-        "streams/engine/transport.py",
+        "go on although a batch is missing",
+        "streams/engine/writer.py",
+        (("if batch.start > self.positions[batch.topic]:", "if False:"),),
+        (f"{WRITER}::test_a_missing_batch_is_noticed",),
+    ),
+    Mutation(
+        "take in what was read before the newest seek",
+        "streams/engine/writer.py",
         (
-            ("await self.wait(self.can_resume_flow)", "break; await self.wait(self.can_resume_flow)"),
-            ("state.position\n            if records", "state.position\n            start = 0\n            if records"),
+            ("if batch.epoch != self.epochs.get(batch.topic):", "if False:"),
+            ("if not self.live or batch.epoch != self.epochs[batch.topic]:", "if not self.live:"),
         ),
-        (f"{WORKERS}::test_rebalance_while_timers_are_due", f"{WORKERS}::test_worker_killed_at_any_moment"),
+        (f"{WRITER}::test_what_was_read_before_the_newest_seek_is_ignored",),
+    ),
+    Mutation(
+        "apply records twice",
+        "streams/engine/writer.py",
+        (("if records[0].offset < known:", "if False:"),),
+        (f"{WRITER}::test_records_that_come_again_are_applied_once",),
     ),
     Mutation(
         "take a failed transaction for a committed one",
@@ -87,7 +117,19 @@ MUTATIONS = (
                 "broker_ms = -1",
             ),
         ),
-        (f"{BROKER}::test_broker_down_for_a_while", "tests/streams/engine/test_transactions.py"),
+        ("tests/streams/engine/test_transactions.py",),
+    ),
+    Mutation(
+        "take a transaction for committed that did not come through in a second",
+        "streams/engine/transactions.py",
+        (
+            ("asyncio.timeout(self._config.transaction_timeout_seconds)", "asyncio.timeout(1.0)"),
+            (
+                "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error",
+                "broker_ms = -1",
+            ),
+        ),
+        (f"{BROKER}::test_broker_down_for_a_while",),
     ),
     Mutation(
         "commit although a batch was refused",

@@ -10,8 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.eviction import UNCHANGED, NodeAggregate, Origin, PodEvent, Rules, apply_pod, is_only_newer
+from models.eviction import Changes, NodeAggregate, Origin, PodEvent, Rules, apply_pod, glance_at
+from models.eviction.state import NodeState, TaintState
+from models.kubernetes import Taint
 from models.messages.decoding import open_pod_record, read_opened_pod
+from models.messages.envelope import DEFAULT_LIMITS
 from models.messages.unreadable import Unreadable
 
 KEY = b"lab/n0"
@@ -57,16 +60,35 @@ def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
     return apply_pod(aggregate, event, RULES)
 
 
-def glance(aggregate: NodeAggregate, pod: dict[str, Any]) -> bool:
+def glance(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes] | bool:
     opened = open_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
     assert opened.object is not None
-    return is_only_newer(aggregate, opened.object)
+    return glance_at(aggregate, opened.object, None, 10**15, DEFAULT_LIMITS)
 
 
 def test_a_status_change_is_told_at_a_glance() -> None:
     aggregate = known()
     assert glance(aggregate, with_change("status.conditions", [{"type": "Ready", "status": "True"}]))
     assert aggregate.pods["u"].version == 101
+
+
+def test_an_edit_is_taken_in_at_a_glance_while_nothing_is_owed() -> None:
+    aggregate, twin = known(), known()
+    edited = with_change("spec.tolerations", [])
+    taken = glance(aggregate, edited)
+    assert isinstance(taken, tuple)
+    changes = step(twin, edited)
+    assert isinstance(changes, Changes)
+    assert list(changes.rows) == [taken]
+    assert aggregate.pods == twin.pods
+
+
+@pytest.mark.parametrize("tolerations", [[], [{"key": "k", "operator": "Exists", "tolerationSeconds": 7}]])
+def test_an_edit_on_a_tainted_node_takes_the_long_way(tolerations: list[object]) -> None:
+    aggregate = known()
+    taint = TaintState(Taint("k", "", "NoExecute"), 10**15, 10**15, None)
+    aggregate.node = NodeState("n", 1, (taint,))
+    assert not glance(aggregate, with_change("spec.tolerations", tolerations))
 
 
 @pytest.mark.parametrize(
@@ -82,7 +104,6 @@ def test_a_status_change_is_told_at_a_glance() -> None:
         pytest.param("metadata.annotations", {"kubernetes.io/config.mirror": "x"}, id="mirror"),
         pytest.param("spec.nodeName", "n1", id="another node"),
         pytest.param("spec.nodeName", None, id="not bound"),
-        pytest.param("spec.tolerations", [], id="tolerations gone"),
         pytest.param("spec.tolerations", "none", id="tolerations unreadable"),
         pytest.param("status.phase", "Failed", id="finished"),
         pytest.param("kind", "Node", id="another kind"),
@@ -105,14 +126,17 @@ PODS = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(PODS)
-def test_what_a_glance_takes_in_the_long_way_would_leave_unchanged(pod: dict[str, Any]) -> None:
+def test_what_a_glance_takes_in_the_long_way_takes_in_alike(pod: dict[str, Any]) -> None:
     short, long = known(), known()
     try:
         taken = glance(short, pod)
     except Unreadable:
         return
     if taken:
-        assert step(long, pod) is UNCHANGED
+        changes = step(long, pod)
+        assert isinstance(changes, Changes)
+        assert list(changes.rows) == ([] if taken is True else [taken])
+        assert [*changes.commands, *changes.decisions, *changes.wakeups] == []
         assert short.pods == long.pods
     else:
         assert short.pods == known().pods

@@ -3,7 +3,13 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from models.kubernetes import Toleration, read_tolerations, tolerations_text
+from models.kubernetes import (
+    Toleration,
+    read_tolerations,
+    read_tolerations_row,
+    shared_tolerations_row,
+    tolerations_row,
+)
 
 
 def test_equal_lists_are_one_tuple() -> None:
@@ -32,7 +38,19 @@ def test_null_fields_are_absent() -> None:
 def test_seconds_of_any_size_survive(seconds: int) -> None:
     """semantics.md 12.3: readable objects are never refused for odd values"""
     tolerations = (Toleration("a", "Frobnicate", "not a label!", "Whatever", seconds),)
-    assert read_tolerations(tolerations_text(tolerations)) == tolerations
+    assert read_tolerations_row(tolerations_row(tolerations)) == tolerations
+
+
+def test_rows_of_shared_tolerations_are_those_of_any_other() -> None:
+    shared = read_tolerations(b'[{"key":"a","operator":"Exists","tolerationSeconds":300},{"operator":"Exists"}]')
+    assert shared_tolerations_row(shared) == shared_tolerations_row(shared) == tolerations_row(shared)
+    assert read_tolerations_row(tolerations_row(shared)) is shared
+
+
+def test_kept_texts_have_a_limit() -> None:
+    for number in range(10_000):
+        tolerations = (Toleration(f"key-{number}"),)
+        assert read_tolerations_row(shared_tolerations_row(tolerations)) == tolerations
 
 
 @pytest.mark.parametrize(

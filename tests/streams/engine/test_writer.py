@@ -1,0 +1,132 @@
+"""The partition writer takes each record once and in order, and gives itself up when one is missing."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+import pytest
+
+from streams.broker.admin import declare_topics
+from streams.engine.batches import Batch, Record
+from streams.engine.config import EngineConfig
+from streams.engine.outbox import Outbox
+from streams.engine.transactions import PartitionProducer
+from streams.engine.writer import PartitionWriter
+from streams.errors import PartitionLostError
+from streams.service.plan import engine_config
+from streams.settings import Settings
+
+
+class Entry(NamedTuple):
+    offset: int
+    timestamp: int = 0
+    key: bytes | None = b"k"
+    value: bytes | None = b"v"
+
+
+class Noting:
+    """A logic that notes the offsets it was given."""
+
+    def __init__(self) -> None:
+        self.offsets: list[int] = []
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        pass
+
+    def loaded(self) -> None:
+        pass
+
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+        self.offsets.extend(record.offset for record in records)
+
+    def caught_up(self, outbox: Outbox) -> None:
+        pass
+
+    def next_due_at_us(self) -> int | None:
+        return None
+
+    def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
+        return 0
+
+    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
+        pass
+
+    def objection(self) -> str | None:
+        return None
+
+
+@pytest.fixture
+def config(settings: Settings) -> EngineConfig:
+    declare_topics(settings).raise_if_breaking()
+    return engine_config(settings)
+
+
+def run(config: EngineConfig, test: Callable[[PartitionWriter, Noting, list[BaseException]], Awaitable[None]]) -> None:
+    """Run a test on a writer that stands at offset 10 of its inputs, after its second seek."""
+
+    async def with_writer() -> None:
+        producer, logic = PartitionProducer(0, config), Noting()
+        await producer.start()
+        failures: list[BaseException] = []
+        positions = dict.fromkeys(config.inputs, 10)
+        writer = PartitionWriter(
+            0, config, logic, producer, positions, lambda _, error: failures.append(error), lambda _: None, lambda: 0.0
+        )
+        writer.epochs = dict.fromkeys(config.inputs, 2)
+        try:
+            await test(writer, logic, failures)
+        finally:
+            await writer.close()
+
+    asyncio.run(asyncio.wait_for(with_writer(), 30))
+
+
+def batch(config: EngineConfig, *offsets: int, start: int, epoch: int = 2) -> Batch:
+    return Batch(config.inputs[0], 0, [Entry(offset) for offset in offsets], start, offsets[-1] + 1, epoch)
+
+
+def test_batches_that_follow_one_another_are_applied(config: EngineConfig) -> None:
+    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+        await writer.apply(batch(config, 10, 11, start=10))
+        await writer.apply(batch(config, 14, start=12))  # 12 and 13 were markers
+        assert logic.offsets == [10, 11, 14]
+        assert writer.positions[config.inputs[0]] == 15
+        assert not failures
+
+    run(config, test)
+
+
+def test_a_missing_batch_is_noticed(config: EngineConfig) -> None:
+    """It gives the partition up, so that it is read again from its last position: nothing is passed over."""
+
+    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+        await writer.apply(batch(config, 10, start=10))
+        await writer.apply(batch(config, 13, start=13))
+        assert logic.offsets == [10]
+        assert writer.positions[config.inputs[0]] == 11
+        assert not writer.live
+        assert [type(error) for error in failures] == [PartitionLostError]
+
+    run(config, test)
+
+
+def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
+    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+        await writer.apply(batch(config, 10, 11, start=10))
+        await writer.apply(batch(config, 9, 10, 11, 12, start=9))
+        assert logic.offsets == [10, 11, 12]
+        assert not failures
+
+    run(config, test)
+
+
+def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -> None:
+    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+        await writer.apply(batch(config, 40, start=10, epoch=1))
+        assert not logic.offsets
+        assert writer.positions[config.inputs[0]] == 10
+        assert not failures
+
+    run(config, test)
