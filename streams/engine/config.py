@@ -29,8 +29,8 @@ class EngineConfig:
         lease_margin_seconds: taken off the session: firing stops that much before the group may act.
         commit_interval_seconds: between commits of group offsets, which also renew the lease.
         linger_seconds: longest wait of a changed row for its transaction when no message needs it now.
-        max_rows_per_transaction: at that many entries a transaction begins without lingering.
-        max_pending_entries: back-pressure: agents wait while a partition has more than that beside its transaction.
+        max_rows_per_transaction: at that many entries a transaction begins without lingering, and agents wait while a
+            partition has as many beside its transaction.
         max_batch_bytes: record batch size; below the smallest ``max.message.bytes`` of our topics.
         max_record_bytes: largest single record any of our topics takes.
         transaction_timeout_seconds: the broker aborts a transaction that is older.
@@ -57,7 +57,6 @@ class EngineConfig:
     commit_interval_seconds: float = 1.0
     linger_seconds: float = 0.1
     max_rows_per_transaction: int = 4_000
-    max_pending_entries: int = 8_000
     max_batch_bytes: int = 900_000
     max_record_bytes: int = 2_000_000
     transaction_timeout_seconds: float = 60.0

@@ -26,7 +26,7 @@ class Outbox:
     Attributes:
         rows: the newest value of each changed row.
         messages: for each topic its messages in order.
-        size_bytes: payload handed in so far, repeated rows included; what back-pressure looks at.
+        size_bytes: payload handed in so far, repeated rows included.
         entries: rows and messages handed in so far, repeated rows included.
 
     """

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from streams.engine.transactions import Committed, PartitionProducer
 
 SLICE_RECORDS = 500  # records stepped before the loop may breathe: about 5 ms at 10 us each
+# At that many bytes an outbox is full, however few its entries: records may have megabytes. Some 4,000 usual entries.
+FULL_BYTES = 4 * 1024 * 1024
 
 
 class WriterState(enum.Enum):
@@ -102,7 +104,12 @@ class PartitionWriter:
     @property
     def has_room(self) -> bool:
         """Whether more may be stepped without waiting for the broker: what is in a transaction does not count."""
-        return self._outbox.entries < self._config.max_pending_entries
+        return not self._is_full
+
+    @property
+    def _is_full(self) -> bool:
+        outbox = self._outbox
+        return outbox.entries >= self._config.max_rows_per_transaction or outbox.size_bytes >= FULL_BYTES
 
     @property
     def settled(self) -> bool:
@@ -179,7 +186,7 @@ class PartitionWriter:
         outbox = self._outbox
         if outbox:
             self._dirty.set()
-            if outbox.entries >= self._config.max_rows_per_transaction:
+            if self._is_full:
                 self._full.set()
                 self._urgent.set()
             elif outbox.messages:

@@ -96,7 +96,6 @@ def engine_config(settings: Settings) -> EngineConfig:
         commit_interval_seconds=settings.commit_interval_seconds,
         linger_seconds=settings.commit_linger_seconds,
         max_rows_per_transaction=settings.max_rows_per_transaction,
-        max_pending_entries=settings.max_pending_entries,
         max_batch_bytes=settings.max_batch_bytes,
         max_record_bytes=settings.max_record_bytes,
         transaction_timeout_seconds=settings.transaction_timeout_seconds,
