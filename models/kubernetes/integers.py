@@ -11,15 +11,21 @@ _LONGEST: Final = (
 )
 
 
-def canonical_int64(text: str) -> int | None:
-    """Read a canonical decimal integer within signed 64 bit.
+def is_canonical(text: str) -> bool:
+    """Tell whether a text is a canonical decimal integer of any length.
 
     Canonical: `0`, or an optional `-`, a digit 1 to 9, then ASCII digits. No `+`, leading zeros, `-0` or spaces.
+    """
+    return _CANONICAL.fullmatch(text) is not None
+
+
+def canonical_int64(text: str) -> int | None:
+    """Read a canonical decimal integer within signed 64 bit.
 
     Returns:
         The number, or None if the text is something else or out of range; Kubernetes then treats it as no match.
     """
-    if len(text) > _LONGEST or not _CANONICAL.fullmatch(text):
+    if len(text) > _LONGEST or not is_canonical(text):
         return None
     number = int(text)
     return number if _LOWEST <= number <= _HIGHEST else None

@@ -1,0 +1,31 @@
+"""What the API server would refuse: all errors of an object at once, each with its field path (semantics.md 2).
+
+Everything works on raw objects, as JSON or YAML gives them; a wrong type is one more error.
+"""
+
+from models.kubernetes.validation.errors import ErrorType, FieldError
+from models.kubernetes.validation.labels import (
+    decimal_integer_errors,
+    label_key_errors,
+    label_value_errors,
+    subdomain_errors,
+)
+from models.kubernetes.validation.node_taints import EFFECTS, validate_node_taints, validate_taints
+from models.kubernetes.validation.pod_tolerations import validate_pod_tolerations, validate_tolerations
+from models.kubernetes.validation.toleration_update import validate_added_tolerations, validate_toleration_update
+
+__all__ = [
+    "EFFECTS",
+    "ErrorType",
+    "FieldError",
+    "decimal_integer_errors",
+    "label_key_errors",
+    "label_value_errors",
+    "subdomain_errors",
+    "validate_added_tolerations",
+    "validate_node_taints",
+    "validate_pod_tolerations",
+    "validate_taints",
+    "validate_toleration_update",
+    "validate_tolerations",
+]

@@ -1,0 +1,96 @@
+"""Fields of raw objects, as JSON or YAML gives them, taken out with their type checked.
+
+A wrong type becomes an error in the list of the caller and the field counts as unknown, so that no second error
+follows from the first. Null stands for an absent field, as in Kubernetes. Unknown fields are ignored.
+"""
+
+import datetime as dt
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import Toleration
+from models.kubernetes.validation.errors import FieldError, wrong_type
+
+_LOWEST: Final = -(2**63)
+_HIGHEST: Final = 2**63 - 1
+_RFC_3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
+
+
+def object_at(found: object, path: str, errors: list[FieldError]) -> Mapping[object, object] | None:
+    """Take an object; None if it is absent or something else, which is then among the errors."""
+    if isinstance(found, Mapping):
+        return found
+    if found is not None:
+        errors.append(wrong_type(path, found, "an object"))
+    return None
+
+
+def entries_at(found: object, path: str, errors: list[FieldError]) -> Iterator[tuple[str, Mapping[object, object]]]:
+    """Go through a list of taints or tolerations, each with its path; entries of another type become errors.
+
+    A null entry is an entry without fields, as it is to the API server. Values of `Taint` and `Toleration` pass too.
+    """
+    if found is None:
+        return
+    if isinstance(found, str | bytes) or not isinstance(found, Sequence):
+        errors.append(wrong_type(path, found, "a list"))
+        return
+    for index, entry in enumerate(found):
+        entry_path = f"{path}[{index}]"
+        fields = object_at(_fields_of(entry), entry_path, errors)
+        if fields is not None:
+            yield entry_path, fields
+
+
+def text_at(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> str | None:
+    """Take a text, empty if absent; None if it is something else, which is then among the errors."""
+    value = fields.get(name)
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    errors.append(wrong_type(f"{path}.{name}", value, "a string"))
+    return None
+
+
+def check_int64(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> None:
+    """Report a number that is no integer within signed 64 bit; absent is fine."""
+    value = fields.get(name)
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, int):
+        errors.append(wrong_type(f"{path}.{name}", value, "an integer"))
+    elif not _LOWEST <= value <= _HIGHEST:
+        errors.append(wrong_type(f"{path}.{name}", value, "an integer of 64 bit"))
+
+
+def check_instant(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> None:
+    """Report an instant that is no RFC 3339 text with a zone; YAML may have read it already; absent is fine."""
+    value = fields.get(name)
+    if value is None or (isinstance(value, dt.datetime) and value.tzinfo is not None) or _is_instant(value):
+        return
+    errors.append(wrong_type(f"{path}.{name}", value, "an instant such as 2006-01-02T15:04:05Z"))
+
+
+def _is_instant(value: object) -> bool:
+    if not isinstance(value, str) or not _RFC_3339.fullmatch(value):
+        return False
+    try:
+        dt.datetime.fromisoformat(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _fields_of(entry: object) -> object:
+    match entry:
+        case None:
+            return {}
+        case Taint(key=key, value=value, effect=effect):
+            return {"key": key, "value": value, "effect": effect}
+        case Toleration(key=key, operator=operator, value=value, effect=effect, toleration_seconds=seconds):
+            return {"key": key, "operator": operator, "value": value, "effect": effect, "tolerationSeconds": seconds}
+        case _:
+            return entry

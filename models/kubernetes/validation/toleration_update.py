@@ -1,0 +1,64 @@
+"""Which edits of tolerations the API server allows on a pod that exists (semantics.md 2.3).
+
+Bound or not, a toleration may be added, but none may vanish or change, except for its seconds. The order is free.
+Source: `validateOnlyAddedTolerations` in `pkg/apis/core/validation/validation.go`, and
+`GetValidationOptionsFromPodSpecAndMeta` in `pkg/api/pod/util.go` for what an older pod may keep.
+"""
+
+from typing import Final
+
+from models.kubernetes.tolerations import GREATER_THAN, LESS_THAN
+from models.kubernetes.validation.errors import FieldError, forbidden
+from models.kubernetes.validation.pod_tolerations import tolerations_of, validate_tolerations
+from models.kubernetes.validation.raw import entries_at, text_at
+
+_CHANGED: Final = "existing toleration can not be modified except its tolerationSeconds"
+
+# What tells two tolerations apart: all but the seconds.
+_IDENTITY: Final = ("key", "operator", "value", "effect")
+
+
+def validate_toleration_update(
+    old: object, new: object, *, comparison_operators: bool = False
+) -> tuple[FieldError, ...]:
+    """List all errors of an edit of `spec.tolerations`.
+
+    Args:
+        old: the pod as it is stored.
+        new: the pod as it shall be.
+        comparison_operators: whether `Gt` and `Lt` are allowed; a pod that has one already may keep and add them.
+    """
+    errors: list[FieldError] = []
+    before = tolerations_of(old, errors)
+    after = tolerations_of(new, errors)
+    return (*errors, *validate_added_tolerations(before, after, comparison_operators=comparison_operators))
+
+
+def validate_added_tolerations(
+    old: object, new: object, path: str = "spec.tolerations", *, comparison_operators: bool = False
+) -> tuple[FieldError, ...]:
+    """List all errors of an edit of a list of tolerations.
+
+    Like the API server, it says no more once a toleration is missing: the rest may follow from that.
+
+    Args:
+        old: the list as it is stored; raw objects or `Toleration` values.
+        new: the list as it shall be.
+        path: where the list stands, for the errors.
+        comparison_operators: whether `Gt` and `Lt` are allowed.
+    """
+    wrong_types: list[FieldError] = []
+    before = _identities(old, path, wrong_types)
+    after = _identities(new, path, wrong_types)
+    if not wrong_types and not set(before) <= set(after):
+        return (forbidden(path, _CHANGED),)
+    in_use = any(operator in (GREATER_THAN, LESS_THAN) for _, operator, _, _ in before)
+    found = validate_tolerations(new, path, comparison_operators=comparison_operators or in_use)
+    return (*(error for error in wrong_types if error not in found), *found)
+
+
+def _identities(tolerations: object, path: str, errors: list[FieldError]) -> list[tuple[str | None, ...]]:
+    return [
+        tuple(text_at(fields, name, at, errors) for name in _IDENTITY)
+        for at, fields in entries_at(tolerations, path, errors)
+    ]
