@@ -8,35 +8,45 @@ Bit by bit what Kubernetes does: `staging/src/k8s.io/api/core/v1/toleration.go` 
 or `Lt` matches nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from functools import lru_cache
+from typing import Final
 
 from models.kubernetes.integers import canonical_int64
 from models.kubernetes.taints import Taint
 from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
 
+_EQUALS: Final = ("", EQUAL)
+_COMPARISONS: Final = (GREATER_THAN, LESS_THAN)
+
+# Reading two numbers costs ten times as much as the rest of a match, and the same few pairs come again and again. The
+# API server lets through no longer texts than 63 bytes, so this is less than 1 MiB.
+_COMPARISONS_KEPT: Final = 2048
+
 
 def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
     """Tell whether one toleration covers one taint; all comparisons are exact and case sensitive (semantics.md 3.1)."""
-    if toleration.effect and toleration.effect != taint.effect:
-        return False
-    if toleration.key and toleration.key != taint.key:
-        return False
-    operator = toleration.operator
-    if operator == EXISTS:
-        return True
-    if operator in ("", EQUAL):
-        return toleration.value == taint.value
-    if operator in (GREATER_THAN, LESS_THAN):
-        return comparison_operators and _compares(operator, taint.value, toleration.value)
-    return False
+    return first_match((toleration,), taint, comparison_operators=comparison_operators) is not None
 
 
 def first_match(
     tolerations: Iterable[Toleration], taint: Taint, *, comparison_operators: bool = False
 ) -> Toleration | None:
     """Find the toleration in use for a taint: the first in pod order that matches, not the longest nor the shortest."""
+    # One loop without calls: every verdict goes through here, for every taint.
+    key, value, effect = taint.key, taint.value, taint.effect
     for toleration in tolerations:
-        if tolerates(toleration, taint, comparison_operators=comparison_operators):
+        if toleration.effect and toleration.effect != effect:
+            continue
+        if toleration.key and toleration.key != key:
+            continue
+        operator = toleration.operator
+        if operator == EXISTS:
+            return toleration
+        if operator in _EQUALS:
+            if toleration.value == value:
+                return toleration
+        elif comparison_operators and operator in _COMPARISONS and _compares(operator, value, toleration.value):
             return toleration
     return None
 
@@ -44,7 +54,7 @@ def first_match(
 def first_untolerated(
     tolerations: Sequence[Toleration],
     taints: Iterable[Taint],
-    effects: Sequence[str],
+    effects: Collection[str] | None,
     *,
     comparison_operators: bool = False,
 ) -> Taint | None:
@@ -53,14 +63,14 @@ def first_untolerated(
     Args:
         tolerations: of the pod, in pod order.
         taints: of the node, in node order.
-        effects: only taints with one of these count; the eviction looks at `NoExecute` alone.
+        effects: only taints with one of these count, or all with None; the eviction looks at `NoExecute` alone.
         comparison_operators: whether `Gt` and `Lt` compare.
 
     Returns:
         The taint, or None if all are tolerated, which is also so when there is none.
     """
     for taint in taints:
-        if taint.effect in effects and (
+        if (effects is None or taint.effect in effects) and (
             first_match(tolerations, taint, comparison_operators=comparison_operators) is None
         ):
             return taint
@@ -122,6 +132,7 @@ def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_
     return False
 
 
+@lru_cache(maxsize=_COMPARISONS_KEPT)
 def _compares(operator: str, taint_value: str, toleration_value: str) -> bool:
     """Compare as a statement about the taint: "I tolerate it if its number is above mine" (semantics.md 3.2)."""
     number = canonical_int64(taint_value)

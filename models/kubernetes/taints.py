@@ -8,6 +8,7 @@ NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
 NO_EXECUTE: Final = "NoExecute"
 
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
@@ -30,6 +31,18 @@ class Taint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
     value: str = ""
     effect: str = ""
     time_added_us: int | None = None
+
+
+def taint_text(taint: Taint) -> str:
+    """Write a taint as Kubernetes does: `key=value:Effect`, `key:Effect`, `key=value:` or `key` (semantics.md 1)."""
+    if not taint.effect:
+        return f"{taint.key}={taint.value}:" if taint.value else taint.key
+    return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
+
+
+def is_same_taint(one: Taint, other: Taint) -> bool:
+    """Tell whether two taints are the same to Kubernetes: equal key and effect, whatever the value and the instant."""
+    return one.key == other.key and one.effect == other.effect
 
 
 def other_health_key(key: str) -> str:

@@ -67,6 +67,11 @@ _encoder: Final = msgspec.json.Encoder()
 _row_texts: Final[dict[int, tuple[Tolerations, bytes]]] = {}
 
 
+def is_same_toleration(one: Toleration, other: Toleration) -> bool:
+    """Tell whether two tolerations are the same to Kubernetes: all but the seconds is equal (semantics.md 1)."""
+    return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
+
+
 def read_tolerations(text: bytes) -> Tolerations:
     """Read a JSON list of tolerations, or null, into the tuple that all equal lists share.
 

@@ -1,0 +1,94 @@
+"""What the taints of a node mean for a pod that runs on it: stay, leave now, leave after some seconds, and why.
+
+The verdict of Kubernetes as released, from the lists alone (semantics.md 3.4 and 4): no window, no clock, and no
+regard to the state of the pod. Source: `pkg/controller/tainteviction/taint_eviction.go` (`processPodOnNode`,
+`getMinTolerationTime`) and `pkg/apis/core/v1/helper/helpers.go` (`GetMatchingTolerations`).
+"""
+
+import enum
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from models.kubernetes.matching import bounded_seconds, first_match
+from models.kubernetes.taints import NO_EXECUTE, Taint
+from models.kubernetes.tolerations import Toleration
+
+
+class Eviction(enum.StrEnum):
+    """When a pod has to leave its node."""
+
+    NEVER = "evict-never"
+    NOW = "evict-now"
+    AFTER_SECONDS = "evict-after-seconds"
+
+
+class Coverage(msgspec.Struct, frozen=True, gc=False):
+    """A taint and the first toleration in pod order that matches it, None if none does."""
+
+    taint: Taint
+    toleration: Toleration | None
+
+
+class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
+    """When a pod has to leave, and what decided it.
+
+    Attributes:
+        eviction: never, now or after some seconds.
+        stay_seconds: how long it may stay: 0 for now, None for ever; beyond 64 bit if the toleration is.
+        taint: the one that decided; None without taints. Among untolerated ones, among those with the same shortest
+            time, and where all are tolerated for ever, it is the first in node order.
+        toleration: the one in use for that taint; None if it is untolerated or there is no taint.
+        coverage: every `NoExecute` taint in node order with its toleration, for people. Kubernetes has nothing in use
+            once one taint is untolerated; see `in_use`.
+    """
+
+    eviction: Eviction
+    stay_seconds: int | None
+    taint: Taint | None
+    toleration: Toleration | None
+    coverage: tuple[Coverage, ...]
+
+    @property
+    def in_use(self) -> tuple[Toleration, ...]:
+        """The tolerations in use, one for each taint; none if there is no taint or one is untolerated."""
+        found = tuple(cover.toleration for cover in self.coverage if cover.toleration is not None)
+        return found if len(found) == len(self.coverage) else ()
+
+
+_NO_TAINT: Final = EvictionVerdict(Eviction.NEVER, None, None, None, ())
+
+
+def eviction_verdict(
+    tolerations: Sequence[Toleration], taints: Iterable[Taint], *, comparison_operators: bool = False
+) -> EvictionVerdict:
+    """Decide for a pod that is bound to a node.
+
+    Eviction and time do not depend on the order of the taints; they do on that of the tolerations (semantics.md 3.4).
+
+    Args:
+        tolerations: of the pod, in pod order.
+        taints: of the node, in node order; only `NoExecute` counts.
+        comparison_operators: whether `Gt` and `Lt` compare; off, such a toleration matches nothing.
+    """
+    coverage = tuple(
+        [
+            Coverage(taint, first_match(tolerations, taint, comparison_operators=comparison_operators))
+            for taint in taints
+            if taint.effect == NO_EXECUTE
+        ]
+    )
+    if not coverage:
+        return _NO_TAINT
+    shortest: int | None = None
+    decided = coverage[0]
+    for cover in coverage:
+        toleration = cover.toleration
+        if toleration is None:
+            return EvictionVerdict(Eviction.NOW, 0, cover.taint, None, coverage)
+        seconds = bounded_seconds(toleration)
+        if seconds is not None and (shortest is None or seconds < shortest):
+            shortest, decided = seconds, cover
+    eviction = Eviction.NEVER if shortest is None else Eviction.AFTER_SECONDS if shortest else Eviction.NOW
+    return EvictionVerdict(eviction, shortest, decided.taint, decided.toleration, coverage)
