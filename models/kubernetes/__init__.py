@@ -1,6 +1,13 @@
-"""Kubernetes as released: taints, tolerations, matching, and the objects that carry them (semantics.md part A)."""
+"""Kubernetes' rules as pure functions: taints, tolerations, and what follows from them (semantics.md part A).
 
-from models.kubernetes.integers import canonical_int64
+- here: the objects as they are read, matching (sections 3 and 4), and the eviction verdict for a pod on a node;
+- `validation`: what the API server refuses, all errors with field paths (section 2);
+- `scheduling`: filter, score, cordon, requeueing, kubelet (section 5).
+
+`docs/kubernetes-rules.md` has each rule with its source.
+"""
+
+from models.kubernetes.integers import canonical_int64, is_canonical
 from models.kubernetes.matching import (
     bounded_seconds,
     first_match,
@@ -29,17 +36,22 @@ from models.kubernetes.taints import (
     NOT_READY,
     PREFER_NO_SCHEDULE,
     UNREACHABLE,
+    UNSCHEDULABLE,
     Taint,
+    is_same_taint,
     other_health_key,
+    taint_text,
 )
 from models.kubernetes.tolerations import (
     Toleration,
     Tolerations,
+    is_same_toleration,
     read_tolerations,
     read_tolerations_row,
     shared_tolerations_row,
     tolerations_row,
 )
+from models.kubernetes.verdict import Coverage, Eviction, EvictionVerdict, eviction_verdict
 
 __all__ = [
     "HEALTH_KEYS",
@@ -48,6 +60,10 @@ __all__ = [
     "NO_SCHEDULE",
     "PREFER_NO_SCHEDULE",
     "UNREACHABLE",
+    "UNSCHEDULABLE",
+    "Coverage",
+    "Eviction",
+    "EvictionVerdict",
     "FieldTypeError",
     "MissingFieldError",
     "Node",
@@ -61,8 +77,12 @@ __all__ = [
     "WrongKindError",
     "bounded_seconds",
     "canonical_int64",
+    "eviction_verdict",
     "first_match",
     "first_untolerated",
+    "is_canonical",
+    "is_same_taint",
+    "is_same_toleration",
     "is_shadowing",
     "other_health_key",
     "read_node",
@@ -71,6 +91,7 @@ __all__ = [
     "read_tolerations_row",
     "shared_tolerations_row",
     "stay_seconds",
+    "taint_text",
     "tolerates",
     "tolerations_in_use",
     "tolerations_row",

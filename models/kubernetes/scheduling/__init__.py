@@ -1,0 +1,63 @@
+"""Whether a pod may land on a node, how nodes rank, and when a refused pod is tried again (semantics.md 5)."""
+
+from models.kubernetes.scheduling.filtering import (
+    HARD_EFFECTS,
+    NODE_UNSCHEDULABLE,
+    TAINT_TOLERATION,
+    UNSCHEDULABLE_REASON,
+    UNSCHEDULABLE_TAINT,
+    UNTOLERATED_REASON,
+    FilterCode,
+    FilterVerdict,
+    filter_cordon,
+    filter_node,
+    filter_taints,
+)
+from models.kubernetes.scheduling.kubelet import (
+    UNTOLERATED_MESSAGE,
+    AdmissionVerdict,
+    is_static_pod,
+    kubelet_admission,
+)
+from models.kubernetes.scheduling.requeueing import (
+    QueueingHint,
+    cordon_after_node_change,
+    cordon_after_toleration_change,
+    taints_after_node_change,
+    taints_after_toleration_change,
+)
+from models.kubernetes.scheduling.scoring import (
+    MAX_NODE_SCORE,
+    NodeScore,
+    intolerable_taints,
+    normalized_scores,
+    score_nodes,
+)
+
+__all__ = [
+    "HARD_EFFECTS",
+    "MAX_NODE_SCORE",
+    "NODE_UNSCHEDULABLE",
+    "TAINT_TOLERATION",
+    "UNSCHEDULABLE_REASON",
+    "UNSCHEDULABLE_TAINT",
+    "UNTOLERATED_MESSAGE",
+    "UNTOLERATED_REASON",
+    "AdmissionVerdict",
+    "FilterCode",
+    "FilterVerdict",
+    "NodeScore",
+    "QueueingHint",
+    "cordon_after_node_change",
+    "cordon_after_toleration_change",
+    "filter_cordon",
+    "filter_node",
+    "filter_taints",
+    "intolerable_taints",
+    "is_static_pod",
+    "kubelet_admission",
+    "normalized_scores",
+    "score_nodes",
+    "taints_after_node_change",
+    "taints_after_toleration_change",
+]

@@ -1,0 +1,123 @@
+"""Whether the scheduler may put a pod on a node, as far as taints and cordons decide (semantics.md 5).
+
+Sources: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go` and
+`pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`. Other plugins (resources, affinity, volumes)
+may still refuse the node; nothing here knows of them.
+"""
+
+import enum
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from models.kubernetes.matching import first_match
+from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE, Taint
+from models.kubernetes.tolerations import Toleration
+from models.kubernetes.verdict import Coverage
+
+HARD_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
+"""Effects that make a node impossible for a pod that does not tolerate the taint."""
+
+TAINT_TOLERATION: Final = "TaintToleration"
+"""Name of the plugin that looks at taints."""
+NODE_UNSCHEDULABLE: Final = "NodeUnschedulable"
+"""Name of the plugin that looks at cordons."""
+
+UNTOLERATED_REASON: Final = "node(s) had untolerated taint(s)"
+UNSCHEDULABLE_REASON: Final = "node(s) were unschedulable"
+
+UNSCHEDULABLE_TAINT: Final = Taint(UNSCHEDULABLE, "", NO_SCHEDULE)
+"""The taint that a pod must tolerate to get onto a cordoned node, be it on the node or not."""
+
+
+class FilterCode(enum.StrEnum):
+    """What a filter says of a node."""
+
+    SUCCESS = "Success"
+    UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
+    """Impossible, and evicting other pods cannot help."""
+
+
+class FilterVerdict(msgspec.Struct, frozen=True, gc=False):
+    """Whether a pod may land on a node, and what decided it.
+
+    Attributes:
+        code: the verdict.
+        plugin: name of the plugin that refused, empty if none did.
+        reason: text in the events of the pod, empty if none refused.
+        taint: the first untolerated one, None if none refused.
+        coverage: what was looked at, in node order, each with the toleration that covers it; for a refusal up to and
+            with the taint that decided.
+    """
+
+    code: FilterCode
+    plugin: str = ""
+    reason: str = ""
+    taint: Taint | None = None
+    coverage: tuple[Coverage, ...] = ()
+
+    @property
+    def fits(self) -> bool:
+        """The node is possible for the pod."""
+        return self.code == FilterCode.SUCCESS
+
+
+def filter_node(
+    tolerations: Sequence[Toleration],
+    taints: Iterable[Taint],
+    *,
+    unschedulable: bool = False,
+    comparison_operators: bool = False,
+) -> FilterVerdict:
+    """Decide whether a pod may land on a node; the first plugin that refuses gives the reason, cordon before taints.
+
+    Args:
+        tolerations: of the pod, in pod order; their seconds play no part.
+        taints: of the node, in node order.
+        unschedulable: `node.spec.unschedulable`, set by cordon.
+        comparison_operators: whether `Gt` and `Lt` compare.
+    """
+    cordon = filter_cordon(tolerations, unschedulable=unschedulable, comparison_operators=comparison_operators)
+    if not cordon.fits:
+        return cordon
+    found = filter_taints(tolerations, taints, comparison_operators=comparison_operators)
+    return msgspec.structs.replace(found, coverage=cordon.coverage + found.coverage)
+
+
+def filter_taints(
+    tolerations: Sequence[Toleration], taints: Iterable[Taint], *, comparison_operators: bool = False
+) -> FilterVerdict:
+    """Decide by the taints alone: an untolerated `NoSchedule` or `NoExecute` refuses the pod."""
+    coverage = []
+    for taint in taints:
+        if taint.effect not in HARD_EFFECTS:
+            continue
+        toleration = first_match(tolerations, taint, comparison_operators=comparison_operators)
+        coverage.append(Coverage(taint, toleration))
+        if toleration is None:
+            return _refusal(TAINT_TOLERATION, UNTOLERATED_REASON, tuple(coverage))
+    return FilterVerdict(FilterCode.SUCCESS, coverage=tuple(coverage))
+
+
+def filter_cordon(
+    tolerations: Sequence[Toleration], *, unschedulable: bool, comparison_operators: bool = False
+) -> FilterVerdict:
+    """Decide by the cordon alone: it refuses a pod that does not tolerate `UNSCHEDULABLE_TAINT`.
+
+    Args:
+        tolerations: of the pod, in pod order.
+        unschedulable: `node.spec.unschedulable`.
+        comparison_operators: whether `Gt` and `Lt` compare; they never match here, the taint has no value.
+    """
+    if not unschedulable:
+        return FilterVerdict(FilterCode.SUCCESS)
+    toleration = first_match(tolerations, UNSCHEDULABLE_TAINT, comparison_operators=comparison_operators)
+    coverage = (Coverage(UNSCHEDULABLE_TAINT, toleration),)
+    if toleration is None:
+        return _refusal(NODE_UNSCHEDULABLE, UNSCHEDULABLE_REASON, coverage)
+    return FilterVerdict(FilterCode.SUCCESS, coverage=coverage)
+
+
+def _refusal(plugin: str, reason: str, coverage: tuple[Coverage, ...]) -> FilterVerdict:
+    return FilterVerdict(FilterCode.UNSCHEDULABLE_AND_UNRESOLVABLE, plugin, reason, coverage[-1].taint, coverage)

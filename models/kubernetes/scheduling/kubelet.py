@@ -1,0 +1,77 @@
+"""Whether the kubelet of a node takes a pod in, as far as taints decide (semantics.md 5).
+
+It asks when a pod arrives, which includes every pod of the node after a restart of the kubelet; a taint that is added
+later does not matter to it. Sources: `generalFilter` and `Admit` in `pkg/kubelet/lifecycle/predicate.go`, and
+`pkg/kubelet/types/pod_update.go` for static pods.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from models.kubernetes.matching import first_untolerated
+from models.kubernetes.scheduling.filtering import TAINT_TOLERATION
+from models.kubernetes.taints import NO_EXECUTE, Taint
+from models.kubernetes.tolerations import Toleration
+
+SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
+_API_SERVER: Final = "api"
+
+UNTOLERATED_MESSAGE: Final = "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate"
+
+
+class AdmissionVerdict(msgspec.Struct, frozen=True, gc=False):
+    """Whether the kubelet takes a pod in.
+
+    Attributes:
+        admitted: it does; otherwise the pod fails.
+        reason: `status.reason` of the failed pod, empty if it is admitted.
+        message: what the kubelet says of it, empty if it is admitted.
+        taint: the first untolerated `NoExecute` taint, None if the pod is admitted.
+    """
+
+    admitted: bool
+    reason: str = ""
+    message: str = ""
+    taint: Taint | None = None
+
+
+_ADMITTED: Final = AdmissionVerdict(admitted=True)
+
+
+def kubelet_admission(
+    tolerations: Sequence[Toleration],
+    taints: Sequence[Taint],
+    *,
+    is_static: bool = False,
+    ran_before_restart: bool = False,
+    not_evict_pod_on_kubelet_restart: bool = False,
+    comparison_operators: bool = False,
+) -> AdmissionVerdict:
+    """Decide by the `NoExecute` taints; `NoSchedule` and the seconds of tolerations are not looked at.
+
+    Args:
+        tolerations: of the pod, in pod order.
+        taints: of the node, in node order.
+        is_static: the pod comes from a file or an address and not from the API server; such pods are exempt.
+        ran_before_restart: the kubelet had started the pod before it was itself restarted.
+        not_evict_pod_on_kubelet_restart: the gate `NotEvictPodOnKubeletRestart`, with which such pods are exempt.
+        comparison_operators: whether `Gt` and `Lt` compare.
+    """
+    if is_static or (not_evict_pod_on_kubelet_restart and ran_before_restart):
+        return _ADMITTED
+    taint = first_untolerated(tolerations, taints, (NO_EXECUTE,), comparison_operators=comparison_operators)
+    if taint is None:
+        return _ADMITTED
+    return AdmissionVerdict(admitted=False, reason=TAINT_TOLERATION, message=UNTOLERATED_MESSAGE, taint=taint)
+
+
+def is_static_pod(annotations: Mapping[str, str]) -> bool:
+    """Tell by its annotations whether the kubelet has a pod from elsewhere than the API server.
+
+    Args:
+        annotations: `metadata.annotations`. Without the annotation `kubernetes.io/config.source`, which the kubelet
+            sets itself, a pod is not static.
+    """
+    return annotations.get(SOURCE_ANNOTATION, _API_SERVER) != _API_SERVER
