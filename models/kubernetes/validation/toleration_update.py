@@ -1,8 +1,8 @@
 """Which edits of tolerations the API server allows on a pod that exists (semantics.md 2.3).
 
 Bound or not, a toleration may be added, but none may vanish or change, except for its seconds. The order is free.
-Source: `validateOnlyAddedTolerations` in `pkg/apis/core/validation/validation.go`, and
-`GetValidationOptionsFromPodSpecAndMeta` in `pkg/api/pod/util.go` for what an older pod may keep.
+Source: `ValidatePodUpdate` and `validateOnlyAddedTolerations` in `pkg/apis/core/validation/validation.go`, and
+`allowTaintTolerationComparisonOperators` in `pkg/api/pod/util.go` for what an older pod may keep.
 """
 
 from typing import Final
@@ -37,9 +37,7 @@ def validate_toleration_update(
 def validate_added_tolerations(
     old: object, new: object, path: str = "spec.tolerations", *, comparison_operators: bool = False
 ) -> tuple[FieldError, ...]:
-    """List all errors of an edit of a list of tolerations.
-
-    Like the API server, it says no more once a toleration is missing: the rest may follow from that.
+    """List all errors of an edit of a list of tolerations: those of the new list, then what is missing in it.
 
     Args:
         old: the list as it is stored; raw objects or `Toleration` values.
@@ -47,14 +45,16 @@ def validate_added_tolerations(
         path: where the list stands, for the errors.
         comparison_operators: whether `Gt` and `Lt` are allowed.
     """
-    wrong_types: list[FieldError] = []
-    before = _identities(old, path, wrong_types)
-    after = _identities(new, path, wrong_types)
-    if not wrong_types and not set(before) <= set(after):
-        return (forbidden(path, _CHANGED),)
+    errors: list[FieldError] = []
+    before = _identities(old, path, errors)
+    unreadable: list[FieldError] = []  # reported with the rules of the new list
+    after = _identities(new, path, unreadable)
     in_use = any(operator in (GREATER_THAN, LESS_THAN) for _, operator, _, _ in before)
-    found = validate_tolerations(new, path, comparison_operators=comparison_operators or in_use)
-    return (*(error for error in wrong_types if error not in found), *found)
+    is_missing = not set(before) <= set(after) and not errors and not unreadable
+    errors += validate_tolerations(new, path, comparison_operators=comparison_operators or in_use)
+    if is_missing:
+        errors.append(forbidden(path, _CHANGED))
+    return tuple(errors)
 
 
 def _identities(tolerations: object, path: str, errors: list[FieldError]) -> list[tuple[str | None, ...]]:
