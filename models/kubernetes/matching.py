@@ -17,7 +17,6 @@ from models.kubernetes.taints import Taint
 from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
 
 _EQUALS: Final = ("", EQUAL)
-_COMPARISONS: Final = (GREATER_THAN, LESS_THAN)
 
 # Reading two numbers costs ten times as much as the rest of a match, and the same few pairs come again and again. The
 # API server lets through no longer texts than 63 bytes, so this is less than 1 MiB.
@@ -46,7 +45,7 @@ def first_match(
         if operator in _EQUALS:
             if toleration.value == value:
                 return toleration
-        elif comparison_operators and operator in _COMPARISONS and _compares(operator, value, toleration.value):
+        elif comparison_operators and _compares(operator, value, toleration.value):
             return toleration
     return None
 
@@ -134,9 +133,14 @@ def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_
 
 @lru_cache(maxsize=_COMPARISONS_KEPT)
 def _compares(operator: str, taint_value: str, toleration_value: str) -> bool:
-    """Compare as a statement about the taint: "I tolerate it if its number is above mine" (semantics.md 3.2)."""
+    """Compare as a statement about the taint: "I tolerate it if its number is above mine" (semantics.md 3.2).
+
+    An operator that is unknown never holds.
+    """
     number = canonical_int64(taint_value)
     bound = canonical_int64(toleration_value)
     if number is None or bound is None:
         return False
-    return number > bound if operator == GREATER_THAN else number < bound
+    if operator == GREATER_THAN:
+        return number > bound
+    return operator == LESS_THAN and number < bound
