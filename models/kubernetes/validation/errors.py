@@ -5,7 +5,7 @@ Source: `staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go`.
 
 import enum
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -98,4 +98,9 @@ def wrong_type(field: str, value: object, wanted: str) -> FieldError:
 
 
 def _shown(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str, sort_keys=isinstance(value, Mapping))
+    """Write a value as JSON; what a terminal could take for a command is escaped, what JSON cannot hold is named."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except (TypeError, ValueError, RecursionError):  # YAML allows more: keys of any type, loops, endless numbers
+        return f"<{type(value).__name__}>"
+    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)

@@ -88,24 +88,29 @@ def test_cordon_after_a_change_of_a_node(*, before: bool | None, after: bool, hi
     ("changed_uid", "tolerations", "hint"),
     [
         pytest.param(
-            "uid0",
-            (Toleration("node.kubernetes.io/unschedulable", "Exists", "", NO_SCHEDULE),),
-            QUEUE,
-            id="queue-on-toleration-added",
-        ),
-        pytest.param(
-            "uid1",
-            (Toleration("node.kubernetes.io/unschedulable", "Exists", "", NO_SCHEDULE),),
+            "different-uid",
+            (Toleration("node.kubernetes.io/unschedulable", "Exists"),),
             SKIP,
             id="skip-different-pod-update",
         ),
-        pytest.param("uid0", (Toleration("foo", "", "", NO_SCHEDULE),), SKIP, id="skip-unrelated-toleration"),
-        pytest.param("uid0", (), SKIP, id="5 no tolerations"),
-        pytest.param("uid0", (Toleration("", "Exists"),), QUEUE, id="5 Exists alone"),
+        pytest.param(
+            "uid",
+            (Toleration("node.kubernetes.io/unschedulable", "Exists"),),
+            QUEUE,
+            id="queue-when-the-unsched-pod-gets-toleration",
+        ),
+        pytest.param(
+            "uid",
+            (Toleration("unrelated-key", "Exists"),),
+            SKIP,
+            id="skip-when-the-unsched-pod-gets-unrelated-toleration",
+        ),
+        pytest.param("uid", (), SKIP, id="5 no tolerations"),
+        pytest.param("uid", (Toleration("", "Exists"),), QUEUE, id="5 Exists alone"),
     ],
 )
 def test_cordon_after_a_change_of_tolerations(
     changed_uid: str, tolerations: tuple[Toleration, ...], hint: QueueingHint
 ) -> None:
     """node_unschedulable_test.go TestIsSchedulableAfterPodTolerationChange"""
-    assert cordon_after_toleration_change("uid0", changed_uid, tolerations) == hint
+    assert cordon_after_toleration_change("uid", changed_uid, tolerations) == hint

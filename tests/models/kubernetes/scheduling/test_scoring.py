@@ -107,8 +107,9 @@ def test_scores(
     [
         pytest.param([1, 2, 3, 4], [75, 50, 25, 0], id="TestDefaultNormalizeScore reverse"),
         pytest.param([1000, 10, 20, 30], [0, 99, 98, 97], id="TestDefaultNormalizeScore large numbers"),
-        pytest.param([1, 1, 1, 1], [0, 0, 0, 0], id="TestDefaultNormalizeScore all equal"),
-        pytest.param([0, 0, 0], [100, 100, 100], id="TestDefaultNormalizeScore all zero"),
+        pytest.param([0, 1, 1, 1], [100, 0, 0, 0], id="TestDefaultNormalizeScore one is best"),
+        pytest.param([1, 1, 1, 1], [0, 0, 0, 0], id="5 all equal"),
+        pytest.param([0, 0, 0], [100, 100, 100], id="5 all zero"),
         pytest.param([], [], id="5 none"),
         pytest.param([0, 7], [100, 0], id="5 none and some"),
         pytest.param([1, 7], [86, 0], id="5 cut, not rounded"),

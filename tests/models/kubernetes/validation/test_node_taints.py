@@ -56,7 +56,7 @@ def test_legal_taints(taints: list[object]) -> None:
     [
         pytest.param([{"value": "v", "effect": "NoSchedule"}], NO_KEY, id="TestValidateNode missing-taint-key"),
         pytest.param(
-            [taint("nospecialchars^=@", value="abc")],
+            [taint("NoUppercaseOrSpecialCharsLike=Equals", value="special-user-1")],
             [(ErrorType.INVALID, "spec.taints[0].key")],
             id="TestValidateNode bad-taint-key",
         ),
@@ -66,7 +66,7 @@ def test_legal_taints(taints: list[object]) -> None:
             id="TestValidateNode bad-taint-value",
         ),
         pytest.param(
-            [{"key": "dedicated", "value": "abc"}],
+            [{"key": "dedicated", "value": "special-user-3", "effect": ""}],
             [(ErrorType.REQUIRED, "spec.taints[0].effect")],
             id="TestValidateNode missing-taint-effect",
         ),
@@ -200,7 +200,7 @@ def test_errors_read_as_those_of_the_api_server(entry: object, text: str) -> Non
 def test_a_duplicate_shows_the_taint() -> None:
     (error,) = validate_taints([taint(), taint(value="v")])
     assert str(error) == (
-        'spec.taints[1]: Duplicate value: {"effect": "NoSchedule", "key": "a", "value": "v"}: '
+        'spec.taints[1]: Duplicate value: {"key": "a", "effect": "NoSchedule", "value": "v"}: '
         "taints must be unique by key and effect pair"
     )
 
