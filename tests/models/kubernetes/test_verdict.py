@@ -246,7 +246,7 @@ USUAL = (
     [
         pytest.param(USUAL, False, 5, id="usual lists"),
         pytest.param(HARDEST, False, 5, id="every pair is compared"),
-        # Below 5 too where nothing else runs, but without a margin for slower machines.
+        # Below 5 too, but without much margin for slower machines.
         pytest.param(HARDEST_GATED, True, 10, id="every pair is compared as numbers"),
     ],
 )
@@ -256,9 +256,9 @@ def test_a_verdict_takes_less_than_5_microseconds(
     """5 tolerations against 3 taints; the best of many short runs, since other programs only ever slow it down."""
     tolerations, taints = case
     runs = timeit.repeat(
-        lambda: eviction_verdict(tolerations, taints, comparison_operators=gate), number=500, repeat=200
+        lambda: eviction_verdict(tolerations, taints, comparison_operators=gate), number=200, repeat=300
     )
-    assert min(runs) / 500 * 1e6 < limit_us
+    assert min(runs) / 200 * 1e6 < limit_us
 
 
 def test_a_million_verdicts_leave_nothing_behind() -> None:
