@@ -1,0 +1,76 @@
+"""The taint eviction controller as released: "what would upstream have done?" (semantics.md 6).
+
+Changes of nodes and pods with their instants go in; timers, deletions with their attempts, and Events come out.
+"""
+
+from models.kubernetes.released.controller import TaintEvictionController
+from models.kubernetes.released.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
+from models.kubernetes.released.evicting import ATTEMPTS, PAUSE_US, ApiServer, Refusal
+from models.kubernetes.released.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
+from models.kubernetes.released.metrics import BUCKETS, COUNTER_NAME, HISTOGRAM_NAME, DeletionMetrics, released_latency
+from models.kubernetes.released.outcomes import (
+    CONDITION_MESSAGE,
+    CONDITION_REASON,
+    CONDITION_STATUS,
+    CONDITION_TYPE,
+    EVENT_REASON,
+    EVENT_TYPE,
+    AdditionSkipped,
+    AttemptFailed,
+    EventEmitted,
+    EvictionForgotten,
+    Outcome,
+    PodDeleted,
+    Request,
+    TimerCancelled,
+    TimerKept,
+    TimerSet,
+)
+from models.kubernetes.released.staying import stay_us
+from models.kubernetes.released.timers import Added, Cancelled, Timer, TimerQueue
+
+__all__ = [
+    "ATTEMPTS",
+    "BUCKETS",
+    "CONDITION_MESSAGE",
+    "CONDITION_REASON",
+    "CONDITION_STATUS",
+    "CONDITION_TYPE",
+    "COUNTER_NAME",
+    "EVENT_REASON",
+    "EVENT_TYPE",
+    "HISTOGRAM_NAME",
+    "PAUSE_US",
+    "WORKERS",
+    "Added",
+    "AdditionSkipped",
+    "ApiServer",
+    "AttemptFailed",
+    "Cancelled",
+    "Change",
+    "DeletionMetrics",
+    "EventEmitted",
+    "EvictionForgotten",
+    "NodeGone",
+    "NodeSeen",
+    "Outcome",
+    "PodDeleted",
+    "PodGone",
+    "PodKey",
+    "PodSeen",
+    "Refusal",
+    "Request",
+    "TaintEvictionController",
+    "Timer",
+    "TimerCancelled",
+    "TimerKept",
+    "TimerQueue",
+    "TimerSet",
+    "WaitingKeys",
+    "apply",
+    "fnv1a_32",
+    "released_latency",
+    "replay",
+    "stay_us",
+    "worker_of",
+]

@@ -1,0 +1,143 @@
+"""What the released controller does, step by step: timers, requests to the API server, Events.
+
+Every outcome carries the instant (`at_us`, microseconds since 1970, virtual) and the address of the pod
+(`<namespace>/<name>`). Timers and skipped additions are not visible in a cluster; deletions and Events are.
+"""
+
+import enum
+from typing import Final, TypeAlias
+
+import msgspec
+
+EVENT_TYPE: Final = "Normal"
+EVENT_REASON: Final = "TaintManagerEviction"
+"""Type and reason of both Events (semantics.md 6.11); their object is `v1 Pod <namespace>/<name>`, without UID."""
+
+CONDITION_TYPE: Final = "DisruptionTarget"
+CONDITION_STATUS: Final = "True"
+CONDITION_REASON: Final = "DeletionByTaintManager"
+CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
+"""The pod condition that is written before a deletion (semantics.md 6.9)."""
+
+
+class Request(enum.StrEnum):
+    """The requests of one attempt, in their order."""
+
+    READ = "read"
+    WRITE_CONDITION = "write condition"
+    DELETE = "delete"
+
+
+class TimerSet(msgspec.Struct, frozen=True, gc=False):
+    """A timer was started: the pod leaves at `fire_at_us`, unless it is cancelled."""
+
+    at_us: int
+    address: str
+    fire_at_us: int
+
+
+class TimerKept(msgspec.Struct, frozen=True, gc=False):
+    """The pod was looked at, may stay for `stay_us` from now by today's facts, and its old timer was left as it is.
+
+    Attributes:
+        at_us: when.
+        address: the pod.
+        fire_at_us: when the old timer fires, or has fired if its eviction still runs.
+        stay_us: what a new timer would have given it.
+    """
+
+    at_us: int
+    address: str
+    fire_at_us: int
+    stay_us: int
+
+
+class TimerCancelled(msgspec.Struct, frozen=True, gc=False):
+    """A timer was taken out of the queue.
+
+    Attributes:
+        at_us: when.
+        address: the pod.
+        fire_at_us: when it would have fired.
+        is_too_late: it had fired; its eviction goes on although the Event says that it was cancelled.
+    """
+
+    at_us: int
+    address: str
+    fire_at_us: int
+    is_too_late: bool = False
+
+
+class AdditionSkipped(msgspec.Struct, frozen=True, gc=False):
+    """The pod has to leave, but its key is present from an eviction that runs: nothing is queued (#107543)."""
+
+    at_us: int
+    address: str
+
+
+class EventEmitted(msgspec.Struct, frozen=True, gc=False):
+    """A Kubernetes Event about the pod; see `EVENT_TYPE` and `EVENT_REASON`."""
+
+    at_us: int
+    address: str
+    message: str
+
+
+class AttemptFailed(msgspec.Struct, frozen=True, gc=False):
+    """One of five attempts failed: at `request`, those after it were not sent. Attempts count from 1."""
+
+    at_us: int
+    address: str
+    attempt: int
+    request: Request
+
+
+class PodDeleted(msgspec.Struct, frozen=True, gc=False):
+    """The API server took the deletion of whatever pod has the address now.
+
+    Attributes:
+        at_us: when.
+        address: the pod.
+        uid: of the pod that was hit, which need not be the one for which the timer was set.
+        node_name: where that pod runs; may be another node, and healthy.
+        attempt: which one succeeded, from 1.
+        fire_at_us: when the eviction was meant to start.
+        wrote_condition: the condition was written; it was there already if not.
+    """
+
+    at_us: int
+    address: str
+    uid: str
+    node_name: str
+    attempt: int
+    fire_at_us: int
+    wrote_condition: bool
+
+
+class EvictionForgotten(msgspec.Struct, frozen=True, gc=False):
+    """Five attempts failed. Nothing happens until something else queues the pod."""
+
+    at_us: int
+    address: str
+
+
+Outcome: TypeAlias = (
+    TimerSet
+    | TimerKept
+    | TimerCancelled
+    | AdditionSkipped
+    | EventEmitted
+    | AttemptFailed
+    | PodDeleted
+    | EvictionForgotten
+)
+
+
+def marking(at_us: int, address: str) -> EventEmitted:
+    """Write the Event that goes out before the first attempt, whether or not any succeeds."""
+    return EventEmitted(at_us, address, f"Marking for deletion Pod {address}")
+
+
+def cancelling(at_us: int, address: str) -> EventEmitted:
+    """Write the Event that goes out when a timer was taken out of the queue."""
+    return EventEmitted(at_us, address, f"Cancelling deletion of Pod {address}")
