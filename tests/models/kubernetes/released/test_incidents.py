@@ -125,7 +125,11 @@ def test_the_comparison_sees_differences() -> None:
         pytest.param("single-node-unreachable", "sec-9223372037-n-000", 0, id="row 33 9223372037 s: never"),
         pytest.param("manual-taints", "addtol.8-seconds-to-20-", 2, id="6.7 seconds made longer"),
         pytest.param("manual-taints", "addtol.20-seconds-to-6-", 2, id="6.7 seconds made shorter"),
-        pytest.param("manual-taints", "recreate.at-once-other-node-", 8, id="row 8 killed on another node"),
+        pytest.param("manual-taints", "nodedel.8-", 3, id="row 9 its node is deleted"),
+        pytest.param("manual-taints", "first-removed.k1-5-k2-20-", 2, id="row 4 the deciding taint is removed"),
+        pytest.param("manual-taints", "second-taint-shorter.k1-20-k2-4-", 2, id="row 6 a second, shorter taint"),
+        pytest.param("single-node-unreachable", "done-n-000", 1, id="row 12 a finished pod"),
+        pytest.param("single-node-unreachable", "term-n-000", 1, id="row 14 a terminating pod"),
     ],
 )
 def test_weaknesses_that_were_recorded(name: str, prefix: str, deleted: int) -> None:
