@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 import pytest
-from _pytest.mark import ParameterSet
 
 from models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Toleration
 from models.kubernetes.released import (
@@ -144,6 +143,6 @@ def _seconds(at_us: int) -> str:
     return f"{at_us / 1_000_000:.12g}"
 
 
-def case(name: str, steps: list[Step], *log: str) -> ParameterSet:
+def case(name: str, steps: list[Step], *log: str) -> object:
     """One row of a table: `name` quotes its source, `log` is what has to come out."""
     return pytest.param(steps, list(log), id=name)
