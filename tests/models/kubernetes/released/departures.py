@@ -64,22 +64,24 @@ def node_departure(
     if health(before) and health(after) and health(before) != health(after):
         return "12.4: health taints are swapped"
     stayed = {taint.key for taint in before} & {taint.key for taint in after}
+    renewed = {taint.key for taint in after if _is_later(taint.time_added_us, last_added.get(taint.key))}
     for pod in pods:
         was = finite(pod, before, compare=compare)
         will = finite(pod, after, compare=compare)
         if not will:
             continue  # untolerated, or for ever: evicted now, or cancelled, by both
-        if pod.name in waiting:
-            if was != will:
-                return "12.4, rows 4 and 6: other finite taints under a pending timer"
-            for taint in after:
-                recorded = last_added.get(taint.key)
-                if taint.key in will and None not in (recorded, taint.time_added_us):
-                    if (taint.time_added_us or 0) > (recorded or 0):
-                        return "12.4: a later timeAdded under a pending timer"
-        elif stayed & will.keys():
-            return "12.4: a change of value keeps the window, although it was tolerated for ever until now"
+        if pod.name not in waiting:
+            if stayed & will.keys():
+                return "12.4: a change of value keeps the window, although it was tolerated for ever until now"
+        elif was != will:
+            return "12.4, rows 4 and 6: other finite taints under a pending timer"
+        elif renewed & will.keys():
+            return "12.4: a later timeAdded under a pending timer"
     return None
+
+
+def _is_later(added: int | None, recorded: int | None) -> bool:
+    return added is not None and recorded is not None and added > recorded
 
 
 def edit_departure(node: Node | None) -> str | None:

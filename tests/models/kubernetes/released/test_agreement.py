@@ -127,6 +127,13 @@ class BothMachine(RuleBasedStateMachine):
         gone = data.draw(st.sampled_from(self._taints))
         self._see_node(tuple(taint for taint in self._taints if taint is not gone), ready)
 
+    @precondition(lambda self: self._taints)
+    @rule(data=st.data(), value=values, added=st.sampled_from([None, 1, 2, 3]))
+    def change_taint(self, data: st.DataObject, value: str, added: int | None) -> None:
+        old = data.draw(st.sampled_from(self._taints))
+        new = Taint(old.key, value, old.effect, added)
+        self._see_node(tuple(new if taint is old else taint for taint in self._taints), "True")
+
     @rule(ready=readiness)
     def change_conditions(self, ready: str | None) -> None:
         self._see_node(self._taints, ready)
@@ -154,9 +161,8 @@ class BothMachine(RuleBasedStateMachine):
     @rule(name=names, tolerations=lists_of_tolerations, bound=st.sampled_from([True, True, False]))
     def add_pod(self, name: str, tolerations: Tolerations, bound: bool) -> None:  # noqa: FBT001
         """A new pod; if the name is taken, the end of the other one was missed."""
-        if name in self.pods:
-            if not bound or self._leaves_out(replacement_departure(name, self._waiting)):
-                return  # a bound pod that becomes an unbound one is a matter of placement, not of the node
+        if name in self.pods and (not bound or self._leaves_out(replacement_departure(name, self._waiting))):
+            return  # a bound pod that becomes an unbound one is a matter of placement, not of the node
         self.serial += 1
         self._see_pod(Pod("ns", name, f"pod-{self.serial}", "", NAME if bound else "", tolerations, "Running"))
 
@@ -194,7 +200,7 @@ class BothMachine(RuleBasedStateMachine):
             ahead = [at_us for at_us in instants if at_us <= end * 1_000_000]
             if not ahead:
                 break
-            self.now = max(self.now, min(ahead) // 1_000_000)
+            self.now = max(self.now, -(-min(ahead) // 1_000_000))  # wake-ups for retries have fractions, and are stale
             self._settle()
         self.now = end
         self._settle()
