@@ -51,7 +51,7 @@ from tests.models.kubernetes.released.departures import (
 
 ORIGIN = Origin("t", 0, 0)
 NAME = "n1"
-STEPS_WANTED = 5_000
+STEPS_WANTED = 4_000
 START = 1_795_227_353
 
 keys = st.sampled_from(["a", "b", NOT_READY, UNREACHABLE])
@@ -311,7 +311,7 @@ def test_reference_model_and_aggregate_agree() -> None:
     run_state_machine_as_test(
         BothMachine,
         settings=settings(
-            max_examples=300, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=200, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck)
         ),
     )
     print(f"{BothMachine.steps} steps, {BothMachine.evicted} evictions, left out: {BothMachine.left_out}")  # noqa: T201

@@ -7,6 +7,7 @@ import pytest
 from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Node, Pod, Taint, Toleration
 from models.kubernetes.released import (
     WORKERS,
+    PodDeleted,
     PodKey,
     TaintEvictionController,
     TimerSet,
@@ -176,3 +177,15 @@ def test_time_does_not_go_back() -> None:
     controller.work(5)
     with pytest.raises(ValueError, match="time went back from 5 to 4"):
         controller.advance(4)
+
+
+def test_a_key_of_another_node_than_the_pods_is_passed_over() -> None:
+    """6.5.2: bound elsewhere by the time that the key is handled; the other key covers it, once"""
+    controller = TaintEvictionController()
+    controller.see_node(Node("n1", "u1", "1", (TAINT,)))
+    controller.see_node(Node("n2", "u2", "1", (TAINT,)))
+    controller.work(0)
+    controller.see_pod(Pod("ns", "p", "one", "2", "n1"))
+    controller.see_pod(Pod("ns", "p", "two", "3", "n2"))
+    outcomes = controller.work(1)
+    assert [one.uid for one in outcomes if isinstance(one, PodDeleted)] == ["two"]
