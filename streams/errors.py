@@ -6,6 +6,7 @@
     ├── WrongUseError                      2  the caller asked for something that cannot be
     │   └── SettingsError                  2  a setting is unknown, malformed or contradicts another
     ├── FoundProblemError                  1  we are fine, what we looked at is not
+    │   ├── AddressTakenError              1  health cannot be served where it is wanted
     │   ├── RecordingError                 1  a recording cannot be read any further
     │   ├── EngineError                    1  a worker, or one of its partitions, cannot go on
     │   │   ├── PartitionLostError         1  fenced, timed out or cut off: take it over again
@@ -16,7 +17,8 @@
     │   │   ├── InputReplacedError         1  a position lies beyond the end of its input
     │   │   ├── InputTruncatedError        1  input expired before it was read
     │   │   ├── AssignmentBrokenError      1  the group split what belongs together
-    │   │   └── UncleanStopError           1  asked to stop, but the group could not be left in time
+    │   │   ├── UncleanStopError           1  asked to stop, but the group could not be left in time
+    │   │   └── WorkerStuckError           1  something has been awaited for longer than its limit
     │   └── BrokerError                    1  Kafka, found or started, is not as needed
     │       ├── BrokerUnreachableError     1  nobody answered in time
     │       ├── BrokerRefusedError         1  Kafka answered, and said no
@@ -43,6 +45,7 @@ from pathlib import Path
 from typing import ClassVar
 
 __all__ = [
+    "AddressTakenError",
     "AssignmentBrokenError",
     "BrokerError",
     "BrokerFailedError",
@@ -69,6 +72,7 @@ __all__ = [
     "TakeoverFailedError",
     "TopicsDifferError",
     "UncleanStopError",
+    "WorkerStuckError",
     "WrongUseError",
 ]
 
@@ -123,6 +127,19 @@ class FoundProblemError(EvictstreamError):
     """What we looked at, or depend on, is not as it must be; we ourselves work."""
 
     exit_code = ExitCode.FOUND_PROBLEM
+
+
+class AddressTakenError(FoundProblemError):
+    """Health and metrics cannot be served at ``host`` and ``port``, for ``reason``."""
+
+    def __init__(self, *, host: str, port: int, reason: str) -> None:
+        self.host = host
+        self.port = port
+        self.reason = reason
+        super().__init__(
+            f"health cannot be served at {host}:{port}: {reason}",
+            next_step="set EVICTSTREAM_HEALTH_PORT to a free port, or to 0 for any",
+        )
 
 
 class RecordingError(FoundProblemError):
@@ -245,6 +262,19 @@ class UncleanStopError(EngineError):
         super().__init__(
             f"stopped without leaving the group: Kafka did not answer within {waited_seconds:g} s",
             next_step="nothing is lost; others take over after the session timeout",
+        )
+
+
+class WorkerStuckError(EngineError):
+    """A worker has waited for ``vital`` for ``age_seconds``, longer than its limit: it ends, to be started again."""
+
+    def __init__(self, *, vital: str, age_seconds: float, limit_seconds: float) -> None:
+        self.vital = vital
+        self.age_seconds = age_seconds
+        self.limit_seconds = limit_seconds
+        super().__init__(
+            f"stuck: {vital} has been awaited for {age_seconds:.0f} s, its limit is {limit_seconds:g} s",
+            next_step="restart it; nothing is lost, and the stacks above this line say where it stood",
         )
 
 

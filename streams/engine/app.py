@@ -8,6 +8,7 @@ recovery. Left off: its exactly-once mode, web server, topic declaration, standb
 from __future__ import annotations
 
 import logging
+import time
 import uuid
 from typing import TYPE_CHECKING, cast
 
@@ -105,6 +106,12 @@ class EngineApp(faust.App):
         """Bind the partitions to the consumer before it can be assigned anything."""
         await super().on_start()
         self.partitions.bind(self.consumer_thread.seek_inputs, self.crash)
+        self.partitions.vitals.ownership.begin(time.monotonic())  # until the group has assigned for the first time
+
+    def on_rebalance_start(self) -> None:
+        """Note, in the consumer's thread, that the group assigns anew."""
+        self.partitions.vitals.rebalancing(time.monotonic())
+        super().on_rebalance_start()
 
     async def wait_crashed(self) -> None:
         """Return when something made the application crash; ``crash_reason`` says what."""

@@ -30,9 +30,10 @@ class LogReader:
     Use as an asynchronous context manager; it lives only as long as a take-over.
     """
 
-    def __init__(self, config: EngineConfig) -> None:
-        """Prepare; connects on enter."""
+    def __init__(self, config: EngineConfig, on_progress: Callable[[], None] = lambda: None) -> None:
+        """Prepare; connects on enter. ``on_progress`` is told each time that rows have come."""
         self._config = config
+        self._on_progress = on_progress
         self._consumer = AIOKafkaConsumer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=f"{config.application}-recovery",
@@ -77,6 +78,8 @@ class LogReader:
         unread = {p for p in partitions if await self._consumer.position(p) < ends[p]}
         while unread:
             fetched = await self._consumer.getmany(*unread, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
+            if fetched:
+                self._on_progress()
             for partition, records in fetched.items():
                 sink = partitions[partition]
                 for record in records:

@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from streams.engine.distribution import Distribution
 from streams.engine.lease import Lease
 from streams.engine.takeover import take_over
+from streams.engine.vitals import Vitals
 from streams.engine.writer import PartitionWriter
 from streams.errors import PartitionLostError, TakeoverFailedError
 
@@ -39,16 +41,30 @@ FLUSH_TIMEOUT_SECONDS = 5.0  # a rebalance waits no longer for open transactions
 # A partition that was quiet longer than its share writes at once.
 TRANSACTIONS_PER_SECOND = 200
 RETRY_PAUSE_SECONDS = 0.5
+# A transaction alone takes 5 ms; those beyond a second wait for a broker, until the minute after which they are lost.
+TRANSACTION_BOUNDS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 CONFIRM_POLL_SECONDS = 0.1
 
 
 class Partitions:
-    """The writers by partition number. All methods run on the event loop's thread."""
+    """The writers by partition number. All methods run on the event loop's thread.
+
+    Attributes:
+        vitals: how long each thing that this worker waits for has been awaited.
+        numbers: what the group has assigned to us, taken over or not.
+        transaction_seconds: how long committed transactions took.
+        takeovers: partitions taken over since the start.
+        failures: partitions lost since the start, but for those that the group took away.
+
+    """
 
     def __init__(self, config: EngineConfig, new_logic: LogicFactory) -> None:
         """Own nothing yet; :meth:`bind` gives the way to seek and to crash."""
         self.config = config
         self.lease = Lease(config.session_timeout_seconds, config.lease_margin_seconds)
+        self.vitals = Vitals()
+        self.numbers: frozenset[int] = frozenset()
+        self.transaction_seconds = Distribution(TRANSACTION_BOUNDS_SECONDS)
         self.on_step: Callable[[PartitionWriter], None] | None = None
         self.takeovers = 0
         self.failures = 0
@@ -78,6 +94,7 @@ class Partitions:
         writer = self._writers.get(batch.partition)
         if writer is not None and writer.live:
             await writer.apply(batch)
+        self.vitals.taken(time.monotonic())
 
     async def flush(self) -> None:
         """Wait, bounded, until every live writer has committed what it stepped."""
@@ -90,6 +107,7 @@ class Partitions:
     async def revoked(self) -> None:
         """Hold back: a rebalance has begun, and no repair may fence anybody until the new assignment is known."""
         self.lease.drop()
+        self.vitals.rebalancing(time.monotonic())
         repairs, self._repairs = self._repairs, {}
         for repair in repairs.values():
             repair.cancel()
@@ -99,6 +117,7 @@ class Partitions:
         """Bring the writers in line with an assignment. Cancelled by the next rebalance at any point."""
         unbroken = generation == self._generation + 1
         self._generation = generation
+        self.numbers = frozenset(numbers)
         kept = {n for n, writer in self._writers.items() if n in numbers and writer.live and unbroken}
         await self._close(set(self._writers) - kept)
         await self._open(numbers - kept)
@@ -106,7 +125,7 @@ class Partitions:
     async def _open(self, numbers: set[int]) -> None:
         if not numbers:
             return
-        takeovers = await take_over(numbers, self.config, self._new_logic)
+        takeovers = await take_over(numbers, self.config, self._new_logic, self._takeover_progress)
         if self._is_closed:
             await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
             return
@@ -120,6 +139,7 @@ class Partitions:
                 self._on_failure,
                 self._stepped,
                 self._spacing_seconds,
+                self.transaction_seconds,
             )
             self._writers[takeover.partition] = writer
             writer.expect_ends(takeover.ends)
@@ -141,6 +161,14 @@ class Partitions:
             for topic in writer.positions:
                 writer.epochs[topic] = epochs[topic, writer.partition]
 
+    def note_owned(self) -> None:
+        """Be told that an assignment or a repair is done: if all that is ours is taken over, nobody waits for that."""
+        if self.numbers <= {writer.partition for writer in self.live()}:
+            self.vitals.owned(time.monotonic(), len(self.numbers))
+
+    def _takeover_progress(self) -> None:
+        self.vitals.ownership.progress(time.monotonic())
+
     def _spacing_seconds(self) -> float:
         return len(self._writers) / TRANSACTIONS_PER_SECOND
 
@@ -155,6 +183,7 @@ class Partitions:
             self._keep(asyncio.ensure_future(self._crash(error)))
             return
         log.warning("partition lost, will be taken over again", partition=number, reason=error.reason)
+        self.vitals.ownership.begin(time.monotonic())
         if number not in self._repairs:
             self._repairs[number] = asyncio.create_task(self._repair(number), name=f"repair-{number}")
 
@@ -178,6 +207,7 @@ class Partitions:
             await self._crash(error)
         else:
             self._repairs.pop(number, None)
+            self.note_owned()
 
     def _count_failure(self, number: int, error: PartitionLostError) -> None:
         self._failed_in_a_row[number] = self._failed_in_a_row.get(number, 0) + 1

@@ -66,6 +66,8 @@ class TakeoverRecovery(Recovery):
                 await self._wait(self._app.partitions.assign(numbers, generation_id))
                 await self._wait(self.on_recovery_completed(generation_id))
                 failures = 0
+                if not self._app.rebalancing:
+                    self._app.partitions.note_owned()
                 # The first commit of group offsets renews the lease: firing need not wait for the next regular one.
                 await self._wait(self.app.consumer.commit())
             except RebalanceAgain:

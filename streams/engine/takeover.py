@@ -24,7 +24,7 @@ from streams.engine.transactions import PartitionProducer
 from streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from streams.engine.config import EngineConfig
     from streams.engine.logic import LogicFactory, PartitionLogic
@@ -54,8 +54,15 @@ class Takeover:
             self.logic.load(key, value)
 
 
-async def take_over(numbers: Iterable[int], config: EngineConfig, new_logic: LogicFactory) -> list[Takeover]:
+async def take_over(
+    numbers: Iterable[int],
+    config: EngineConfig,
+    new_logic: LogicFactory,
+    on_progress: Callable[[], None] = lambda: None,
+) -> list[Takeover]:
     """Take partition numbers over; on any error everything half open is closed again.
+
+    ``on_progress`` is told each time that a step is done or rows have come.
 
     Raises:
         StateMissingError: a changelog is empty although the group has committed offsets in its inputs.
@@ -69,7 +76,8 @@ async def take_over(numbers: Iterable[int], config: EngineConfig, new_logic: Log
     try:
         async with asyncio.timeout(config.takeover_timeout_seconds):
             await _fence(takeovers)
-        async with LogReader(config) as reader:
+        on_progress()
+        async with LogReader(config, on_progress) as reader:
             counts = await reader.read_rows({t.partition: t.take_row for t in takeovers})
             bounds = await reader.starts_and_ends([(topic, t.partition) for t in takeovers for topic in config.inputs])
         for takeover in takeovers:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka_errors
 
+from streams.engine.vitals import Wait
 from streams.errors import PartitionLostError, ProduceRefusedError
 
 if TYPE_CHECKING:
@@ -59,11 +60,17 @@ class Committed(NamedTuple):
 
 
 class PartitionProducer:
-    """Writes the outboxes of one partition number, one transaction each."""
+    """Writes the outboxes of one partition number, one transaction each.
+
+    Attributes:
+        unacknowledged: waits for the brokers to acknowledge what was sent.
+
+    """
 
     def __init__(self, partition: int, config: EngineConfig) -> None:
         """Prepare; nothing is sent before :meth:`start`."""
         self.partition = partition
+        self.unacknowledged = Wait()
         self._config = config
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
         self._producer = AIOKafkaProducer(
@@ -121,6 +128,7 @@ class PartitionProducer:
         await asyncio.sleep(self._settled_at - time.monotonic())
         await self._producer.begin_transaction()
         futures: list[asyncio.Future[object]] = []
+        self.unacknowledged.begin(time.monotonic())
         try:
             rows = ((key, value, NO_HEADERS) for part in (outbox.rows, extra_rows) for key, value in part.items())
             await self._send(self._config.changelog, rows, futures)
@@ -129,6 +137,7 @@ class PartitionProducer:
         finally:
             # Every batch is waited for, also after an error, so that no outcome goes unseen.
             results = await asyncio.gather(*futures, return_exceptions=True)
+            self.unacknowledged.end()
         for result in results:
             if isinstance(result, BaseException):
                 raise result

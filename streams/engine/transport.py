@@ -52,6 +52,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         super().__post_init__()
         self._epochs: dict[tuple[str, int], int] = {}
         self._seen: dict[tuple[str, int], int] = {}
+        self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
     def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
         del transport  # its URL is our configuration's
@@ -101,6 +102,11 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     ) -> dict[TP, Batch]:
         # Faust changes this set from the other thread while we wait; what was asked for is what must be delivered.
         wanted = set(active_partitions)
+        waiting = cast("EngineApp", self.app).partitions.vitals.fetch
+        if not (wanted and self.consumer.flow_active):
+            waiting.end()  # nothing is asked for
+            return {}
+        waiting.begin(time.monotonic())
         try:
             fetched = await super()._fetch_records(consumer, wanted, timeout, max_records)
         except (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError) as error:
@@ -109,15 +115,20 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         # From here to the end nothing awaits: epoch and position belong to exactly these records.
         assignment = consumer._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
         batches: dict[TP, Batch] = {}
+        answered_ms = self._answered_ms
         for key in wanted if assignment is not None else ():
             state = assignment.state_value(TopicPartition(*key))
             if state is None or not state.has_valid_position or key not in self._epochs:
                 continue
+            answered_ms = max(answered_ms, state.timestamp or 0)
             records = fetched.get(key, ())
             start, position = self._seen[key], state.position
             if records or position != start:
                 self._seen[key] = position
                 batches[key] = Batch(key.topic, key.partition, records, start, position, self._epochs[key])
+        if batches or answered_ms != self._answered_ms:
+            self._answered_ms = answered_ms
+            waiting.end()
         return batches
 
     def _check_position(self, consumer: AIOKafkaConsumer, error: Exception) -> None:
@@ -204,6 +215,7 @@ class EngineConsumer(driver.Consumer):
                         # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
                         # was read before, its epoch is over and the writer ignores it.
                         await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
+                    cast("EngineApp", self.app).partitions.vitals.handed_over(time.monotonic())
                     await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
         except self.consumer_stopped_errors:
             if not self.app.should_stop:
@@ -226,6 +238,7 @@ class EngineConsumer(driver.Consumer):
         if not offsets or not await self._commit(offsets):
             return False
         partitions.lease.renew(asked_at)
+        partitions.vitals.heartbeat.progress(asked_at)
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:

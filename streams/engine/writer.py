@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY, encode_positions
+from streams.engine.vitals import Wait
 from streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from streams.engine.batches import Batch, Record
     from streams.engine.config import EngineConfig
+    from streams.engine.distribution import Distribution
     from streams.engine.logic import PartitionLogic
     from streams.engine.transactions import Committed, PartitionProducer
 
@@ -54,6 +56,7 @@ class PartitionWriter:
         epochs: by input topic the seek after which batches count; older ones are ignored.
         caught_up: whether the inputs have been read to the end that they had at take-over.
         last_commit: what the broker said of the newest transaction.
+        event_ms: by input topic the append time of the newest applied record, milliseconds; without one, none.
 
     """
 
@@ -67,11 +70,13 @@ class PartitionWriter:
         on_failure: Callable[[PartitionWriter, BaseException], None],
         on_step: Callable[[PartitionWriter], None],
         spacing_seconds: Callable[[], float],
+        transaction_seconds: Distribution,
     ) -> None:
         """Take over from a recovered logic and a producer that has fenced the previous owner.
 
         ``on_failure`` is told once, if ever; ``on_step`` after each step, so that timers can be looked at;
-        ``spacing_seconds`` is asked how long after the beginning of a transaction the next one may begin.
+        ``spacing_seconds`` is asked how long after the beginning of a transaction the next one may begin;
+        ``transaction_seconds`` takes the duration of each that was committed.
         """
         self.partition = partition
         self.logic = logic
@@ -84,9 +89,13 @@ class PartitionWriter:
         self.transactions = 0
         self._config = config
         self._producer = producer
+        self.event_ms: dict[str, int] = {}
+        self._unwritten = Wait()
+        self._committing = Wait()
         self._on_failure = on_failure
         self._on_step = on_step
         self._spacing_seconds = spacing_seconds
+        self._transaction_seconds = transaction_seconds
         self._ends: dict[str, int] = {}
         self._outbox = Outbox()
         self._in_flight = False
@@ -115,6 +124,14 @@ class PartitionWriter:
     def settled(self) -> bool:
         """Whether everything stepped so far is committed."""
         return not self._outbox and not self._in_flight and self.durable == self.positions
+
+    def uncommitted_seconds(self, now: float) -> float:
+        """How long the oldest part of what has to be committed has been waiting."""
+        return max(self._committing.age_seconds(now), self._unwritten.age_seconds(now))
+
+    def unacknowledged_seconds(self, now: float) -> float:
+        """How long the acknowledgement of what was sent has been awaited."""
+        return self._producer.unacknowledged.age_seconds(now)
 
     def expect_ends(self, ends: Mapping[str, int]) -> None:
         """Set what "caught up" means: the end of each input as it was at take-over."""
@@ -151,6 +168,8 @@ class PartitionWriter:
             self.fail(error)
             return
         self.positions[topic] = max(position, known)
+        if records:
+            self.event_ms[topic] = records[-1].timestamp
         self._announce()
 
     def fire(self, now_us: int, limit: int) -> int:
@@ -174,6 +193,7 @@ class PartitionWriter:
     def checkpoint(self) -> None:
         """Write positions soon, also when nothing else is to be written."""
         if self.live and not self.settled:
+            self._unwritten.begin(time.monotonic())
             self._dirty.set()
             self._urgent.set()
 
@@ -185,6 +205,8 @@ class PartitionWriter:
     def _announce(self) -> None:
         outbox = self._outbox
         if outbox:
+            if self._unwritten.since is None:
+                self._unwritten.begin(time.monotonic())
             self._dirty.set()
             if self._is_full:
                 self._full.set()
@@ -224,6 +246,9 @@ class PartitionWriter:
     async def _commit(self) -> None:
         outbox, self._outbox = self._outbox, Outbox()
         positions = dict(self.positions)
+        began_at = time.monotonic()
+        self._committing.begin(began_at if self._unwritten.since is None else self._unwritten.since)
+        self._unwritten.end()
         self._in_flight = True
         self._dirty.clear()
         self._urgent.clear()
@@ -231,6 +256,8 @@ class PartitionWriter:
         await self._notify()  # there is room again
         self.last_commit = await self._producer.commit(outbox, {POSITIONS_KEY: encode_positions(positions)})
         self.transactions += 1
+        self._transaction_seconds.observe(time.monotonic() - began_at)
+        self._committing.end()
         self._in_flight = False
         self.durable = positions
         await self._notify()

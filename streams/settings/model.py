@@ -10,6 +10,7 @@ from streams.settings.connection import ConnectionSettings
 from streams.settings.engine import EngineSettings
 from streams.settings.evictions import EvictionSettings
 from streams.settings.gates import GateSettings
+from streams.settings.health import HealthSettings
 from streams.settings.logging import LoggingSettings
 from streams.settings.topics import TopicSettings
 
@@ -17,6 +18,7 @@ from streams.settings.topics import TopicSettings
 class Settings(
     # pydantic lists the fields of the last base first.
     LoggingSettings,
+    HealthSettings,
     EvictionSettings,
     GateSettings,
     EngineSettings,
@@ -68,6 +70,15 @@ class Settings(
             (
                 self.retry_base_seconds <= self.retry_ceiling_seconds,
                 "retry_base_seconds must not be more than retry_ceiling_seconds",
+            ),
+            (
+                self.transaction_timeout_seconds < self.write_limit_seconds,
+                "write_limit_seconds must be more than transaction_timeout_seconds",
+            ),
+            (
+                self.transaction_timeout_seconds + self.takeover_timeout_seconds < self.broker_silence_limit_seconds,
+                "broker_silence_limit_seconds must be more than transaction_timeout_seconds plus"
+                " takeover_timeout_seconds",
             ),
         ]
         return self._all_hold(rules)

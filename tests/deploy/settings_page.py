@@ -17,6 +17,7 @@ from streams.settings.evictions import EvictionSettings
 from streams.settings.gates import GateSettings
 from streams.settings.group import SettingsGroup
 from streams.settings.loading import ENVIRONMENT_PREFIX
+from streams.settings.health import HealthSettings
 from streams.settings.logging import LoggingSettings
 from streams.settings.topics import TopicSettings
 from tests.deploy.pages import ROOT
@@ -31,6 +32,7 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "Engine": EngineSettings,
     "Gates": GateSettings,
     "Evictions": EvictionSettings,
+    "Health": HealthSettings,
     "Logging": LoggingSettings,
 }
 

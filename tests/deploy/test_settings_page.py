@@ -56,6 +56,8 @@ def test_files_on_the_page_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyP
         {"lease_margin_seconds": 7.0},
         {"commit_linger_seconds": 60.0},
         {"retry_base_seconds": 301.0},
+        {"write_limit_seconds": 60.0},
+        {"broker_silence_limit_seconds": 120.0},
         {"min_insync_replicas": 2},
         {"max_object_bytes": 2_000_000},
         {"max_record_bytes": 2_097_152},

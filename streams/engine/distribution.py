@@ -1,0 +1,34 @@
+"""How a quantity is spread: counts by bucket, kept as plain integers and rendered only when somebody asks.
+
+A client library's own histogram takes a lock and makes floats for each value; this one costs a search in a short
+tuple. It is written by one thread; readers on others may see a value in the counts before it is in the sum.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+
+
+class Distribution:
+    """Counts of observed values by upper bound.
+
+    Attributes:
+        bounds: upper bounds in ascending order, each inclusive; the last bucket has none.
+        counts: values by bucket, one more than there are bounds.
+        total: sum of all values, in their unit.
+
+    """
+
+    __slots__ = ("bounds", "counts", "total")
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        """Begin with nothing observed."""
+        self.bounds = tuple(bounds)
+        self.counts = [0] * (len(self.bounds) + 1)
+        self.total = 0.0
+
+    def observe(self, value: float) -> None:
+        """Count one value."""
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.total += value

@@ -1,0 +1,126 @@
+"""Signs of life of a worker: how long each thing that it waits for has been awaited.
+
+An age counts from the moment at which work began to wait, not from the last time that something happened: a worker with
+nothing to commit is idle, not stuck. Marks are single floats on the monotonic clock, set by whoever does the work, so
+any thread may read them at any moment, also while the event loop stands still.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from streams.engine.writer import PartitionWriter
+
+
+class Vital(enum.StrEnum):
+    """What is watched, those first that explain the ones after them."""
+
+    LOOP = "loop"
+    """The event loop comes round."""
+    TIMERS = "timers"
+    """The timer service takes its turn."""
+    CHANGELOG = "changelog"
+    """Rows and messages that were sent are acknowledged."""
+    COMMIT = "commit"
+    """What was stepped is committed."""
+    INPUT = "input"
+    """A batch that was read is taken by its partition."""
+    OWNERSHIP = "ownership"
+    """The group assigns, and what it assigns is taken over; a take-over that reads rows gets on."""
+    FETCH = "fetch"
+    """A broker answers a fetch."""
+    HEARTBEAT = "heartbeat"
+    """The group confirms us as the owner of what we own."""
+
+
+class Wait:
+    """Since when one thing is waited for, if it is. Instants are of the monotonic clock, seconds."""
+
+    __slots__ = ("since",)
+
+    def __init__(self) -> None:
+        """Begin waiting for nothing."""
+        self.since: float | None = None
+
+    def begin(self, now: float) -> None:
+        """Wait from now on, or go on waiting since before."""
+        if self.since is None:
+            self.since = now
+
+    def progress(self, now: float) -> None:
+        """Start counting anew if it is waited for: it gets on, or it is always waited for."""
+        if self.since is not None:
+            self.since = now
+
+    def end(self) -> None:
+        """Wait no longer: it has come, or is not needed any more."""
+        self.since = None
+
+    def age_seconds(self, now: float) -> float:
+        """How long it has been waited for; 0 if it is not."""
+        since = self.since
+        return 0.0 if since is None else max(0.0, now - since)
+
+
+class Vitals:
+    """The waits of one worker. Those for acknowledgement and commit are the partition writers'."""
+
+    def __init__(self) -> None:
+        """Begin waiting for nothing."""
+        self.loop = Wait()
+        self.timers = Wait()
+        self.input = Wait()
+        self.ownership = Wait()
+        self.fetch = Wait()
+        self.heartbeat = Wait()
+        self._batches = 0
+
+    def handed_over(self, now: float) -> None:
+        """Note that a batch is on its way to its partition."""
+        self._batches += 1
+        self.input.begin(now)
+
+    def taken(self, now: float) -> None:
+        """Note that a batch was taken or dropped by its partition."""
+        self._batches = max(0, self._batches - 1)
+        if self._batches:
+            self.input.progress(now)
+        else:
+            self.input.end()
+
+    def rebalancing(self, now: float) -> None:
+        """Note that the group assigns anew: until it has, nobody confirms us and batches may be dropped."""
+        self.ownership.begin(now)
+        self.heartbeat.end()
+        self._forget_batches()
+
+    def owned(self, now: float, partitions: int) -> None:
+        """Note that everything assigned is taken over: ``partitions`` of them, perhaps none."""
+        self.ownership.end()
+        self._forget_batches()
+        if partitions:
+            self.heartbeat.begin(now)
+
+    def _forget_batches(self) -> None:
+        self._batches = 0
+        self.input.end()
+
+    def ages(self, now: float, writers: Iterable[PartitionWriter]) -> dict[Vital, float]:
+        """Seconds of waiting by what is waited for; of several partitions the longest."""
+        acknowledge, commit = 0.0, 0.0
+        for writer in writers:
+            acknowledge = max(acknowledge, writer.unacknowledged_seconds(now))
+            commit = max(commit, writer.uncommitted_seconds(now))
+        return {
+            Vital.LOOP: self.loop.age_seconds(now),
+            Vital.TIMERS: self.timers.age_seconds(now),
+            Vital.CHANGELOG: acknowledge,
+            Vital.COMMIT: commit,
+            Vital.INPUT: self.input.age_seconds(now),
+            Vital.OWNERSHIP: self.ownership.age_seconds(now),
+            Vital.FETCH: self.fetch.age_seconds(now),
+            Vital.HEARTBEAT: self.heartbeat.age_seconds(now),
+        }

@@ -1,0 +1,35 @@
+"""When a worker counts as stuck, and where it says how it is."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from streams.settings.group import SettingsGroup
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class HealthSettings(SettingsGroup):
+    """Limits of the watchdog, and the address of health and metrics."""
+
+    health_host: str = "127.0.0.1"
+    """Where `/livez`, `/readyz` and `/metrics` are served: loopback, since nobody is asked for a password. In a pod or
+    container that is probed or scraped from outside, `0.0.0.0` behind a network policy."""
+
+    health_port: Annotated[int, Field(ge=0, le=65_535)] = 0
+    """Its port; one that is taken is an error. 0 takes a free one, which a log line at start names, so that two workers
+    on one machine do not collide. Set it where something probes or scrapes."""
+
+    stall_limit_seconds: Seconds = 60.0
+    """A worker ends when its event loop or its timers, which wait for nobody, have stood still for longer. Deciding a
+    million pods anew at take-over holds the loop for some fifteen seconds."""
+
+    write_limit_seconds: Seconds = 120.0
+    """A worker ends when an acknowledgement, a commit, or a batch on its way to its partition has been awaited for
+    longer. Each of these gives up by itself after `transaction_timeout_seconds`, so this says that giving up failed."""
+
+    broker_silence_limit_seconds: Seconds = 300.0
+    """A worker ends when it has waited longer for an answer to a fetch, for the group to confirm it, or to own what it
+    was assigned. Above a restart of all brokers; firing has long stopped by then, and a new process connects anew."""
