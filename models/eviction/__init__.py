@@ -22,6 +22,7 @@ from models.eviction.row_keys import (
 from models.eviction.rows import load_row, wakeups
 from models.eviction.rules import Rules
 from models.eviction.state import Due, Eviction, NodeAggregate, PodState
+from models.eviction.wakeups import eviction_wakeup_us
 from models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "decide",
     "decide_all",
     "eviction_id",
+    "eviction_wakeup_us",
     "expire",
     "fire",
     "forget",

@@ -139,7 +139,7 @@ class Partitions:
                 self._on_failure,
                 self._stepped,
                 self._spacing_seconds,
-                self.transaction_seconds,
+                transaction_seconds=self.transaction_seconds,
             )
             self._writers[takeover.partition] = writer
             writer.expect_ends(takeover.ends)

@@ -8,7 +8,7 @@ last known to be lean is rebuilt from the truth, so flapping cannot make it grow
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 Wakeup = tuple[int, bytes, str]
 """When (microseconds UTC), and two parts of a name: which aggregate, and what in it."""
@@ -46,6 +46,18 @@ class TimerHeap:
     def next_at_us(self) -> int | None:
         """When the earliest wake-up is due, or ``None``."""
         return self._heap[0][0] if self._heap else None
+
+    def due(self, now_us: int, limit: int) -> Iterator[Wakeup]:
+        """Show what is due without taking it, in no order; looks at no more than ``limit`` wake-ups."""
+        heap = self._heap
+        places = [0]
+        for _ in range(limit):
+            if not places:
+                return
+            place = places.pop()
+            if place < len(heap) and heap[place][0] <= now_us:
+                yield heap[place]
+                places += (2 * place + 1, 2 * place + 2)
 
     def pop_due(self, now_us: int) -> Wakeup | None:
         """Take the earliest wake-up if it is due."""

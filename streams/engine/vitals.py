@@ -66,12 +66,11 @@ class Wait:
 
 
 class Vitals:
-    """The waits of one worker. Those for acknowledgement and commit are the partition writers'."""
+    """The waits of one worker, but for those of the partition writers and of the timers."""
 
     def __init__(self) -> None:
         """Begin waiting for nothing."""
         self.loop = Wait()
-        self.timers = Wait()
         self.input = Wait()
         self.ownership = Wait()
         self.fetch = Wait()
@@ -108,7 +107,7 @@ class Vitals:
         self._batches = 0
         self.input.end()
 
-    def ages(self, now: float, writers: Iterable[PartitionWriter]) -> dict[Vital, float]:
+    def ages(self, now: float, writers: Iterable[PartitionWriter], timers: Wait) -> dict[Vital, float]:
         """Seconds of waiting by what is waited for; of several partitions the longest."""
         acknowledge, commit = 0.0, 0.0
         for writer in writers:
@@ -116,7 +115,7 @@ class Vitals:
             commit = max(commit, writer.uncommitted_seconds(now))
         return {
             Vital.LOOP: self.loop.age_seconds(now),
-            Vital.TIMERS: self.timers.age_seconds(now),
+            Vital.TIMERS: timers.age_seconds(now),
             Vital.CHANGELOG: acknowledge,
             Vital.COMMIT: commit,
             Vital.INPUT: self.input.age_seconds(now),

@@ -70,6 +70,7 @@ class PartitionWriter:
         on_failure: Callable[[PartitionWriter, BaseException], None],
         on_step: Callable[[PartitionWriter], None],
         spacing_seconds: Callable[[], float],
+        *,
         transaction_seconds: Distribution,
     ) -> None:
         """Take over from a recovered logic and a producer that has fenced the previous owner.

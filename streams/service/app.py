@@ -3,47 +3,59 @@
 from __future__ import annotations
 
 import asyncio
+import importlib.metadata
 import signal
+import time
 from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 from faust.types import TP
 
+from streams.broker.newest import newest_times_us
 from streams.engine.app import EngineApp
 from streams.errors import UncleanStopError
 from streams.service.checks import checked_record_limit
-from streams.service.clock import ClockWatch
+from streams.service.clock import ClockWatch, now_us
+from streams.service.endpoint import Endpoint
 from streams.service.freshness import Freshness
 from streams.service.gates import Gates
+from streams.service.health import Health
 from streams.service.memory import calm_collector, give_memory_back
+from streams.service.metrics import WorkerMetrics
 from streams.service.partition import EvictionPartition
 from streams.service.plan import engine_config, service_plan
+from streams.service.snapshot import Observer, Snapshot
 from streams.service.timers import TimerService
+from streams.service.watchdog import Watchdog, limits_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from streams.engine.vitals import Vital
     from streams.settings import Settings
+
+    Leave = Callable[[BaseException], NoReturn]
 
 log = structlog.get_logger(__name__)
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_TIMEOUT_SECONDS = 25.0  # below the 30 s after which Kubernetes kills; enough to commit and leave the group
+PULSE_SECONDS = 1.0  # how old a snapshot may be; taking one costs microseconds for each partition
 CRASH_TIMEOUT_SECONDS = 3.0  # after a crash some of Faust's services never end; nothing is left to be saved
 
 
 class EvictionService:
     """One worker's share of the service. Make it inside a running event loop."""
 
-    def __init__(self, settings: Settings, record_limit_bytes: int) -> None:
-        """``record_limit_bytes`` is what the smallest of our topics takes, read at start."""
+    def __init__(self, settings: Settings, record_limit_bytes: int, leave: Leave) -> None:
+        """``record_limit_bytes`` is what the smallest of our topics takes; ``leave`` ends the process."""
         plan = service_plan(settings, record_limit_bytes)
         self.app = EngineApp(engine_config(settings), lambda number: EvictionPartition(number, plan))
         self.partitions = self.app.partitions
         self.clock = ClockWatch(
             settings.clock_skew_limit_seconds, settings.clock_jump_limit_seconds, settings.clock_jump_hold_seconds
         )
-        self.freshness = Freshness(self.partitions, self._end_offsets)
+        self.freshness = Freshness(self.partitions, self._end_offsets, self._newest_times)
         self.gates = Gates(
             lease=self.partitions.lease,
             is_rebalancing=lambda: self.app.rebalancing,
@@ -52,7 +64,49 @@ class EvictionService:
             lag_limit_seconds=settings.lag_limit_seconds,
         )
         self.timers = TimerService(self.partitions, self.gates, self.clock)
-        self._position_interval_seconds = settings.position_interval_seconds
+        self.watchdog = Watchdog(self._ages, limits_of(settings), leave)
+        self._settings = settings
+        self._tally = plan.tally
+        self._observer = Observer(self.partitions, self.gates, self.freshness)
+        self._snapshot = Snapshot()
+
+    def _ages(self, now: float) -> Mapping[Vital, float]:
+        return self.partitions.vitals.ages(now, self.partitions.live(), self.timers.waited)
+
+    def serve_health(self) -> Endpoint:
+        """Begin to answer on health and metrics.
+
+        Raises:
+            AddressTakenError: the address cannot be listened on.
+
+        """
+        settings = self._settings
+        metrics = WorkerMetrics(
+            tally=self._tally,
+            partitions=self.partitions,
+            watchdog=self.watchdog,
+            limits=limits_of(settings),
+            snapshot=lambda: self._snapshot,
+            inputs=dict(zip(settings.input_topics, ("nodes", "pods", "results"), strict=True)),
+            version=importlib.metadata.version("evictstream"),
+            now_us=now_us,
+            monotonic=time.monotonic,
+        )
+        health = Health(self.watchdog, lambda: self._snapshot)
+        endpoint = Endpoint(settings.health_host, settings.health_port, health, metrics)
+        endpoint.start()
+        log.info("health is served", host=settings.health_host, port=endpoint.server_address[1])
+        return endpoint
+
+    async def _newest_times(self, wanted: list[tuple[str, int]]) -> Mapping[tuple[str, int], int]:
+        return await asyncio.to_thread(newest_times_us, self._settings, wanted)
+
+    async def _pulse(self) -> None:
+        """Show that the loop comes round, and what the partitions look like."""
+        while True:
+            self.partitions.vitals.loop.progress(time.monotonic())
+            self._snapshot = self._observer.look(now_us())
+            await asyncio.sleep(PULSE_SECONDS)
 
     async def _end_offsets(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         return await self.app.consumer_thread.end_offsets([TP(topic, number) for topic, number in wanted])
@@ -61,7 +115,7 @@ class EvictionService:
         """Make positions durable now and then where nothing else is written; use a pause to give memory back."""
         steps_before = -1
         while True:
-            await asyncio.sleep(self._position_interval_seconds)
+            await asyncio.sleep(self._settings.position_interval_seconds)
             steps = sum(sum(writer.positions.values()) for writer in self.partitions.live())
             if steps == steps_before:
                 give_memory_back()
@@ -78,20 +132,26 @@ class EvictionService:
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
+        self.serve_health()
+        self.partitions.vitals.loop.begin(time.monotonic())
+        pulse = asyncio.create_task(self._pulse(), name="pulse")
+        self.watchdog.start()
         await self.app.start()
         helpers = [
             asyncio.create_task(part, name=name)
             for name, part in (
                 ("timers", self.timers.run()),
                 ("freshness", self.freshness.run()),
+                ("newest", self.freshness.watch_newest()),
                 ("positions", self._write_positions()),
                 ("crash", self.app.wait_crashed()),
                 ("stop", stop.wait()),
             )
         ]
-        done, _ = await asyncio.wait(helpers, return_when=asyncio.FIRST_COMPLETED)
+        done, _ = await asyncio.wait([pulse, *helpers], return_when=asyncio.FIRST_COMPLETED)
         error = self.app.crash_reason or next((task.exception() for task in done if task.exception()), None)
         log.info("worker stops", reason=repr(error) if error else "asked to")
+        self.watchdog.stopping()
         for task in helpers:
             task.cancel()
         await asyncio.gather(*helpers, return_exceptions=True)
@@ -100,10 +160,11 @@ class EvictionService:
                 await self.app.stop()
         except (TimeoutError, asyncio.CancelledError):
             error = error or UncleanStopError(waited_seconds=STOP_TIMEOUT_SECONDS)
+        pulse.cancel()
         return error
 
 
-async def run_worker(settings: Settings, leave: Callable[[BaseException], NoReturn]) -> None:
+async def run_worker(settings: Settings, leave: Leave) -> None:
     """Check what a worker depends on, then run until stopped.
 
     ``leave`` ends the process when something cannot go on. It has to do so at once: after a crash some of Faust's
@@ -112,9 +173,10 @@ async def run_worker(settings: Settings, leave: Callable[[BaseException], NoRetu
     Raises:
         TopicsDifferError: topics are missing or not as they must be.
         BrokerUnreachableError: no Kafka answered.
+        AddressTakenError: health cannot be served where the settings say.
 
     """
     calm_collector()
-    error = await EvictionService(settings, await checked_record_limit(settings)).run()
+    error = await EvictionService(settings, await checked_record_limit(settings), leave).run()
     if error is not None:
         leave(error)

@@ -17,6 +17,10 @@ from typing import TYPE_CHECKING
 import structlog
 from aiokafka.errors import KafkaError
 
+from streams.errors import BrokerError
+from streams.service.clock import now_us
+from streams.service.lag import Lag
+
 if TYPE_CHECKING:
     from streams.engine.partitions import Partitions
     from streams.engine.writer import PartitionWriter
@@ -27,15 +31,28 @@ ASK_SECONDS = 1.0  # one ListOffsets request per broker and second costs nothing
 ANSWER_TIMEOUT_SECONDS = 5.0
 SAMPLES_KEPT = 30  # unmet answers by partition; older ones are implied by the oldest kept
 
+ASK_NEWEST_AGAIN_SECONDS = 10.0  # it takes a client of its own, and only one answer by partition is needed
+
 Ends = Mapping[tuple[str, int], int]
 AskEnds = Callable[[list[tuple[str, int]]], Awaitable[Ends]]
+AskNewest = Callable[[list[tuple[str, int]]], Awaitable[Mapping[tuple[str, int], int]]]
 
 
 class Freshness:
-    """Asks for ends and remembers, by partition number, which answers have been passed."""
+    """Asks for ends and remembers, by partition number, which answers have been passed.
 
-    def __init__(self, partitions: Partitions, ask: AskEnds) -> None:
-        """``ask`` returns the ends of partitions of topics, asked of the brokers now."""
+    Attributes:
+        lag: what the answers say of the lag of inputs.
+
+    """
+
+    def __init__(self, partitions: Partitions, ask: AskEnds, ask_newest: AskNewest) -> None:
+        """``ask`` returns the ends of partitions of topics, asked of the brokers now.
+
+        ``ask_newest`` returns the times of their newest records, microseconds, and may take its time.
+        """
+        self.lag = Lag()
+        self._ask_newest = ask_newest
         self._partitions = partitions
         self._ask = ask
         self._samples: dict[int, collections.deque[tuple[float, dict[str, int]]]] = {}
@@ -57,11 +74,27 @@ class Freshness:
         wanted = [(topic, writer.partition) for writer in writers for topic in writer.positions]
         if not wanted:
             return
+        asked_us = now_us()
         async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
             ends = await self._ask(wanted)
+        self.lag.note_ends(ends, asked_us)
         for writer in writers:
             samples = self._samples.setdefault(writer.partition, collections.deque(maxlen=SAMPLES_KEPT))
             samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
+
+    async def watch_newest(self) -> None:
+        """Ask for ever, once by partition, for the time of what stood in the log before we came."""
+        while True:
+            await asyncio.sleep(ASK_SECONDS)
+            positions = {(t, w.partition): offset for w in self._partitions.live() for t, offset in w.positions.items()}
+            unknown = self.lag.unknown(positions)
+            if not unknown:
+                continue
+            try:
+                self.lag.note_newest(await self._ask_newest(unknown))
+            except BrokerError as error:
+                log.warning("the brokers do not tell the times of newest records", error=str(error))
+            await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
     def age_seconds(self, writer: PartitionWriter) -> float:
         """Seconds since a moment at which everything in the log is known to be applied; may be infinite."""

@@ -32,9 +32,11 @@ from models.eviction import (
 from models.messages.decoding import open_pod_record, read_node_record, read_opened_pod, read_result_record
 from models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
 from models.messages.unreadable import Unreadable
+from models.messages.vocabulary import DecisionKind
 from streams.engine.timers import TimerHeap
 from streams.service.clusters import Clusters
 from streams.service.dead_letters import put_dead_letter
+from streams.service.overdue import count_open, deadline_us, overdue
 from streams.service.placement import belongs
 from streams.service.sizes import fits
 
@@ -45,21 +47,26 @@ if TYPE_CHECKING:
     from streams.engine.batches import Record
     from streams.engine.outbox import Outbox
     from streams.engine.timers import Wakeup
+    from streams.service.overdue import Overdue
     from streams.service.plan import ServicePlan
 
     Event = NodeEvent | PodEvent | ResultEvent | Signal
 
 MILLISECOND_US = 1000
+SECOND_US = 1_000_000
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
 SUSPECT_BYTES = 65_536  # smaller records cannot make a row or message too large for any topic
+_UNCHANGED = Note.UNCHANGED._value_
+_CHANGED = Note.CHANGED._value_
+_ISSUED = DecisionKind.ISSUED
 
 
 class EvictionPartition:
     """State of one partition number; implements the engine's ``PartitionLogic``.
 
     Attributes:
-        counts: what became of records, by outcome; for metrics.
+        pending: open evictions by cluster.
         parked: wake-ups that are due and wait for their cluster's feed, by cluster.
 
     """
@@ -67,10 +74,12 @@ class EvictionPartition:
     def __init__(self, partition: int, plan: ServicePlan) -> None:
         """Begin empty; rows come through :meth:`load`."""
         self.partition = partition
-        self.counts: collections.Counter[str] = collections.Counter()
+        self.pending: collections.Counter[str] = collections.Counter()
         self.parked: dict[str, list[Wakeup]] = {}
         self._look_again_at_us = 0
         self._plan = plan
+        self._tally = plan.tally
+        self._counts: collections.Counter[str] = collections.Counter()
         self._writer = plan.message_writer(partition)
         self._aggregates: dict[str, NodeAggregate] = {}
         self._by_key: dict[bytes, NodeAggregate] = {}
@@ -89,9 +98,13 @@ class EvictionPartition:
             found.first_ordinal = self._clusters.first_ordinal(found.cluster)
         self._by_key = {found.record_key: found for found in self._aggregates.values()}
         self._timers.rebuild()
+        for found in self._aggregates.values():
+            if count := count_open(found):
+                self.pending[found.cluster] += count
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
         """Apply records of one input in offset order."""
+        self._counts = self._tally.of_input(topic)
         if topic == self._plan.pods_topic:
             self._apply_pods(topic, records, outbox)
             return
@@ -144,8 +157,8 @@ class EvictionPartition:
                 self._step(apply_pod, event, record, appended_at_us, outbox)
             else:
                 self._signal(event, topic, appended_at_us, outbox)
-        self.counts[Note.UNCHANGED] += newer
-        self.counts[Note.CHANGED] += edited
+        self._counts[_UNCHANGED] += newer
+        self._counts[_CHANGED] += edited
 
     def _step(
         self, step: Callable[..., Changes], event: Event, record: Record, appended_at_us: int, outbox: Outbox
@@ -167,20 +180,20 @@ class EvictionPartition:
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
         if self._clusters.any_forgotten and self._clusters.is_forgotten(aggregate.cluster, appended_at_us):
-            self.counts["forgotten"] += 1
+            self._counts["forgotten"] += 1
             return
         changes = step(aggregate, event, self._plan.rules)
         if changes.rows:
             if is_new:
                 self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
             if changes.decisions or changes.commands:
-                self._writer.put(changes, key, outbox)
+                self._write(changes, key, outbox)
             else:  # most changes need no message
                 for row, value in changes.rows:
                     outbox.put(row, value)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, aggregate.record_key, uid))
-        self.counts[changes.note] += 1
+        self._counts[changes.note._value_] += 1
 
     def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> None:
         match signal:
@@ -198,14 +211,14 @@ class EvictionPartition:
                 self._clusters.accept_gap(outbox)
             case _:
                 pass  # bookmarks and unbound pods say nothing that is kept
-        self.counts[type(signal).__name__] += 1
+        self._counts["signal"] += 1
 
     def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> None:
         prefix = f"{cluster}/"
         for name in [name for name in self._aggregates if name.startswith(prefix)]:
             aggregate = self._aggregates.pop(name)
             del self._by_key[name.encode()]
-            self._writer.put(forget(aggregate, at_us, self._plan.rules), name.encode(), outbox)
+            self._write(forget(aggregate, at_us, self._plan.rules), name.encode(), outbox)
         self.parked.pop(cluster, None)
         self._clusters.forget(cluster, appended_at_us, outbox)
 
@@ -219,7 +232,8 @@ class EvictionPartition:
             detail=detail,
             limit_bytes=self._plan.record_limit_bytes,
         )
-        self.counts["dead-letter"] += 1
+        self._counts["dead-letter"] += 1
+        self._tally.dead_letters[reason] += 1
 
     def caught_up(self, outbox: Outbox) -> None:
         """Decide every pod anew, now that nothing known at take-over is unread."""
@@ -252,10 +266,22 @@ class EvictionPartition:
             if uid and aggregate.cluster in silent:
                 self.parked.setdefault(aggregate.cluster, []).append(wakeup)
                 continue
-            self._put(fire(aggregate, uid, now_us, self._plan.rules), aggregate.record_key, outbox)
+            changes = fire(aggregate, uid, now_us, self._plan.rules)
+            self._put(changes, aggregate.record_key, outbox)
+            if changes.decisions and changes.decisions[-1].decision is _ISSUED:
+                self._tally.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
                 del self._by_key[key], self._aggregates[aggregate.key]
         return handled
+
+    def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
+        """Show evictions whose time has come and that have not fired, those that wait for their feed first.
+
+        Looks at no more than ``limit`` wake-ups of each silent feed, and ``limit`` others.
+        """
+        for wakeups_ in self.parked.values():
+            yield from overdue(self._by_key, wakeups_[:limit], now_us, waits_for_feed=True)
+        yield from overdue(self._by_key, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
 
     def _unpark(self, silent: set[str]) -> None:
         for cluster in [name for name in self.parked if name not in silent]:
@@ -264,9 +290,13 @@ class EvictionPartition:
 
     def _put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
         if changes.rows:
-            self._writer.put(changes, key, outbox)
+            self._write(changes, key, outbox)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))
+
+    def _write(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
+        self._writer.put(changes, key, outbox)
+        self._tally.take(changes.commands, changes.decisions, self.pending)
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Close firing: input expired before it was read."""

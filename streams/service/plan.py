@@ -13,6 +13,7 @@ from models.messages.envelope import Limits
 from streams.engine.config import EngineConfig
 from streams.service.clock import now_us
 from streams.service.messages import MessageWriter
+from streams.service.tally import Tally
 from streams.settings import Settings
 
 SECOND_US = 1_000_000
@@ -26,6 +27,7 @@ class ServicePlan:
         record_limit_bytes: largest record that all our topics take.
         feed_silence_us: a cluster waits when the latest heartbeat of its feed is older.
         now_us: the wall clock; given here so that tests and replays can give another.
+        tally: counts of the worker, shared by its partitions.
 
     """
 
@@ -42,6 +44,7 @@ class ServicePlan:
     record_limit_bytes: int
     feed_silence_us: int
     now_us: Callable[[], int] = now_us
+    tally: Tally = dataclasses.field(default_factory=Tally)
 
     def message_writer(self, partition: int) -> MessageWriter:
         """Make the writer of commands and decisions of one partition."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from streams.engine.vitals import Wait
 from streams.service.clock import SECOND_US, now_us
 
 if TYPE_CHECKING:
@@ -34,12 +35,14 @@ class TimerService:
 
     Attributes:
         waiting: by partition number the closed gate that timers which are due wait behind.
+        waited: waits for the next turn.
 
     """
 
     def __init__(self, partitions: Partitions, gates: Gates, clock: ClockWatch) -> None:
         """Watch over the partitions; :meth:`run` does the work."""
         self.waiting: dict[int, Closed] = {}
+        self.waited = Wait()
         self._partitions = partitions
         self._gates = gates
         self._clock = clock
@@ -77,6 +80,7 @@ class TimerService:
 
     async def run(self) -> None:
         """Fire for ever; ends by cancellation."""
+        self.waited.begin(time.monotonic())
         while True:
             more = self.turn()
             delay = 0.0 if more else min(LONGEST_SLEEP_SECONDS, (self._planned_us - now_us()) / SECOND_US)
@@ -90,7 +94,9 @@ class TimerService:
     def turn(self) -> bool:
         """Fire what is due in each partition, bounded; returns whether more is due that may fire at once."""
         now = now_us()
-        self._clock.tick(now, time.monotonic())
+        monotonic = time.monotonic()
+        self._clock.tick(now, monotonic)
+        self.waited.progress(monotonic)
         latest = now + int(LONGEST_SLEEP_SECONDS * SECOND_US)
         self._planned_us = latest
         more = False

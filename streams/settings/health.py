@@ -22,7 +22,7 @@ class HealthSettings(SettingsGroup):
     """Its port; one that is taken is an error. 0 takes a free one, which a log line at start names, so that two workers
     on one machine do not collide. Set it where something probes or scrapes."""
 
-    stall_limit_seconds: Seconds = 60.0
+    stall_limit_seconds: Annotated[float, Field(ge=2)] = 60.0
     """A worker ends when its event loop or its timers, which wait for nobody, have stood still for longer. Deciding a
     million pods anew at take-over holds the loop for some fifteen seconds."""
 

@@ -77,8 +77,7 @@ class Settings(
             ),
             (
                 self.transaction_timeout_seconds + self.takeover_timeout_seconds < self.broker_silence_limit_seconds,
-                "broker_silence_limit_seconds must be more than transaction_timeout_seconds plus"
-                " takeover_timeout_seconds",
+                "broker_silence_limit_seconds must be more than transaction_timeout_seconds plus takeover_timeout_seconds",
             ),
         ]
         return self._all_hold(rules)

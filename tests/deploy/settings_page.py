@@ -16,8 +16,8 @@ from streams.settings.engine import EngineSettings
 from streams.settings.evictions import EvictionSettings
 from streams.settings.gates import GateSettings
 from streams.settings.group import SettingsGroup
-from streams.settings.loading import ENVIRONMENT_PREFIX
 from streams.settings.health import HealthSettings
+from streams.settings.loading import ENVIRONMENT_PREFIX
 from streams.settings.logging import LoggingSettings
 from streams.settings.topics import TopicSettings
 from tests.deploy.pages import ROOT

@@ -31,7 +31,7 @@ class World:
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
         self.partitions = cast("Partitions", FakePartitions(self.writer))
-        self.freshness = Freshness(self.partitions, self.ask)
+        self.freshness = Freshness(self.partitions, self.ask, self.ask)
         asyncio.run(self.freshness.ask_once())
         self.gates = Gates(
             lease=self.lease,
@@ -155,7 +155,7 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
     async def refuse(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         raise KafkaConnectionError
 
-    freshness = Freshness(world.partitions, refuse)
+    freshness = Freshness(world.partitions, refuse, refuse)
 
     async def run_briefly() -> None:
         task = asyncio.create_task(freshness.run())

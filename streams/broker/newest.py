@@ -1,0 +1,33 @@
+"""The time of the newest record of a partition, which only newer brokers' answers tell (KIP-734)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kafka import TopicPartition
+from kafka.admin import KafkaAdminClient, OffsetSpec
+
+from streams.broker.clients import client_arguments, our_errors
+from streams.settings import Settings
+
+MILLISECOND_US = 1000
+
+
+def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """Ask for the largest append time in each of some partitions (topic, number); empty ones are left out.
+
+    Blocks, so call it in a thread.
+
+    Raises:
+        BrokerUnreachableError: nobody answered in time.
+        BrokerRefusedError: Kafka said no, or is older than 3.0.
+
+    """
+    wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}
+    with our_errors(settings, "tell the times of newest records"):
+        client = KafkaAdminClient(**client_arguments(settings))
+        try:
+            found = client.list_partition_offsets(wanted)
+        finally:
+            client.close()
+    return {(tp.topic, tp.partition): at.timestamp * MILLISECOND_US for tp, at in found.items() if at.timestamp >= 0}

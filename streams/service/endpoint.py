@@ -1,0 +1,109 @@
+"""Health and metrics over HTTP, from threads of their own: they answer while the event loop stands still.
+
+Plain `http.server`: a probe a second needs no more, and a web framework on the event loop would be silent exactly when
+it is asked whether the loop is stuck. No password and no TLS, so it stands on loopback unless a setting says otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import msgspec
+import structlog
+from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
+
+from streams.errors import AddressTakenError
+
+if TYPE_CHECKING:
+    from prometheus_client.registry import Collector
+
+    from streams.service.health import Health, Report
+
+log = structlog.get_logger(__name__)
+
+REQUEST_TIMEOUT_SECONDS = 5.0  # for a client to finish what it began to ask
+REQUESTS_AT_ONCE = 16  # far more than probes and scrapers make; beyond it connections are closed
+
+Answer = tuple[int, str, bytes]
+"""Status, content type, body."""
+
+NOT_FOUND: Answer = (404, "text/plain", b"/livez, /readyz or /metrics\n")
+FAILED: Answer = (500, "text/plain", b"see the log\n")
+
+
+class Endpoint(ThreadingHTTPServer):
+    """Serves `/livez`, `/readyz` and `/metrics` until the process ends."""
+
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, health: Health, metrics: Collector) -> None:
+        """Listen; port 0 takes a free one.
+
+        Raises:
+            AddressTakenError: the address cannot be listened on.
+
+        """
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        self.answers: dict[str, Callable[[], Answer]] = {
+            "/livez": lambda: _as_json(health.live()),
+            "/readyz": lambda: _as_json(health.ready()),
+            "/metrics": lambda: (200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)),
+        }
+        self._room = threading.BoundedSemaphore(REQUESTS_AT_ONCE)
+        try:
+            super().__init__((host, port), _Handler)
+        except OSError as error:
+            raise AddressTakenError(host=host, port=port, reason=error.strerror or str(error)) from error
+
+    def start(self) -> None:
+        """Serve in a thread that does not keep the process alive."""
+        threading.Thread(target=self.serve_forever, name="health", daemon=True).start()
+
+    def process_request(self, request: object, client_address: object) -> None:
+        """Answer in a thread, or not at all while too many are being answered."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)  # type: ignore[arg-type]  # what socketserver hands us
+        else:
+            self.shutdown_request(request)  # type: ignore[arg-type]  # as above
+
+    def process_request_thread(self, request: object, client_address: object) -> None:
+        """Answer one request."""
+        try:
+            super().process_request_thread(request, client_address)  # type: ignore[arg-type]  # as above
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a client that went away is its own business."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Endpoint
+    timeout = REQUEST_TIMEOUT_SECONDS
+    server_version = "evictstream"
+    sys_version = ""
+
+    def do_GET(self) -> None:
+        """Answer what is asked for."""
+        answer = self.server.answers.get(self.path.partition("?")[0])
+        try:
+            status, content_type, body = answer() if answer else NOT_FOUND
+        except Exception:
+            log.exception("no answer", path=self.path)
+            status, content_type, body = FAILED
+        self.send_response(status)
+        self.send_header("Content-Type", content_type)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
+        """Log nothing: a probe a second would drown everything else."""
+
+
+def _as_json(report: Report) -> Answer:
+    return report.status, "application/json", msgspec.json.encode(report.body) + b"\n"

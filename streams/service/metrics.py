@@ -1,0 +1,195 @@
+"""Metrics for Prometheus, made when somebody asks, from plain numbers that cost the work itself nothing.
+
+Names, units and meanings are described in docs/operations.md; a test holds both to each other. Seconds and counts
+only. Labels are bounded: partitions by their setting, clusters by ``CLUSTERS_SHOWN``.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+
+from streams.service.clock import SECOND_US
+from streams.service.snapshot import NOBODY, Waiting
+
+if TYPE_CHECKING:
+    from prometheus_client.metrics_core import Metric
+
+    from streams.engine.distribution import Distribution
+    from streams.engine.partitions import Partitions
+    from streams.engine.vitals import Vital
+    from streams.service.gates import Gate
+    from streams.service.snapshot import Snapshot
+    from streams.service.tally import Tally
+    from streams.service.watchdog import Watchdog
+
+CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each of more would be a cost to every scrape
+Key = TypeVar("Key")
+
+OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
+
+
+class WorkerMetrics(Collector):
+    """Everything that one worker tells; may be collected in any thread."""
+
+    def __init__(
+        self,
+        *,
+        tally: Tally,
+        partitions: Partitions,
+        watchdog: Watchdog,
+        limits: Mapping[Vital, float],
+        snapshot: Callable[[], Snapshot],
+        inputs: Mapping[str, str],
+        version: str,
+        now_us: Callable[[], int],
+        monotonic: Callable[[], float],
+    ) -> None:
+        """Tell of these parts; ``inputs`` are the words for input topics, clocks the wall clock and the monotonic one."""
+        self._tally = tally
+        self._partitions = partitions
+        self._watchdog = watchdog
+        self._limits = limits
+        self._snapshot = snapshot
+        self._inputs = inputs
+        self._version = version
+        self._now_us = now_us
+        self._monotonic = monotonic
+
+    def collect(self) -> Iterable[Metric]:
+        """Make all metrics from what is known now."""
+        snapshot = self._snapshot()
+        return itertools.chain(self._counted(), self._worker(), self._owned(snapshot), self._open(snapshot))
+
+    def _counted(self) -> Iterator[Metric]:
+        tally = self._tally
+        events = {
+            (self._inputs[topic], outcome): count
+            for topic, counts in list(tally.events.items())
+            for outcome, count in list(counts.items())
+        }
+        yield _counter("evictstream_events", "Records read, by what became of them.", ("input", "outcome"), events)
+        yield _counter("evictstream_dead_letters", "Records set aside.", ("reason",), tally.dead_letters)
+        yield _counter("evictstream_commands", "Commands decided.", ("action",), tally.commands)
+        yield _counter("evictstream_decisions", "Decisions.", ("decision", "verdict"), tally.decisions)
+        yield _counter("evictstream_results", "Results of executors that counted.", ("outcome",), tally.results)
+        yield _histogram(
+            "evictstream_eviction_lateness_seconds", "From the deadline to the decision to issue.", tally.lateness
+        )
+        deletions = sum(tally.deletion.counts)
+        yield _counter("taint_eviction_controller_pod_deletions", "Evicted pods seen deleted.", (), {(): deletions})
+        yield _histogram(
+            "taint_eviction_controller_pod_deletion_duration_seconds",
+            "From the deadline to the deletion seen on the input.",
+            tally.deletion,
+        )
+
+    def _worker(self) -> Iterator[Metric]:
+        partitions = self._partitions
+        yield _gauge("evictstream_build_info", "Version; always 1.", ("version",), {(self._version,): 1})
+        ages = self._watchdog.ages(self._monotonic())
+        yield _gauge("evictstream_age_seconds", "How long it is waited for.", ("age",), ages)
+        yield _gauge("evictstream_age_limit_seconds", "Beyond it the worker ends.", ("age",), self._limits)
+        yield _histogram(
+            "evictstream_transaction_duration_seconds",
+            "From the beginning to the commit of a transaction.",
+            partitions.transaction_seconds,
+        )
+        yield _counter("evictstream_takeovers", "Partitions taken over.", (), {(): partitions.takeovers})
+        yield _counter("evictstream_partitions_lost", "Partitions that failed.", (), {(): partitions.failures})
+
+    def _owned(self, snapshot: Snapshot) -> Iterator[Metric]:
+        views = snapshot.partitions
+        yield _gauge("evictstream_partitions_owned", "Partitions taken over.", (), {(): len(views)})
+        yield _gauge(
+            "evictstream_partition_caught_up",
+            "Whether all that stood in the inputs at take-over is applied.",
+            ("partition",),
+            {view.partition: int(view.caught_up) for view in views},
+        )
+        yield _gauge(
+            "evictstream_partition_gate_closed",
+            "Which gate its timers would wait behind.",
+            ("partition", "gate"),
+            {(view.partition, view.closed.gate): 1 for view in views if view.closed is not None},
+        )
+        yield _gauge(
+            "evictstream_view_age_seconds",
+            "Since it was last known to have applied everything.",
+            ("partition",),
+            {view.partition: view.view_age_seconds for view in views},
+        )
+        for name, meaning, values in (
+            ("evictstream_lag_seconds", "Newest event time less processed event time.", "lag_seconds"),
+            ("evictstream_lag_records", "Offsets not applied yet.", "lag_records"),
+        ):
+            yield _gauge(
+                name,
+                meaning,
+                ("input", "partition"),
+                {(self._inputs[t], v.partition): x for v in views for t, x in getattr(v, values).items()},
+            )
+
+    def _open(self, snapshot: Snapshot) -> Iterator[Metric]:
+        pending: dict[str, int] = {}
+        waiting: dict[tuple[Gate, str], Waiting] = {}
+        for view in snapshot.partitions:
+            for cluster, count in view.pending.items():
+                pending[cluster] = pending.get(cluster, 0) + count
+        shown = set(sorted(pending, key=lambda cluster: (-pending[cluster], cluster))[:CLUSTERS_SHOWN])
+        by_cluster: dict[str, int] = {}
+        for cluster, count in pending.items():
+            label = _label(cluster, shown)
+            by_cluster[label] = by_cluster.get(label, 0) + count
+        for view in snapshot.partitions:
+            for (gate, cluster), part in view.waiting.items():
+                place = (gate, _label(cluster, shown))
+                waiting[place] = waiting.get(place, NOBODY).joined(part)
+        yield _gauge("evictstream_evictions_pending", "Open evictions.", ("cluster",), by_cluster)
+        yield _gauge(
+            "evictstream_evictions_waiting",
+            "Evictions whose time has come and that may not fire.",
+            ("gate", "cluster"),
+            {place: part.count for place, part in waiting.items()},
+        )
+        now_us = self._now_us()
+        yield _gauge(
+            "evictstream_evictions_waiting_oldest_seconds",
+            "How long the oldest of them has waited.",
+            ("gate", "cluster"),
+            {place: max(0, now_us - part.oldest_at_us) / SECOND_US for place, part in waiting.items()},
+        )
+
+
+def _label(cluster: str, shown: set[str]) -> str:
+    return cluster if cluster in shown else OTHER_CLUSTERS
+
+
+def _labels(key: object) -> list[str]:
+    return [str(part) for part in (key if isinstance(key, tuple) else (key,))]
+
+
+def _counter(name: str, meaning: str, labels: tuple[str, ...], values: Mapping[Key, int]) -> Metric:
+    family = CounterMetricFamily(name, meaning, labels=labels)
+    for key, value in list(values.items()):
+        family.add_metric(_labels(key), value)
+    return family
+
+
+def _gauge(name: str, meaning: str, labels: tuple[str, ...], values: Mapping[Key, float]) -> Metric:
+    family = GaugeMetricFamily(name, meaning, labels=labels)
+    for key, value in list(values.items()):
+        family.add_metric(_labels(key), value)
+    return family
+
+
+def _histogram(name: str, meaning: str, values: Distribution) -> Metric:
+    counts = itertools.accumulate(list(values.counts))
+    bounds = [*(str(bound) for bound in values.bounds), "+Inf"]
+    family = HistogramMetricFamily(name, meaning)
+    family.add_metric([], list(zip(bounds, counts, strict=True)), values.total)
+    return family

@@ -1,0 +1,53 @@
+"""Looking at open evictions without changing anything: how many there are, what is late, since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from models.eviction import EvictionState, NodeAggregate, eviction_wakeup_us
+from streams.engine.timers import Wakeup
+
+_DONE = EvictionState.DONE
+
+
+class Overdue(NamedTuple):
+    """An eviction that is owed its next step.
+
+    Attributes:
+        cluster: of the pod.
+        since_us: its deadline, or when its next attempt was owed; microseconds UTC.
+        waits_for_feed: whether the silent feed of its cluster is the reason, and not a gate of the whole partition.
+
+    """
+
+    cluster: str
+    since_us: int
+    waits_for_feed: bool
+
+
+def overdue(
+    aggregates: Mapping[bytes, NodeAggregate], wakeups: Iterable[Wakeup], now_us: int, *, waits_for_feed: bool
+) -> Iterator[Overdue]:
+    """Show those behind these wake-ups, each once; a wake-up that was overtaken has nothing behind it."""
+    seen: set[tuple[bytes, str]] = set()
+    for _, key, uid in wakeups:
+        aggregate = aggregates.get(key)
+        pod = aggregate.pods.get(uid) if aggregate is not None else None
+        if aggregate is None or pod is None or pod.eviction is None or (key, uid) in seen:
+            continue
+        owed_us = eviction_wakeup_us(pod.eviction)
+        if owed_us is not None and owed_us <= now_us:
+            seen.add((key, uid))
+            yield Overdue(aggregate.cluster, owed_us, waits_for_feed)
+
+
+def count_open(aggregate: NodeAggregate) -> int:
+    """Count the evictions of a node that have not come to their end."""
+    return sum(pod.eviction is not None and pod.eviction.state is not _DONE for pod in aggregate.pods.values())
+
+
+def deadline_us(aggregate: NodeAggregate, uid: str, now_us: int) -> int:
+    """Give the deadline of a pod's eviction; now for a pod without one."""
+    pod = aggregate.pods.get(uid)
+    return now_us if pod is None or pod.eviction is None else pod.eviction.due.deadline_us

@@ -1,0 +1,125 @@
+"""What a worker's partitions look like, taken on the event loop once a second for readers in other threads.
+
+A snapshot is never changed once it is made, so nobody needs a lock, and the last one is still there when the loop
+stands still.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+from models.instants import LAST_INSTANT_US
+from streams.service.gates import Closed, Gate
+
+if TYPE_CHECKING:
+    from streams.engine.partitions import Partitions
+    from streams.engine.writer import PartitionWriter
+    from streams.service.freshness import Freshness
+    from streams.service.gates import Gates
+    from streams.service.partition import EvictionPartition
+
+COUNTED_OVERDUE = 10_000  # wake-ups looked at behind one closed gate, 5 ms of the loop; there may be more
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Waiting:
+    """Evictions of one cluster that wait behind one gate: how many, and since when the oldest (microseconds UTC)."""
+
+    count: int
+    oldest_at_us: int
+
+    def joined(self, other: Waiting) -> Waiting:
+        """Put two together: the sum, and the older of both."""
+        return Waiting(self.count + other.count, min(self.oldest_at_us, other.oldest_at_us))
+
+
+NOBODY = Waiting(0, LAST_INSTANT_US)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PartitionView:
+    """One partition.
+
+    Attributes:
+        partition: its number.
+        caught_up: whether it has read to the end that its inputs had at take-over.
+        closed: the gate that its timers would wait behind now, if any.
+        view_age_seconds: since it was last known to have applied everything; may be infinite.
+        lag_seconds: newest event time less processed event time, by input topic; may be infinite.
+        lag_records: offsets not applied yet, by input topic.
+        pending: open evictions by cluster.
+        waiting: evictions whose time has come, by gate and cluster.
+
+    """
+
+    partition: int
+    caught_up: bool
+    closed: Closed | None
+    view_age_seconds: float
+    lag_seconds: Mapping[str, float]
+    lag_records: Mapping[str, int]
+    pending: Mapping[str, int]
+    waiting: Mapping[tuple[Gate, str], Waiting]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All partitions of a worker.
+
+    Attributes:
+        is_settled: whether everything that the group has assigned is taken over; false before it has assigned.
+        partitions: those that are, in order.
+
+    """
+
+    is_settled: bool = False
+    partitions: tuple[PartitionView, ...] = ()
+
+
+class Observer:
+    """Takes snapshots."""
+
+    def __init__(self, partitions: Partitions, gates: Gates, freshness: Freshness) -> None:
+        """Look at these."""
+        self._partitions = partitions
+        self._gates = gates
+        self._freshness = freshness
+
+    def look(self, now_us: int) -> Snapshot:
+        """Take one; ``now_us`` is the wall clock. Call it on the event loop's thread."""
+        is_settled = self._partitions.vitals.ownership.since is None
+        return Snapshot(is_settled, tuple(self._view(writer, now_us) for writer in self._partitions.live()))
+
+    def _view(self, writer: PartitionWriter, now_us: int) -> PartitionView:
+        logic = cast("EvictionPartition", writer.logic)  # the only one that this service makes
+        closed = self._gates.closed(writer)
+        lag, number = self._freshness.lag, writer.partition
+        return PartitionView(
+            partition=number,
+            caught_up=writer.caught_up,
+            closed=closed,
+            view_age_seconds=self._freshness.age_seconds(writer),
+            lag_seconds={
+                topic: lag.seconds((topic, number), position, writer.event_ms.get(topic))
+                for topic, position in writer.positions.items()
+            },
+            lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
+            pending=dict(logic.pending),
+            waiting=_waiting(logic, closed, now_us),
+        )
+
+
+def _waiting(logic: EvictionPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
+    found: dict[tuple[Gate, str], Waiting] = {}
+    for late in logic.overdue(now_us, COUNTED_OVERDUE):
+        if late.waits_for_feed:
+            gate = Gate.FEED
+        elif closed is not None:
+            gate = closed.gate
+        else:
+            break  # it fires in the next turn; those that wait for their feed came first
+        place = (gate, late.cluster)
+        found[place] = found.get(place, NOBODY).joined(Waiting(1, late.since_us))
+    return found

@@ -1,0 +1,125 @@
+"""The watchdog: ends a worker that waits for something longer than is ever legitimate, and says for what.
+
+A worker that is stuck keeps its partitions as long as its member thread sends heartbeats, and nobody fires for them. So
+it has to end, and its supervisor to start it again. What an outage explains is waited for: the limits lie above all
+time-outs of ours, and gates, not the watchdog, are what holds firing back meanwhile.
+
+It is a thread of its own that needs neither the event loop nor a log that somebody reads: when writing the last words
+blocks as well, the process ends without them. A call that never lets go of the interpreter stops this thread too; then
+faulthandler's timer, which is re-armed at each look and runs outside of the interpreter, writes the stacks and ends.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from streams.engine.vitals import Vital
+from streams.errors import WorkerStuckError
+
+if TYPE_CHECKING:
+    from streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS = 0.5  # much less than any sensible limit
+LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it ends, whatever hangs
+
+
+class Stuck(NamedTuple):
+    """What has been waited for too long."""
+
+    vital: Vital
+    age_seconds: float
+    limit_seconds: float
+
+
+def limits_of(settings: Settings) -> dict[Vital, float]:
+    """Give the limit of each age, in seconds."""
+    return {
+        Vital.LOOP: settings.stall_limit_seconds,
+        Vital.TIMERS: settings.stall_limit_seconds,
+        Vital.CHANGELOG: settings.write_limit_seconds,
+        Vital.COMMIT: settings.write_limit_seconds,
+        Vital.INPUT: settings.write_limit_seconds,
+        Vital.OWNERSHIP: settings.broker_silence_limit_seconds,
+        Vital.FETCH: settings.broker_silence_limit_seconds,
+        Vital.HEARTBEAT: settings.broker_silence_limit_seconds,
+    }
+
+
+def find_stuck(ages: Mapping[Vital, float], limits: Mapping[Vital, float]) -> Stuck | None:
+    """Name the first age beyond its limit, in the order in which one explains the next."""
+    for vital in Vital:
+        if vital in ages and ages[vital] > limits[vital]:
+            return Stuck(vital, ages[vital], limits[vital])
+    return None
+
+
+class Watchdog:
+    """Looks at the ages from a thread of its own.
+
+    Attributes:
+        stuck: what it has found; from then on the process ends, also if the wait ends.
+        is_stopping: whether the worker stops in order.
+
+    """
+
+    def __init__(
+        self,
+        ages: Callable[[float], Mapping[Vital, float]],
+        limits: Mapping[Vital, float],
+        leave: Callable[..., object],
+    ) -> None:
+        """``ages`` are asked for a moment of the monotonic clock; ``leave`` ends the process, with the error given."""
+        self.stuck: Stuck | None = None
+        self._ages = ages
+        self._limits = limits
+        self._leave = leave
+        self.is_stopping = False
+
+    def ages(self, now: float) -> Mapping[Vital, float]:
+        """Give all ages; while the worker stops, only that of the loop, since it lets go of everything else."""
+        ages = self._ages(now)
+        return {Vital.LOOP: ages[Vital.LOOP]} if self.is_stopping else ages
+
+    def look(self, now: float) -> Stuck | None:
+        """Judge the ages; what was found once stays found."""
+        if self.stuck is None:
+            self.stuck = find_stuck(self.ages(now), self._limits)
+        return self.stuck
+
+    def start(self) -> None:
+        """Begin to watch; it goes on until the process ends."""
+        threading.Thread(target=self._run, name="watchdog", daemon=True).start()
+
+    def stopping(self) -> None:
+        """Be told that the worker stops in order."""
+        self.is_stopping = True
+
+    def _run(self) -> None:
+        while (stuck := self.look(time.monotonic())) is None:
+            faulthandler.dump_traceback_later(self._limits[Vital.LOOP] + LAST_WORDS_SECONDS, exit=True)
+            time.sleep(LOOK_SECONDS)
+        self._end(stuck)
+
+    def _end(self, stuck: Stuck) -> None:
+        """Say what it was, then end: in any case, whatever the last words meet."""
+        error = WorkerStuckError(
+            vital=str(stuck.vital), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds
+        )
+        in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
+        in_any_case.daemon = True
+        in_any_case.start()
+        faulthandler.dump_traceback(all_threads=True)
+        log.critical(
+            "worker is stuck", vital=error.vital, age_seconds=error.age_seconds, limit_seconds=error.limit_seconds
+        )
+        time.sleep(LAST_WORDS_SECONDS)
+        self._leave(error)
