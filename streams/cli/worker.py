@@ -32,10 +32,10 @@ def worker(context: typer.Context) -> None:
 
     from streams.service.app import run_worker
 
-    asyncio.run(run_worker(invocation(context).settings, _leave))
+    asyncio.run(run_worker(invocation(context).settings, leave))
 
 
-def _leave(error: BaseException) -> NoReturn:
+def leave(error: BaseException) -> NoReturn:
     """Say what it was, in one line, and end at once with its exit code."""
     known = isinstance(error, EvictstreamError)
     line = str(error) if known else f"internal failure, {type(error).__name__}: {error}"

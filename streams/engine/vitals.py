@@ -109,13 +109,15 @@ class Vitals:
 
     def ages(self, now: float, writers: Iterable[PartitionWriter], timers: Wait) -> dict[Vital, float]:
         """Seconds of waiting by what is waited for; of several partitions the longest."""
+        loop = self.loop.age_seconds(now)
         acknowledge, commit = 0.0, 0.0
         for writer in writers:
             acknowledge = max(acknowledge, writer.unacknowledged_seconds(now))
             commit = max(commit, writer.uncommitted_seconds(now))
         return {
-            Vital.LOOP: self.loop.age_seconds(now),
-            Vital.TIMERS: timers.age_seconds(now),
+            Vital.LOOP: loop,
+            # As far as the loop came round: with the loop stuck, the loop is to be named.
+            Vital.TIMERS: max(0.0, timers.age_seconds(now) - loop),
             Vital.CHANGELOG: acknowledge,
             Vital.COMMIT: commit,
             Vital.INPUT: self.input.age_seconds(now),

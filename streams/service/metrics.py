@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from streams.service.tally import Tally
     from streams.service.watchdog import Watchdog
 
-CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each of more would be a cost to every scrape
 Key = TypeVar("Key")
 
+CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each of more would be a cost to every scrape
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
 
 
@@ -49,7 +49,7 @@ class WorkerMetrics(Collector):
         now_us: Callable[[], int],
         monotonic: Callable[[], float],
     ) -> None:
-        """Tell of these parts; ``inputs`` are the words for input topics, clocks the wall clock and the monotonic one."""
+        """Tell of these; ``inputs`` are the words for input topics, clocks the wall clock and the monotonic one."""
         self._tally = tally
         self._partitions = partitions
         self._watchdog = watchdog

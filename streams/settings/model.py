@@ -54,6 +54,7 @@ class Settings(
 
     @model_validator(mode="after")
     def _times_fit(self) -> Self:
+        own_patience = self.transaction_timeout_seconds + self.takeover_timeout_seconds
         rules = [
             (
                 self.heartbeat_interval_seconds * 2 <= self.session_timeout_seconds,
@@ -76,8 +77,8 @@ class Settings(
                 "write_limit_seconds must be more than transaction_timeout_seconds",
             ),
             (
-                self.transaction_timeout_seconds + self.takeover_timeout_seconds < self.broker_silence_limit_seconds,
-                "broker_silence_limit_seconds must be more than transaction_timeout_seconds plus takeover_timeout_seconds",
+                own_patience < self.broker_silence_limit_seconds,
+                "broker_silence_limit_seconds must be more than transaction_ and takeover_timeout_seconds together",
             ),
         ]
         return self._all_hold(rules)

@@ -17,6 +17,8 @@ READY_SECONDS = 40.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.05
 
+WORKER = ("streams.cli.main", "worker")
+
 WIRED = (
     "bootstrap_servers",
     "topic_prefix",
@@ -29,6 +31,10 @@ WIRED = (
     "lag_limit_seconds",
     "feed_silence_limit_seconds",
     "transaction_timeout_seconds",
+    "takeover_timeout_seconds",
+    "stall_limit_seconds",
+    "write_limit_seconds",
+    "broker_silence_limit_seconds",
     "result_silence_seconds",
     "retry_base_seconds",
     "success_grace_seconds",
@@ -44,8 +50,11 @@ def environment(settings: Settings) -> dict[str, str]:
 class WorkerProcess:
     """One `evictstream worker`, with its log in a file. Use as a context manager: it never outlives the test."""
 
-    def __init__(self, settings: Settings, folder: Path, name: str = "worker") -> None:
+    def __init__(
+        self, settings: Settings, folder: Path, name: str = "worker", program: tuple[str, ...] = WORKER
+    ) -> None:
         self.settings = settings
+        self.program = program
         self.log_file = folder / f"{name}-{time.monotonic_ns()}.log"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -53,7 +62,7 @@ class WorkerProcess:
         """Start without waiting."""
         with self.log_file.open("wb") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "streams.cli.main", "worker"],
+                [sys.executable, "-m", *self.program],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

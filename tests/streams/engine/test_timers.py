@@ -44,3 +44,13 @@ def test_a_rebuild_keeps_what_is_wanted() -> None:
     heap = TimerHeap(lambda: truth)
     heap.rebuild()
     assert drain(heap, LEAN_FLOOR) == truth
+
+
+def test_due_wakeups_can_be_seen_without_taking_them() -> None:
+    heap = TimerHeap(list)
+    for at_us in (30, 10, 20, 40, 35, 15):
+        heap.push((at_us, b"lab/n", str(at_us)))
+    assert sorted(at_us for at_us, _, _ in heap.due(30, 100)) == [10, 15, 20, 30]
+    assert list(heap.due(9, 100)) == []
+    assert len(list(heap.due(40, 3))) <= 3
+    assert len(heap) == 6

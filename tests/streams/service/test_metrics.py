@@ -1,0 +1,355 @@
+"""Metrics by value, unit and sign: what a scraper reads after a short story of which every number is known."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, cast
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from models.eviction import Rules
+from models.messages.envelope import Limits
+from streams.engine.distribution import Distribution
+from streams.engine.outbox import Outbox
+from streams.engine.partitions import Partitions
+from streams.engine.vitals import Vital
+from streams.service.gates import Closed, Gate
+from streams.service.metrics import CLUSTERS_SHOWN, WorkerMetrics
+from streams.service.partition import EvictionPartition
+from streams.service.plan import ServicePlan
+from streams.service.snapshot import PartitionView, Snapshot, Waiting
+from streams.service.tally import LATENESS_BOUNDS_SECONDS, seconds_late
+from streams.service.watchdog import Watchdog, limits_of
+from streams.settings import Settings
+from tests.deploy.pages import page
+
+NOON_US = 1_795_262_400_000_000
+SECOND_US = 1_000_000
+TAINT = {"key": "lab", "effect": "NoExecute"}
+
+
+class FakeRecord(NamedTuple):
+    """A consumed record."""
+
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes
+
+
+class FakePartitions:
+    """What metrics read of the engine."""
+
+    def __init__(self) -> None:
+        self.transaction_seconds = Distribution((0.01, 0.1))
+        self.takeovers = 3
+        self.failures = 1
+
+
+class Story:
+    """One partition, told events at seconds after noon."""
+
+    def __init__(self) -> None:
+        self.now_us = NOON_US
+        self.plan = ServicePlan(
+            nodes_topic="nodes",
+            pods_topic="pods",
+            results_topic="results",
+            commands_topic="commands",
+            decisions_topic="decisions",
+            dead_letters_topic="dead-letters",
+            application="test",
+            partitions=1,
+            rules=Rules(),
+            limits=Limits(),
+            record_limit_bytes=2_000_000,
+            feed_silence_us=60 * SECOND_US,
+            now_us=lambda: self.now_us,
+        )
+        self.logic = EvictionPartition(0, self.plan)
+        self.rows: dict[bytes, bytes] = {}
+        self.outbox = Outbox()
+        self.offset = 0
+        self.views: tuple[PartitionView, ...] = ()
+        self.engine = FakePartitions()
+        self.ages = dict.fromkeys(Vital, 0.0)
+
+    def event(self, at: float, topic: str, event_type: str, obj: dict[str, Any]) -> None:
+        value = json.dumps({"cluster": "lab", "type": event_type, "object": obj}).encode()
+        self.raw(at, topic, value)
+
+    def raw(self, at: float, topic: str, value: bytes) -> None:
+        self.now_us = NOON_US + round(at * SECOND_US)
+        self.offset += 1
+        record = FakeRecord(self.offset, self.now_us // 1000, b"lab/n", value)
+        self.logic.apply(topic, [record], self.outbox)
+
+    def node(self, at: float, *taints: dict[str, str]) -> None:
+        meta = {"name": "n", "uid": "node", "resourceVersion": str(self.offset + 100)}
+        self.event(at, "nodes", "MODIFIED", {"kind": "Node", "metadata": meta, "spec": {"taints": taints}})
+
+    def pod(self, at: float, name: str, seconds: int | None, event_type: str = "ADDED", **more: object) -> None:
+        meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self.offset + 100), **more}
+        tolerations = [] if seconds is None else [{"operator": "Exists", "tolerationSeconds": seconds}]
+        spec = {"nodeName": "n", "tolerations": tolerations}
+        self.event(at, "pods", event_type, {"kind": "Pod", "metadata": meta, "spec": spec})
+
+    def heartbeat(self, at: float) -> None:
+        value = json.dumps({"cluster": "lab", "type": "HEARTBEAT"}).encode()
+        for topic in ("nodes", "pods"):
+            self.now_us = NOON_US + round(at * SECOND_US)
+            self.offset += 1
+            self.logic.apply(topic, [FakeRecord(self.offset, self.now_us // 1000, b"lab/", value)], self.outbox)
+
+    def fire(self, at: float) -> None:
+        self.now_us = NOON_US + round(at * SECOND_US)
+        self.logic.fire(self.now_us, 100, self.outbox)
+
+    def scrape(self) -> dict[tuple[str, ...], float]:
+        """Values by name and label values, these in the order of the labels' names."""
+        metrics = WorkerMetrics(
+            tally=self.plan.tally,
+            partitions=cast("Partitions", self.engine),
+            watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
+            limits=limits_of(Settings()),
+            snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
+            inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
+            version="1.2.3",
+            now_us=lambda: self.now_us,
+            monotonic=lambda: 0.0,
+        )
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        return {
+            (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+            for family in text_string_to_metric_families(generate_latest(registry).decode())
+            for sample in family.samples
+        }
+
+
+def view(**overrides: object) -> PartitionView:
+    values: dict[str, object] = {
+        "partition": 0,
+        "caught_up": True,
+        "closed": None,
+        "view_age_seconds": 0.5,
+        "lag_seconds": {"pods": 2.5},
+        "lag_records": {"pods": 7},
+        "pending": {},
+        "waiting": {},
+    }
+    return PartitionView(**(values | overrides))  # type: ignore[arg-type]  # a table of made-up values
+
+
+def told() -> Story:
+    """Four pods on a node that is tainted at second 10: two leave at 20, one at once, one is let off."""
+    story = Story()
+    story.node(0)
+    story.pod(1, "late", 10)
+    story.pod(2, "later", 10)
+    story.pod(3, "spared", 1000)
+    story.pod(4, "now", None)
+    story.node(10, TAINT)
+    story.fire(10.5)  # "now", half a second late
+    story.fire(22)  # "late" and "later", two seconds late
+    story.pod(30, "now", None, "DELETED")  # twenty seconds after its deadline
+    story.pod(31, "late", 10, "MODIFIED", deletionTimestamp="2026-11-21T12:00:31Z")  # eleven seconds after
+    story.pod(32, "late", 10, "DELETED")  # known to be leaving: counted already
+    story.pod(33, "spared", 1000, "MODIFIED")  # changes nothing
+    story.raw(34, "pods", b"no event")
+    story.node(40)
+    return story
+
+
+COUNTED = {
+    ("evictstream_events_total", "nodes", "changed"): 3,
+    ("evictstream_events_total", "pods", "changed"): 7,
+    ("evictstream_events_total", "pods", "unchanged"): 1,
+    ("evictstream_events_total", "pods", "dead-letter"): 1,
+    ("evictstream_dead_letters_total", "BadJson"): 1,
+    ("evictstream_commands_total", "Schedule"): 3,
+    ("evictstream_commands_total", "Evict"): 3,
+    ("evictstream_commands_total", "Cancel"): 2,
+    ("evictstream_decisions_total", "Scheduled", "TolerationExpires"): 3,
+    ("evictstream_decisions_total", "Due", "Untolerated"): 1,
+    ("evictstream_decisions_total", "Issued", "TolerationExpires"): 2,
+    ("evictstream_decisions_total", "Issued", "Untolerated"): 1,
+    ("evictstream_decisions_total", "Completed", "PodGone"): 1,
+    ("evictstream_decisions_total", "Completed", "PodTerminating"): 1,
+    ("evictstream_decisions_total", "Cancelled", "TaintRemoved"): 2,
+}
+
+
+@pytest.mark.parametrize(("name", "value"), COUNTED.items(), ids=["-".join(name) for name in COUNTED])
+def test_what_is_counted(name: tuple[str, ...], value: float) -> None:
+    assert told().scrape()[name] == value
+
+
+def test_lateness_is_in_seconds_from_deadline_to_decision() -> None:
+    seen = told().scrape()
+    assert seen["evictstream_eviction_lateness_seconds_count",] == 3
+    assert seen["evictstream_eviction_lateness_seconds_sum",] == 0.5 + 2 + 2
+    assert seen["evictstream_eviction_lateness_seconds_bucket", "0.25"] == 0
+    assert seen["evictstream_eviction_lateness_seconds_bucket", "0.5"] == 1
+    assert seen["evictstream_eviction_lateness_seconds_bucket", "1.0"] == 1
+    assert seen["evictstream_eviction_lateness_seconds_bucket", "2.5"] == 3
+    assert seen["evictstream_eviction_lateness_seconds_bucket", "+Inf"] == 3
+
+
+def test_repeats_are_not_late() -> None:
+    story = told()
+    story.pod(41, "retried", 10)
+    story.node(50, TAINT)
+    story.fire(60)
+    before = story.scrape()["evictstream_eviction_lateness_seconds_count",]
+    story.fire(200)
+    assert story.scrape()["evictstream_decisions_total", "Retried", "TolerationExpires"] >= 1
+    assert story.scrape()["evictstream_eviction_lateness_seconds_count",] == before
+
+
+def test_deletion_takes_seconds_from_deadline_to_confirmed_deletion() -> None:
+    """semantics.md 13 row 18 (#142617, #141742, #141311): right unit and sign; one pod counts once."""
+    seen = told().scrape()
+    name = "taint_eviction_controller_pod_deletion_duration_seconds"
+    assert seen["taint_eviction_controller_pod_deletions_total",] == 2
+    assert seen[f"{name}_count",] == 2
+    assert seen[f"{name}_sum",] == 20 + 11
+    assert seen[f"{name}_bucket", "10.0"] == 0
+    assert seen[f"{name}_bucket", "30.0"] == 2
+
+
+def test_a_feeds_clock_cannot_make_a_deletion_take_less_than_nothing() -> None:
+    assert seconds_late("2026-11-21T12:00:10.000000Z", "2026-11-21T12:00:12.500000Z") == 2.5
+    assert seconds_late("2026-11-21T12:00:10.000000Z", "2026-11-21T12:00:09.000000Z") == 0
+
+
+def test_pending_evictions_follow_their_life_and_a_restart() -> None:
+    story = Story()
+    story.node(0, TAINT)
+    story.pod(1, "a", 10)
+    story.pod(2, "b", 20)
+    story.pod(3, "c", None)
+    assert story.logic.pending == {"lab": 3}
+    story.fire(12)  # issued is still open
+    assert story.logic.pending == {"lab": 3}
+    story.pod(13, "a", 10, "DELETED")
+    assert story.logic.pending == {"lab": 2}
+    again = EvictionPartition(0, story.plan)
+    for key, value in story.outbox.rows.items():
+        again.load(key, value)
+    again.loaded()
+    assert again.pending == {"lab": 2}
+    story.node(14)
+    assert story.logic.pending == {}
+
+
+def test_what_waits_behind_a_gate_is_what_is_owed() -> None:
+    story = Story()
+    story.node(0, TAINT)
+    story.pod(1, "a", 10)
+    story.pod(2, "b", 20)
+    story.pod(3, "c", 10)
+    story.pod(4, "c", 10, "DELETED")  # its wake-up is still on the heap
+    assert list(story.logic.overdue(NOON_US + 10 * SECOND_US, 100)) == []
+    assert list(story.logic.overdue(NOON_US + 15 * SECOND_US, 100)) == [("lab", NOON_US + 11 * SECOND_US, False)]
+
+
+def test_what_waits_for_a_silent_feed_is_told_apart() -> None:
+    story = Story()
+    story.heartbeat(0)
+    story.node(1, TAINT)
+    story.pod(2, "a", 100)
+    story.fire(150)  # the last heartbeat is 150 s old
+    assert list(story.logic.overdue(NOON_US + 150 * SECOND_US, 100)) == [("lab", NOON_US + 102 * SECOND_US, True)]
+
+
+def test_partitions_lag_and_waiting() -> None:
+    story = Story()
+    closed = Closed(Gate.FRESH_VIEW, "too old")
+    waiting = {(Gate.FRESH_VIEW, "lab"): Waiting(4, NOON_US), (Gate.FEED, "dev"): Waiting(1, NOON_US + SECOND_US)}
+    story.views = (
+        view(pending={"lab": 5}, waiting=waiting, closed=closed),
+        view(
+            partition=3, caught_up=False, pending={"lab": 2, "dev": 1}, waiting={}, lag_seconds={"pods": float("inf")}
+        ),
+    )
+    story.now_us = NOON_US + 90 * SECOND_US
+    seen = story.scrape()
+    wanted = {
+        ("evictstream_partitions_owned",): 2,
+        ("evictstream_partition_caught_up", "0"): 1,
+        ("evictstream_partition_caught_up", "3"): 0,
+        ("evictstream_partition_gate_closed", "fresh-view", "0"): 1,
+        ("evictstream_view_age_seconds", "0"): 0.5,
+        ("evictstream_lag_seconds", "pods", "0"): 2.5,
+        ("evictstream_lag_seconds", "pods", "3"): float("inf"),
+        ("evictstream_lag_records", "pods", "0"): 7,
+        ("evictstream_evictions_pending", "lab"): 7,
+        ("evictstream_evictions_pending", "dev"): 1,
+        ("evictstream_evictions_waiting", "lab", "fresh-view"): 4,
+        ("evictstream_evictions_waiting", "dev", "feed"): 1,
+        ("evictstream_evictions_waiting_oldest_seconds", "lab", "fresh-view"): 90,
+        ("evictstream_evictions_waiting_oldest_seconds", "dev", "feed"): 89,
+    }
+    assert {name: seen[name] for name in wanted} == wanted
+    assert ("evictstream_partition_gate_closed", "fresh-view", "3") not in seen
+
+
+def test_labels_of_clusters_are_limited() -> None:
+    story = Story()
+    at_limit = {f"c{n:03}": 2 for n in range(CLUSTERS_SHOWN)}
+    story.views = (view(pending=at_limit),)
+    names = [name for name in story.scrape() if name[0] == "evictstream_evictions_pending"]
+    assert (len(names), ("evictstream_evictions_pending", "_other") in names) == (CLUSTERS_SHOWN, False)
+    story.views = (view(pending={**at_limit, "small": 1, "tiny": 1}, waiting={(Gate.FEED, "tiny"): Waiting(1, 0)}),)
+    seen = story.scrape()
+    assert len([name for name in seen if name[0] == "evictstream_evictions_pending"]) == CLUSTERS_SHOWN + 1
+    assert seen["evictstream_evictions_pending", "_other"] == 2
+    assert seen["evictstream_evictions_waiting", "_other", "feed"] == 1
+
+
+def test_ages_limits_and_the_worker_itself() -> None:
+    story = Story()
+    story.ages[Vital.FETCH] = 12.5
+    story.engine.transaction_seconds.observe(0.006)
+    story.engine.transaction_seconds.observe(0.5)
+    seen = story.scrape()
+    wanted = {
+        ("evictstream_age_seconds", "fetch"): 12.5,
+        ("evictstream_age_seconds", "loop"): 0,
+        ("evictstream_age_limit_seconds", "loop"): 60,
+        ("evictstream_age_limit_seconds", "commit"): 120,
+        ("evictstream_age_limit_seconds", "fetch"): 300,
+        ("evictstream_build_info", "1.2.3"): 1,
+        ("evictstream_takeovers_total",): 3,
+        ("evictstream_partitions_lost_total",): 1,
+        ("evictstream_transaction_duration_seconds_bucket", "0.01"): 1,
+        ("evictstream_transaction_duration_seconds_bucket", "0.1"): 1,
+        ("evictstream_transaction_duration_seconds_bucket", "+Inf"): 2,
+        ("evictstream_transaction_duration_seconds_sum",): 0.506,
+    }
+    assert {name: seen[name] for name in wanted} == wanted
+
+
+def test_every_metric_stands_on_the_page_and_no_other() -> None:
+    text = page("operations.md")
+    families = {
+        name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
+        for name, *_ in (*told().scrape(), *_with_everything().scrape())
+    }
+    rows = {line.split("`")[1] for line in text.splitlines() if line.startswith(("| `evictstream_", "| `taint_"))}
+    assert {row.split("{")[0] for row in rows} == families
+
+
+def _with_everything() -> Story:
+    story = Story()
+    waiting = {(Gate.FEED, "lab"): Waiting(1, NOON_US)}
+    story.views = (view(pending={"lab": 1}, waiting=waiting, closed=Closed(Gate.GAP, "lost")),)
+    story.plan.tally.results["Failed"] += 1
+    return story
+
+
+def test_buckets_of_lateness_are_ascending() -> None:
+    assert list(LATENESS_BOUNDS_SECONDS) == sorted(set(LATENESS_BOUNDS_SECONDS))

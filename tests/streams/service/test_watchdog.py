@@ -1,0 +1,167 @@
+"""Each age has its limit, and what is beyond it is named; health says the same (docs/operations.md)."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.engine.vitals import Vital
+from streams.errors import ExitCode, WorkerStuckError
+from streams.service.gates import Closed, Gate
+from streams.service.health import Health
+from streams.service.snapshot import PartitionView, Snapshot
+from streams.service.watchdog import Watchdog, find_stuck, limits_of
+from streams.settings import Settings
+
+LIMITS = {
+    Vital.LOOP: 60.0,
+    Vital.TIMERS: 60.0,
+    Vital.CHANGELOG: 120.0,
+    Vital.COMMIT: 120.0,
+    Vital.INPUT: 120.0,
+    Vital.OWNERSHIP: 300.0,
+    Vital.FETCH: 300.0,
+    Vital.HEARTBEAT: 300.0,
+}
+
+
+def no_ages() -> dict[Vital, float]:
+    return dict.fromkeys(Vital, 0.0)
+
+
+def view(partition: int, closed: Closed | None = None) -> PartitionView:
+    return PartitionView(
+        partition=partition,
+        caught_up=True,
+        closed=closed,
+        view_age_seconds=0.5,
+        lag_seconds={},
+        lag_records={},
+        pending={},
+        waiting={},
+    )
+
+
+class Worker:
+    """A worker with made-up ages at second 0, which grow with time."""
+
+    def __init__(self, *views: PartitionView, is_settled: bool = True) -> None:
+        self.waits = no_ages()
+        self.left: list[BaseException] = []
+        self.watchdog = Watchdog(self.ages, LIMITS, self.left.append)
+        self.health = Health(self.watchdog, lambda: Snapshot(is_settled, views))
+
+    def ages(self, now: float) -> dict[Vital, float]:
+        return {vital: age and age + now for vital, age in self.waits.items()}
+
+
+def test_limits_by_default() -> None:
+    assert limits_of(Settings()) == LIMITS
+
+
+@pytest.mark.parametrize("vital", Vital)
+def test_stuck_only_beyond_the_limit(vital: Vital) -> None:
+    limit = LIMITS[vital]
+    assert find_stuck(no_ages() | {vital: limit}, LIMITS) is None
+    assert find_stuck(no_ages() | {vital: limit + 0.1}, LIMITS) == (vital, limit + 0.1, limit)
+
+
+def test_the_cause_is_named_and_not_its_effects() -> None:
+    """With the loop stuck nothing else gets on either."""
+    assert find_stuck(dict.fromkeys(Vital, 1_000.0), LIMITS) == (Vital.LOOP, 1_000.0, 60.0)
+
+
+def test_stuck_is_final() -> None:
+    worker = Worker()
+    worker.waits[Vital.FETCH] = 299
+    assert worker.watchdog.look(1) is None
+    assert worker.watchdog.look(2) == (Vital.FETCH, 301, 300)
+    worker.waits[Vital.FETCH] = 0
+    assert worker.watchdog.look(3) == (Vital.FETCH, 301, 300)
+
+
+def test_while_it_stops_only_the_loop_counts() -> None:
+    worker = Worker()
+    worker.waits |= {Vital.TIMERS: 70, Vital.LOOP: 1}
+    worker.watchdog.stopping()
+    assert worker.watchdog.look(1) is None
+    assert worker.watchdog.look(60) == (Vital.LOOP, 61, 60)
+
+
+def test_the_error_says_what_was_waited_for() -> None:
+    error = WorkerStuckError(vital="commit", age_seconds=121.4, limit_seconds=120.0)
+    assert (error.exit_code, error.vital) == (ExitCode.FOUND_PROBLEM, "commit")
+    assert error.problem == "stuck: commit has been awaited for 121 s, its limit is 120 s"
+
+
+def test_livez_within_the_limits() -> None:
+    worker = Worker()
+    worker.waits[Vital.FETCH] = 290.0
+    report = worker.health.live(5)
+    assert report.status == 200
+    assert report.body == {
+        "status": "ok",
+        "agesSeconds": {
+            "loop": 0,
+            "timers": 0,
+            "changelog": 0,
+            "commit": 0,
+            "input": 0,
+            "ownership": 0,
+            "fetch": 295,
+            "heartbeat": 0,
+        },
+    }
+
+
+def test_livez_beyond_a_limit() -> None:
+    worker = Worker()
+    worker.waits[Vital.COMMIT] = 100.0
+    report = worker.health.live(20.5)
+    assert report.status == 503
+    assert (
+        report.body.items() >= {"status": "stuck", "stuck": "commit", "ageSeconds": 120.5, "limitSeconds": 120}.items()
+    )
+
+
+def test_readyz_with_all_gates_open() -> None:
+    report = Worker(view(1), view(4)).health.ready(0)
+    assert (report.status, report.body) == (200, {"status": "ready", "partitions": [1, 4], "reasons": []})
+
+
+def test_readyz_of_a_worker_in_reserve() -> None:
+    """More workers than partitions: one that owns nothing has nothing to wait for."""
+    assert Worker().health.ready(0).status == 200
+
+
+def test_readyz_names_what_does_not_fire() -> None:
+    report = Worker(view(1), view(4, Closed(Gate.CAUGHT_UP, "still reading"))).health.ready(0)
+    assert report.status == 503
+    assert report.body == {
+        "status": "not ready",
+        "partitions": [1, 4],
+        "reasons": [{"partition": 4, "gate": "caught-up", "reason": "still reading"}],
+    }
+
+
+def test_readyz_before_the_group_has_assigned() -> None:
+    assert Worker(is_settled=False).health.ready(0).status == 503
+
+
+def test_readyz_does_not_trust_an_old_look() -> None:
+    worker = Worker(view(1))
+    worker.waits[Vital.LOOP] = 1.0
+    assert worker.health.ready(4).status == 200
+    assert worker.health.ready(4.1).status == 503
+
+
+def test_readyz_while_it_stops() -> None:
+    worker = Worker(view(1))
+    worker.watchdog.stopping()
+    assert worker.health.ready(0).status == 503
+
+
+def test_an_outage_within_the_limit_is_no_reason_to_end() -> None:
+    """Four minutes without a broker: not ready, but alive."""
+    worker = Worker(view(0, Closed(Gate.OWNER, "the group confirmed us 240 s ago")))
+    worker.waits |= {Vital.FETCH: 240.0, Vital.HEARTBEAT: 240.0}
+    assert (worker.health.live(0).status, worker.health.ready(0).status) == (200, 503)
