@@ -59,10 +59,9 @@ USER 10001:10001
 # for them, and the worker asks only after it has found its topics in order.
 STOPSIGNAL SIGTERM
 
-# No HEALTHCHECK, on purpose. A worker that cannot go on ends by itself, with one line and an exit code, and a restart
-# policy sees that. One that waits (Kafka away, a rebalance, a closed gate) does its duty, and a restart would make the
-# wait longer. From outside both look the same, so a check could only say "the process is there", at the price of a
-# Python start each time.
+# No HEALTHCHECK, on purpose. A worker that cannot go on, or is stuck, ends by itself with one line and an exit code, and
+# a restart policy sees that; nobody restarts a container because Docker calls it unhealthy. A check would be the price of
+# a Python start each time. Who probes over HTTP, as Kubernetes does, has /livez and /readyz (docs/operations.md).
 
 # No shell in between, so that signals and exit codes arrive.
 ENTRYPOINT ["evictstream"]

@@ -21,7 +21,8 @@ def worker(context: typer.Context) -> None:
 
     Start as many as you like, up to one for each partition; they share the partitions and take over from each other.
     Refuses to start when a topic is not as it must be. SIGTERM commits what was read, leaves the group and exits with
-    0. Whatever cannot go on ends it with one line and a documented exit code, for a supervisor to restart it.
+    0. Whatever cannot go on, or is stuck, ends it with one line and a documented exit code, for a supervisor to restart
+    it. Health and metrics are served on loopback, at a port that the log names.
 
     Examples:
 

@@ -38,6 +38,7 @@ class Endpoint(ThreadingHTTPServer):
     """Serves `/livez`, `/readyz` and `/metrics` until the process ends."""
 
     daemon_threads = True
+    request_queue_size = REQUESTS_AT_ONCE
 
     def __init__(self, host: str, port: int, health: Health, metrics: Collector) -> None:
         """Listen; port 0 takes a free one.

@@ -10,6 +10,8 @@ REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
 WRITER = "tests/streams/engine/test_writer.py"
 GATES = "tests/streams/service/test_gates.py"
+HEALTH = "tests/guarantees/test_health.py"
+WATCHDOG = "tests/streams/service/test_watchdog.py"
 
 
 class Mutation(NamedTuple):
@@ -224,5 +226,32 @@ MUTATIONS = (
             ),
         ),
         ("tests/models/eviction", "tests/incidents"),
+    ),
+    Mutation(
+        "look at no age",
+        "streams/service/watchdog.py",
+        (("if vital in ages and ages[vital] > limits[vital]:", "if False:"),),
+        (f"{HEALTH}::test_blocked_event_loop", f"{HEALTH}::test_broker_that_answers_no_more", WATCHDOG),
+    ),
+    Mutation(
+        "end a stuck worker only after its last words",
+        "streams/service/watchdog.py",
+        (("        in_any_case.start()\n", ""),),
+        (f"{HEALTH}::test_it_ends_whatever_hangs",),
+    ),
+    Mutation(
+        "take a broker's silence for idleness",
+        "streams/engine/transport.py",
+        (
+            ("if batches or answered_ms != self._answered_ms:", "if True:"),
+            ("heartbeat.progress(asked_at)", "heartbeat.end()"),
+        ),
+        (f"{HEALTH}::test_broker_that_answers_no_more",),
+    ),
+    Mutation(
+        "take the age of the last record for lag",
+        "streams/service/lag.py",
+        (("        if not self.records(place, position):\n            return 0.0\n", ""),),
+        ("tests/streams/service/test_lag.py",),
     ),
 )
