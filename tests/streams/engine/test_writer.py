@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
@@ -11,6 +12,7 @@ import pytest
 from streams.broker.admin import declare_topics
 from streams.engine.batches import Batch, Record
 from streams.engine.config import EngineConfig
+from streams.engine.distribution import Distribution
 from streams.engine.outbox import Outbox
 from streams.engine.transactions import PartitionProducer
 from streams.engine.writer import PartitionWriter
@@ -72,7 +74,15 @@ def run(config: EngineConfig, test: Callable[[PartitionWriter, Noting, list[Base
         failures: list[BaseException] = []
         positions = dict.fromkeys(config.inputs, 10)
         writer = PartitionWriter(
-            0, config, logic, producer, positions, lambda _, error: failures.append(error), lambda _: None, lambda: 0.0
+            0,
+            config,
+            logic,
+            producer,
+            positions,
+            lambda _, error: failures.append(error),
+            lambda _: None,
+            lambda: 0.0,
+            transaction_seconds=Distribution((1.0,)),
         )
         writer.epochs = dict.fromkeys(config.inputs, 2)
         try:
@@ -127,6 +137,21 @@ def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -
         await writer.apply(batch(config, 40, start=10, epoch=1))
         assert not logic.offsets
         assert writer.positions[config.inputs[0]] == 10
+        assert not failures
+
+    run(config, test)
+
+
+def test_what_waits_to_be_committed_has_an_age_and_an_idle_writer_has_none(config: EngineConfig) -> None:
+    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+        an_hour_on = time.monotonic() + 3_600
+        assert writer.uncommitted_seconds(an_hour_on) == 0
+        await writer.apply(batch(config, 10, start=10))
+        writer.checkpoint()
+        assert writer.uncommitted_seconds(an_hour_on) > 3_500
+        await writer.flush()
+        assert writer.uncommitted_seconds(an_hour_on) == 0
+        assert writer.unacknowledged_seconds(an_hour_on) == 0
         assert not failures
 
     run(config, test)
