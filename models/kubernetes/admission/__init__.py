@@ -1,0 +1,63 @@
+"""Where the tolerations of a pod come from: who adds which one, in which order (semantics.md 9).
+
+Each rule takes the tolerations that a pod has so far, each with its origin (`written` marks those of its author), and
+gives those that it ends up with. In a cluster the DaemonSet controller comes first, then the plugins of the API server
+in this order: DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
+(`pkg/kubeapiserver/options/plugins.go`).
+"""
+
+from models.kubernetes.admission.annotations import AnnotationError, namespace_tolerations
+from models.kubernetes.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION, daemon_set_tolerations
+from models.kubernetes.admission.default_seconds import DEFAULT_SECONDS, default_toleration_seconds
+from models.kubernetes.admission.extended_resources import extended_resource_tolerations, is_extended_resource
+from models.kubernetes.admission.origins import (
+    AdmittedToleration,
+    Origin,
+    add_or_replace,
+    is_same_toleration,
+    plain,
+    written,
+)
+from models.kubernetes.admission.quality import ResourceAmounts, is_best_effort
+from models.kubernetes.admission.restriction import (
+    ALLOW_LIST_ANNOTATION,
+    DEFAULT_TOLERATIONS_ANNOTATION,
+    MEMORY_PRESSURE_TOLERATION,
+    REFUSAL,
+    ClusterTolerations,
+    Operation,
+    Restricted,
+    pod_toleration_restriction,
+)
+from models.kubernetes.admission.supersets import first_not_allowed, is_superset, merge
+
+__all__ = [
+    "ALLOW_LIST_ANNOTATION",
+    "DAEMON_TOLERATIONS",
+    "DEFAULT_SECONDS",
+    "DEFAULT_TOLERATIONS_ANNOTATION",
+    "HOST_NETWORK_TOLERATION",
+    "MEMORY_PRESSURE_TOLERATION",
+    "REFUSAL",
+    "AdmittedToleration",
+    "AnnotationError",
+    "ClusterTolerations",
+    "Operation",
+    "Origin",
+    "ResourceAmounts",
+    "Restricted",
+    "add_or_replace",
+    "daemon_set_tolerations",
+    "default_toleration_seconds",
+    "extended_resource_tolerations",
+    "first_not_allowed",
+    "is_best_effort",
+    "is_extended_resource",
+    "is_same_toleration",
+    "is_superset",
+    "merge",
+    "namespace_tolerations",
+    "plain",
+    "pod_toleration_restriction",
+    "written",
+]

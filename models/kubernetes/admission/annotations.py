@@ -1,0 +1,100 @@
+"""Lists of tolerations in the annotations of a namespace, read as the API server reads them.
+
+Go's JSON decoder decides what is legal (`encoding/json`): names of fields in any case, the last one of several wins,
+null changes nothing, unknown fields are ignored.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Final, Never, TypeAlias
+
+from models.kubernetes.tolerations import Toleration, Tolerations
+
+_LOWEST: Final = -(2**63)
+_HIGHEST: Final = 2**63 - 1
+
+_TEXT_FIELDS: Final = frozenset({"key", "operator", "value", "effect"})
+_SECONDS_FIELD: Final = "tolerationseconds"
+
+_Pairs: TypeAlias = list[tuple[str, object]]
+
+
+class AnnotationError(ValueError):
+    """An annotation is no list of tolerations.
+
+    Attributes:
+        annotation: its name.
+        reason: what is wrong, one line.
+    """
+
+    def __init__(self, annotation: str, reason: str) -> None:
+        """Remember which one it was, and why."""
+        super().__init__(f"annotation {annotation}: {reason}")
+        self.annotation = annotation
+        self.reason = reason
+
+
+class _JsonObject:
+    """The fields of a JSON object in the order of the text, repeated ones too."""
+
+    def __init__(self, pairs: _Pairs) -> None:
+        self.pairs = pairs
+
+
+def namespace_tolerations(annotations: Mapping[str, str], name: str) -> Tolerations | None:
+    """Read one list.
+
+    Args:
+        annotations: of the namespace.
+        name: of the annotation.
+
+    Returns:
+        The list; an empty one if the annotation is there but empty, or null; None if it is not there.
+
+    Raises:
+        AnnotationError: the text is no JSON, or no list of tolerations.
+    """
+    text = annotations.get(name)
+    if text is None:
+        return None
+    if not text:
+        return ()
+    try:
+        found = json.loads(text, object_pairs_hook=_JsonObject, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise AnnotationError(name, "is not JSON") from error
+    if found is None:
+        return ()
+    if not isinstance(found, list):
+        raise AnnotationError(name, "is not a list of tolerations")
+    return tuple(_toleration(entry, f"{name}[{index}]", name) for index, entry in enumerate(found))
+
+
+def _toleration(entry: object, path: str, name: str) -> Toleration:
+    if entry is None:
+        return Toleration()
+    if not isinstance(entry, _JsonObject):
+        raise AnnotationError(name, f"{path} is not an object")
+    texts = dict.fromkeys(_TEXT_FIELDS, "")
+    seconds: int | None = None
+    for field, value in entry.pairs:
+        folded = field.lower()
+        if folded in _TEXT_FIELDS:
+            if value is not None and not isinstance(value, str):
+                raise AnnotationError(name, f"{path}.{field} is not a string")
+            texts[folded] = texts[folded] if value is None else value
+        elif folded == _SECONDS_FIELD:
+            seconds = _seconds(value, f"{path}.{field}", name)
+    return Toleration(**texts, toleration_seconds=seconds)
+
+
+def _seconds(value: object, path: str, name: str) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not _LOWEST <= value <= _HIGHEST:
+        raise AnnotationError(name, f"{path} is not an integer of 64 bits")
+    return value
+
+
+def _refuse_constant(text: str) -> Never:
+    raise ValueError(f"{text} is not JSON")

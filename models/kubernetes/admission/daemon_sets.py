@@ -1,0 +1,52 @@
+"""The tolerations that the DaemonSet controller gives to its pods (semantics.md 9.2).
+
+Source: `pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
+from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE
+from models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
+
+MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
+DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
+PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
+UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
+NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
+
+DAEMON_TOLERATIONS: Final[Tolerations] = tuple(
+    Toleration(key=key, operator=EXISTS, effect=effect)
+    for key, effect in (
+        (NOT_READY, NO_EXECUTE),
+        (UNREACHABLE, NO_EXECUTE),
+        (DISK_PRESSURE, NO_SCHEDULE),
+        (MEMORY_PRESSURE, NO_SCHEDULE),
+        (PID_PRESSURE, NO_SCHEDULE),
+        (UNSCHEDULABLE, NO_SCHEDULE),
+    )
+)
+"""What every pod of a DaemonSet gets, in this order, all of them for ever."""
+
+HOST_NETWORK_TOLERATION: Final = Toleration(key=NETWORK_UNAVAILABLE, operator=EXISTS, effect=NO_SCHEDULE)
+"""What those get in addition that use the network of their node."""
+
+
+def daemon_set_tolerations(
+    admitted: Sequence[AdmittedToleration], *, host_network: bool = False
+) -> tuple[AdmittedToleration, ...]:
+    """Add the tolerations of a DaemonSet's pod to those of its template.
+
+    One of the template with the same identity is replaced where it stands, which wipes its seconds. One with another
+    identity for the same taint stays in front, and is then the one in use: the first match decides.
+
+    Args:
+        admitted: the tolerations of the template.
+        host_network: `spec.hostNetwork` of the template.
+    """
+    added = (*DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION) if host_network else DAEMON_TOLERATIONS
+    result = tuple(admitted)
+    for toleration in added:
+        result = add_or_replace(result, toleration, Origin.DAEMON_SET)
+    return result

@@ -1,0 +1,74 @@
+"""A toleration together with who put it onto the pod (semantics.md 9)."""
+
+import enum
+from collections.abc import Iterable
+
+import msgspec
+
+from models.kubernetes.tolerations import Toleration, Tolerations
+
+
+class Origin(enum.StrEnum):
+    """Who put a toleration onto a pod; the values are the names under which Kubernetes documents them."""
+
+    WRITTEN = "written"
+    """The author of the pod, or of the template it was made from."""
+
+    DEFAULT_TOLERATION_SECONDS = "DefaultTolerationSeconds"
+    DAEMON_SET = "DaemonSet controller"
+    EXTENDED_RESOURCE = "ExtendedResourceToleration"
+
+    NAMESPACE_DEFAULTS = "PodTolerationRestriction, namespace defaults"
+    CLUSTER_DEFAULTS = "PodTolerationRestriction, cluster defaults"
+    MEMORY_PRESSURE = "PodTolerationRestriction, not best-effort"
+
+
+class AdmittedToleration(msgspec.Struct, frozen=True, gc=False):
+    """One toleration of a pod with its origin.
+
+    Attributes:
+        toleration: as it is on the pod.
+        origin: who put it there. A toleration that a plugin found there, equal to its own, stays with its writer.
+    """
+
+    toleration: Toleration
+    origin: Origin
+
+
+def written(tolerations: Iterable[Toleration], origin: Origin = Origin.WRITTEN) -> tuple[AdmittedToleration, ...]:
+    """Mark tolerations as coming from one source, by default from the author of the pod."""
+    return tuple(AdmittedToleration(toleration, origin) for toleration in tolerations)
+
+
+def plain(admitted: Iterable[AdmittedToleration]) -> Tolerations:
+    """Give the tolerations alone, in pod order."""
+    return tuple(entry.toleration for entry in admitted)
+
+
+def is_same_toleration(one: Toleration, other: Toleration) -> bool:
+    """Tell whether two tolerations have one identity: key, effect, operator and value; the seconds do not count.
+
+    Exact texts: an empty operator and `Equal` are two identities (semantics.md 1;
+    `staging/src/k8s.io/api/core/v1/toleration.go`, `MatchToleration`).
+    """
+    return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
+
+
+def add_or_replace(
+    admitted: tuple[AdmittedToleration, ...], added: Toleration, origin: Origin
+) -> tuple[AdmittedToleration, ...]:
+    """Put a toleration onto a pod as controllers and plugins do.
+
+    Each one of its identity is replaced where it stands, which wipes or changes its seconds (#92960); if there is none,
+    it is appended. One that was equal already keeps its origin.
+
+    Source: `pkg/apis/core/v1/helper/helpers.go`, `AddOrUpdateTolerationInPodSpec`. Its early return for an equal one
+    never happens, because it compares a pointer with a value; so of several with one identity all are replaced.
+    """
+    entry = AdmittedToleration(added, origin)
+    if not any(is_same_toleration(added, found.toleration) for found in admitted):
+        return (*admitted, entry)
+    return tuple(
+        entry if is_same_toleration(added, found.toleration) and found.toleration != added else found
+        for found in admitted
+    )

@@ -1,0 +1,111 @@
+"""PodTolerationRestriction: defaults and an allow list of tolerations per namespace (semantics.md 9.4).
+
+Source: `plugin/pkg/admission/podtolerationrestriction/admission.go`. The API server runs it on create and update of
+pods, but only if it is told to.
+"""
+
+import enum
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from models.kubernetes.admission.annotations import namespace_tolerations
+from models.kubernetes.admission.daemon_sets import MEMORY_PRESSURE
+from models.kubernetes.admission.origins import AdmittedToleration, Origin, plain, written
+from models.kubernetes.admission.supersets import first_not_allowed, merge
+from models.kubernetes.taints import NO_SCHEDULE
+from models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
+
+DEFAULT_TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
+ALLOW_LIST_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
+
+REFUSAL: Final = (
+    "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
+)
+"""The words of the API server, which people search for."""
+
+MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE, operator=EXISTS, effect=NO_SCHEDULE)
+
+
+class Operation(enum.StrEnum):
+    """What is done to the pod."""
+
+    CREATE = "CREATE"
+    UPDATE = "UPDATE"
+
+
+class ClusterTolerations(msgspec.Struct, frozen=True):
+    """The plugin's configuration file, in use where a namespace lacks the annotation.
+
+    Attributes:
+        default: tolerations that pods get.
+        allowed: the allow list, `whitelist` in the file; an empty one allows everything.
+    """
+
+    default: Tolerations = ()
+    allowed: Tolerations = ()
+
+
+class Restricted(msgspec.Struct, frozen=True):
+    """What became of a pod.
+
+    Attributes:
+        admitted: the tolerations that the pod has now, or would have had if it was refused.
+        refused: the first toleration that is not allowed; None if the pod is accepted.
+    """
+
+    admitted: tuple[AdmittedToleration, ...]
+    refused: Toleration | None = None
+
+    @property
+    def message(self) -> str:
+        """What the API server says; empty if the pod is accepted."""
+        return "" if self.refused is None else REFUSAL
+
+
+NO_CLUSTER_TOLERATIONS: Final = ClusterTolerations()
+
+
+def pod_toleration_restriction(
+    admitted: Sequence[AdmittedToleration],
+    annotations: Mapping[str, str],
+    *,
+    cluster: ClusterTolerations = NO_CLUSTER_TOLERATIONS,
+    is_best_effort: bool,
+    operation: Operation = Operation.CREATE,
+) -> Restricted:
+    """Merge defaults into a pod and compare the outcome with the allow list.
+
+    - On create, the defaults of the namespace, or the cluster's if the namespace has no such annotation. An annotation
+      that is there but empty, or an empty list, means "none" and keeps the cluster's away.
+    - On create and update, a pod that is not best-effort tolerates memory pressure.
+    - Only if one of them added something is the list merged; then tolerations that another one covers go, the pod's
+      own too.
+    - On create and update every toleration needs a superset in the allow list, if that is not empty. Tolerations that
+      the plugin itself added are no exception.
+
+    Args:
+        admitted: the tolerations of the pod so far.
+        annotations: of the namespace.
+        cluster: the plugin's configuration.
+        is_best_effort: see `models.kubernetes.admission.quality`.
+        operation: create or update.
+
+    Raises:
+        AnnotationError: an annotation that is needed is no list of tolerations; the API server refuses the pod.
+    """
+    extra: tuple[AdmittedToleration, ...] = ()
+    if operation is Operation.CREATE:
+        defaults = namespace_tolerations(annotations, DEFAULT_TOLERATIONS_ANNOTATION)
+        if defaults is None:
+            extra = written(cluster.default, Origin.CLUSTER_DEFAULTS)
+        else:
+            extra = written(defaults, Origin.NAMESPACE_DEFAULTS)
+    if not is_best_effort:
+        extra = (*extra, AdmittedToleration(MEMORY_PRESSURE_TOLERATION, Origin.MEMORY_PRESSURE))
+    result = merge(admitted, extra) if extra else tuple(admitted)
+    if not result:
+        return Restricted(result)
+    allowed = namespace_tolerations(annotations, ALLOW_LIST_ANNOTATION)
+    return Restricted(result, first_not_allowed(plain(result), cluster.allowed if allowed is None else allowed))

@@ -1,0 +1,49 @@
+"""The commands of kubectl that change taints: what they accept, what they do, what they say (semantics.md 10)."""
+
+from models.kubernetes.kubectl.arguments import (
+    TaintCommand,
+    check_conflicts,
+    check_selection,
+    is_taint_argument,
+    parse_command,
+    split_arguments,
+)
+from models.kubernetes.kubectl.cordon import Cordoned, CordonWord, cordon, uncordon
+from models.kubernetes.kubectl.errors import KubectlError, Refusal
+from models.kubernetes.kubectl.specs import TaintChanges, is_same_taint, parse_taint, parse_taints, taint_text
+from models.kubernetes.kubectl.taint import (
+    Tainted,
+    TaintWord,
+    already_there,
+    apply_changes,
+    remove_key,
+    remove_taint,
+    reorganize,
+)
+
+__all__ = [
+    "CordonWord",
+    "Cordoned",
+    "KubectlError",
+    "Refusal",
+    "TaintChanges",
+    "TaintCommand",
+    "TaintWord",
+    "Tainted",
+    "already_there",
+    "apply_changes",
+    "check_conflicts",
+    "check_selection",
+    "cordon",
+    "is_same_taint",
+    "is_taint_argument",
+    "parse_command",
+    "parse_taint",
+    "parse_taints",
+    "remove_key",
+    "remove_taint",
+    "reorganize",
+    "split_arguments",
+    "taint_text",
+    "uncordon",
+]

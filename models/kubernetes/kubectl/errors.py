@@ -1,0 +1,51 @@
+"""What kubectl says when it refuses: a kind for programs, and its own words, because people search for those."""
+
+import enum
+from collections.abc import Sequence
+
+
+class Refusal(enum.StrEnum):
+    """Why kubectl refuses a change of taints."""
+
+    INVALID_SPEC = "InvalidSpec"
+    """The text is no taint: too many `:` or `=`, an illegal key or value, or no effect for an addition."""
+
+    INVALID_EFFECT = "InvalidEffect"
+    DUPLICATE = "Duplicate"
+    """Two additions with one key and effect."""
+
+    CONFLICT = "Conflict"
+    """An addition and a removal of the same taint."""
+
+    ALREADY_EXISTS = "AlreadyExists"
+    """The node has the taint, and nobody said `--overwrite`."""
+
+    NOT_FOUND = "NotFound"
+    """A removal of a taint that the node does not have."""
+
+    ARGUMENTS = "Arguments"
+    """Names, taints and flags do not go together."""
+
+
+class KubectlError(ValueError):
+    """A command that kubectl refuses.
+
+    Attributes:
+        kind: why.
+        messages: kubectl's own words, without the `error: ` before them; several only for taints that are not found.
+    """
+
+    def __init__(self, kind: Refusal, *messages: str) -> None:
+        """Join several messages as kubectl does."""
+        super().__init__(joined(messages))
+        self.kind = kind
+        self.messages = messages
+
+
+def joined(messages: Sequence[str]) -> str:
+    """Write several errors as one: alone as it is, else in brackets, each text once.
+
+    Source: `staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go`, `aggregate.Error`.
+    """
+    different = list(dict.fromkeys(messages))
+    return different[0] if len(different) == 1 else f"[{', '.join(different)}]"
