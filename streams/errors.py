@@ -4,6 +4,7 @@
 
     EvictstreamError                      70  base; raised as itself by nothing
     ├── WrongUseError                      2  the caller asked for something that cannot be
+    │   ├── ObjectFileError                2  a file holds no objects of Kubernetes that can be read
     │   └── SettingsError                  2  a setting is unknown, malformed or contradicts another
     ├── FoundProblemError                  1  we are fine, what we looked at is not
     │   ├── AddressTakenError              1  health cannot be served where it is wanted
@@ -63,6 +64,7 @@ __all__ = [
     "InputReplacedError",
     "InputTruncatedError",
     "InternalFailureError",
+    "ObjectFileError",
     "OtherStateVersionError",
     "PartitionLostError",
     "ProduceRefusedError",
@@ -113,6 +115,15 @@ class WrongUseError(EvictstreamError):
     """The caller asked for something that cannot be; asking again the same way never helps."""
 
     exit_code = ExitCode.WRONG_USE
+
+
+class ObjectFileError(WrongUseError):
+    """The file ``source`` (``-``: standard input) holds no objects of Kubernetes that can be read, for ``reason``."""
+
+    def __init__(self, source: str, reason: str) -> None:
+        self.source = source
+        self.reason = reason
+        super().__init__(f"{'standard input' if source == '-' else source} cannot be read: {reason}")
 
 
 class SettingsError(WrongUseError):

@@ -42,6 +42,7 @@ COMMANDS = {
     "cluster": "Forget a cluster that is gone.",
     "commands": "Follow the eviction commands.",
     "import": "Play a recording into the topics.",
+    "rules": "Say what Kubernetes' own rules make of nodes and pods.",
 }
 
 

@@ -14,7 +14,6 @@ from models.kubernetes.admission.origins import (
     AdmittedToleration,
     Origin,
     add_or_replace,
-    is_same_toleration,
     plain,
     written,
 )
@@ -30,6 +29,7 @@ from models.kubernetes.admission.restriction import (
     pod_toleration_restriction,
 )
 from models.kubernetes.admission.supersets import first_not_allowed, is_superset, merge
+from models.kubernetes.admission.tracing import TracedToleration, trace
 
 __all__ = [
     "ALLOW_LIST_ANNOTATION",
@@ -46,6 +46,7 @@ __all__ = [
     "Origin",
     "ResourceAmounts",
     "Restricted",
+    "TracedToleration",
     "add_or_replace",
     "daemon_set_tolerations",
     "default_toleration_seconds",
@@ -53,11 +54,11 @@ __all__ = [
     "first_not_allowed",
     "is_best_effort",
     "is_extended_resource",
-    "is_same_toleration",
     "is_superset",
     "merge",
     "namespace_tolerations",
     "plain",
     "pod_toleration_restriction",
+    "trace",
     "written",
 ]

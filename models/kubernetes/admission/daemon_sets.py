@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from typing import Final
 
 from models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
-from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE
+from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
 
 MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
 DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
 PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
-UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
 
 DAEMON_TOLERATIONS: Final[Tolerations] = tuple(

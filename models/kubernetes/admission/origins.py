@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from models.kubernetes.tolerations import Toleration, Tolerations
+from models.kubernetes.tolerations import Toleration, Tolerations, is_same_toleration
 
 
 class Origin(enum.StrEnum):
@@ -43,15 +43,6 @@ def written(tolerations: Iterable[Toleration], origin: Origin = Origin.WRITTEN) 
 def plain(admitted: Iterable[AdmittedToleration]) -> Tolerations:
     """Give the tolerations alone, in pod order."""
     return tuple(entry.toleration for entry in admitted)
-
-
-def is_same_toleration(one: Toleration, other: Toleration) -> bool:
-    """Tell whether two tolerations have one identity: key, effect, operator and value; the seconds do not count.
-
-    Exact texts: an empty operator and `Equal` are two identities (semantics.md 1;
-    `staging/src/k8s.io/api/core/v1/toleration.go`, `MatchToleration`).
-    """
-    return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
 
 
 def add_or_replace(

@@ -10,7 +10,7 @@ from models.kubernetes.kubectl.arguments import (
 )
 from models.kubernetes.kubectl.cordon import Cordoned, CordonWord, cordon, uncordon
 from models.kubernetes.kubectl.errors import KubectlError, Refusal
-from models.kubernetes.kubectl.specs import TaintChanges, is_same_taint, parse_taint, parse_taints, taint_text
+from models.kubernetes.kubectl.specs import TaintChanges, parse_taint, parse_taints
 from models.kubernetes.kubectl.taint import (
     Tainted,
     TaintWord,
@@ -35,7 +35,6 @@ __all__ = [
     "check_conflicts",
     "check_selection",
     "cordon",
-    "is_same_taint",
     "is_taint_argument",
     "parse_command",
     "parse_taint",
@@ -44,6 +43,5 @@ __all__ = [
     "remove_taint",
     "reorganize",
     "split_arguments",
-    "taint_text",
     "uncordon",
 ]

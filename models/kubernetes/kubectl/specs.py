@@ -12,12 +12,11 @@ from typing import Final
 import msgspec
 
 from models.kubernetes.kubectl.errors import KubectlError, Refusal
-from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
+from models.kubernetes.taints import Taint, is_same_taint
+from models.kubernetes.validation import EFFECTS
 from models.kubernetes.validation.labels import label_key_errors, label_value_errors
 
 REMOVAL_MARK: Final = "-"
-
-_EFFECTS: Final = frozenset({NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE})
 
 
 class TaintChanges(msgspec.Struct, frozen=True):
@@ -73,7 +72,7 @@ def parse_taint(text: str) -> Taint:
         _check(text, label_key_errors(head))
         return Taint(key=head)
     effect = effects[0]
-    if effect not in _EFFECTS:
+    if effect not in EFFECTS:
         raise KubectlError(Refusal.INVALID_EFFECT, f"invalid taint effect: {effect}, unsupported taint effect")
     key, *values = head.split("=")
     if len(values) > 1:
@@ -82,22 +81,6 @@ def parse_taint(text: str) -> Taint:
     _check(text, label_value_errors(value))
     _check(text, label_key_errors(key))
     return Taint(key=key, value=value, effect=effect)
-
-
-def taint_text(taint: Taint) -> str:
-    """Write a taint as Kubernetes does: `key=value:effect`, `key:effect`, `key=value:` or `key`.
-
-    Source: `staging/src/k8s.io/api/core/v1/taint.go`, `ToString`.
-    """
-    text = f"{taint.key}={taint.value}" if taint.value else taint.key
-    if taint.effect:
-        return f"{text}:{taint.effect}"
-    return f"{text}:" if taint.value else text
-
-
-def is_same_taint(one: Taint, other: Taint) -> bool:
-    """Tell whether two taints have one identity: key and effect; the value does not count."""
-    return one.key == other.key and one.effect == other.effect
 
 
 def _check(text: str, broken: tuple[str, ...]) -> None:

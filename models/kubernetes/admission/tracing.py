@@ -1,0 +1,69 @@
+"""Where the tolerations of a pod that exists came from, as far as its object tells (semantics.md 9).
+
+A stored pod does not say who added what. Some origins follow from what controllers and plugins always do; others are
+only possible, because an author may write the same thing. Namespace and cluster defaults leave no trace at all.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from models.kubernetes.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION
+from models.kubernetes.admission.default_seconds import DEFAULT_SECONDS
+from models.kubernetes.admission.extended_resources import extended_resource_tolerations
+from models.kubernetes.admission.origins import Origin, plain
+from models.kubernetes.admission.restriction import MEMORY_PRESSURE_TOLERATION
+from models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
+from models.kubernetes.tolerations import EXISTS, Toleration
+
+
+class TracedToleration(msgspec.Struct, frozen=True, gc=False):
+    """One toleration of a stored pod.
+
+    Attributes:
+        toleration: as it is on the pod.
+        origin: who put it there.
+        is_certain: no other origin is possible for this object; otherwise the author, or a default of the namespace or
+            the cluster, may have put the same there.
+    """
+
+    toleration: Toleration
+    origin: Origin
+    is_certain: bool
+
+
+def trace(
+    tolerations: Sequence[Toleration],
+    *,
+    is_daemon: bool = False,
+    host_network: bool = False,
+    requested: Iterable[str] = (),
+    is_best_effort: bool = True,
+    not_ready_seconds: int = DEFAULT_SECONDS,
+    unreachable_seconds: int = DEFAULT_SECONDS,
+) -> tuple[TracedToleration, ...]:
+    """Say for each toleration of a stored pod where it came from.
+
+    Args:
+        tolerations: of the pod, in pod order.
+        is_daemon: a DaemonSet is its controller; then what DaemonSets add is certainly theirs, as they replace.
+        host_network: `spec.hostNetwork`.
+        requested: names of the resources that its containers and init containers request.
+        is_best_effort: whether it is best-effort; others may have got one for memory pressure.
+        not_ready_seconds: what DefaultTolerationSeconds adds in this cluster.
+        unreachable_seconds: what DefaultTolerationSeconds adds in this cluster.
+    """
+    daemon = (*DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION) if host_network else DAEMON_TOLERATIONS
+    possible: dict[Toleration, Origin] = {}
+    if not is_best_effort:
+        possible[MEMORY_PRESSURE_TOLERATION] = Origin.MEMORY_PRESSURE
+    for toleration in plain(extended_resource_tolerations((), requested)):
+        possible[toleration] = Origin.EXTENDED_RESOURCE
+    for key, seconds in ((NOT_READY, not_ready_seconds), (UNREACHABLE, unreachable_seconds)):
+        possible[Toleration(key, EXISTS, "", NO_EXECUTE, seconds)] = Origin.DEFAULT_TOLERATION_SECONDS
+    return tuple(
+        TracedToleration(toleration, Origin.DAEMON_SET, is_certain=True)
+        if is_daemon and toleration in daemon
+        else TracedToleration(toleration, possible.get(toleration, Origin.WRITTEN), is_certain=False)
+        for toleration in tolerations
+    )

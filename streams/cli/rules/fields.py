@@ -1,0 +1,58 @@
+"""Fields of raw objects beyond what validation looks at, with the same errors for wrong types."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from models.kubernetes.validation import FieldError
+from models.kubernetes.validation.errors import forbidden, wrong_type
+from models.kubernetes.validation.raw import object_at, text_at
+
+Fields = Mapping[object, object]
+"""A raw object. In each function below `path` is that of the object, and broken rules go into `errors`."""
+
+
+def child_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> Fields:
+    """Take an object; empty if it is absent."""
+    return object_at(value.get(name), f"{path}.{name}" if path else name, errors) or {}
+
+
+def flag_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> bool:
+    """Take a flag; false if it is absent."""
+    found = value.get(name)
+    if found is not None and not isinstance(found, bool):
+        errors.append(wrong_type(f"{path}.{name}", found, "true or false"))
+    return found is True
+
+
+def texts_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> dict[str, str]:
+    """Take a map of texts, such as annotations; empty if it is absent."""
+    found = child_at(value, name, path, errors)
+    return {str(key): text_at(found, str(key), f"{path}.{name}", errors) or "" for key in found}
+
+
+def entries_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> list[tuple[str, Fields]]:
+    """Take a list of objects, each with its path; empty if it is absent."""
+    found = value.get(name)
+    if found is None:
+        return []
+    if not isinstance(found, list):
+        errors.append(wrong_type(f"{path}.{name}", found, "a list"))
+        return []
+    entries = ((f"{path}.{name}[{index}]", entry) for index, entry in enumerate(found))
+    return [(at, fields) for at, entry in entries if (fields := object_at(entry, at, errors)) is not None]
+
+
+def forbid_unknown(value: Fields, name: str, path: str, known: Collection[str], errors: list[FieldError]) -> None:
+    """Report fields of the entries of a list that Kubernetes does not know.
+
+    kubectl refuses them by default. A misspelt `tolerationSeconds` would otherwise mean "for ever".
+    """
+    found = value.get(name)
+    for index, entry in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(entry, Mapping):
+            errors += [
+                forbidden(f"{path}.{name}[{index}].{field}", "unknown field")
+                for field in entry
+                if str(field) not in known
+            ]

@@ -1,0 +1,235 @@
+"""`evictstream rules tolerations`: where the tolerations of a pod came from, and which one is in use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from streams.cli.rules.problems import ComparisonOption, require, show_problems
+from streams.errors import ExitCode
+
+if TYPE_CHECKING:
+    from models.kubernetes import Taint, Tolerations
+    from models.kubernetes.admission import TracedToleration
+    from models.kubernetes.precedence import OrderConflict
+    from streams.cli.rules.subjects import NodeSubject, PodSubject
+
+_DEFAULT_SECONDS = 300
+
+
+class _Use(NamedTuple):
+    """A taint of a node, and the position of the toleration in use for it; None if there is none."""
+
+    node: str
+    taint: Taint
+    position: int | None
+
+
+class _Report(NamedTuple):
+    """One pod: its tolerations with origins, what is in use on the nodes, and where order decides."""
+
+    pod: PodSubject
+    traced: tuple[TracedToleration, ...]
+    uses: list[_Use]
+    conflicts: tuple[OrderConflict, ...]
+
+    @property
+    def tolerations(self) -> Tolerations:
+        return tuple(entry.toleration for entry in self.traced)
+
+
+def tolerations(
+    pod: Annotated[str, typer.Argument(help="File with pods; - is stdin.", metavar="FILE")],
+    node: Annotated[
+        str | None,
+        typer.Option("--node", help="File with nodes: which toleration is in use for which taint.", metavar="FILE"),
+    ] = None,
+    not_ready_seconds: Annotated[
+        int,
+        typer.Option(help="What the API server's --default-not-ready-toleration-seconds is.", metavar="SECONDS"),
+    ] = _DEFAULT_SECONDS,
+    unreachable_seconds: Annotated[
+        int,
+        typer.Option(help="What the API server's --default-unreachable-toleration-seconds is.", metavar="SECONDS"),
+    ] = _DEFAULT_SECONDS,
+    comparison_operators: ComparisonOption = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> ExitCode:
+    """List the tolerations of pods, who added each, which one counts, and where their order decides.
+
+    A pod with a UID has passed the API server: an origin is then told by what controllers and plugins always do, and
+    marked as possible where an author may have written the same. A pod without UID gets what DefaultTolerationSeconds
+    would add, which API servers run by default.
+
+    Order decides where two tolerations match one taint and say different times: the first wins, silently. Looked at are
+    the taints of the nodes, or without `--node` taints made from the pod's own tolerations and the two health taints.
+
+    Exits with 0, warnings or not; with 1 if the API server would refuse an object; with 2 if a file cannot be read.
+
+    Examples:
+
+    * `evictstream rules tolerations pod.yaml`
+    * `kubectl get pod web-0 -o json | evictstream rules tolerations - --node node.json`
+    * `evictstream rules tolerations pods.json -o json`
+    """
+    from streams.cli.rules.documents import read_objects
+    from streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+
+    objects = read_objects(pod) if node is None else read_objects(pod, node)
+    pod_objects = [found for found in objects if found.source == pod]
+    node_objects = [found for found in objects if found.source == node]
+    pods, wrong_pods = pods_of(pod_objects, comparison_operators=comparison_operators)
+    nodes, wrong_nodes = nodes_of(node_objects)
+    if wrong := [*unnamed_kinds(objects), *wrong_pods, *wrong_nodes]:
+        return show_problems(wrong, output)
+    require(pods, POD, pod, pod_objects)
+    if node is not None:
+        require(nodes, NODE, node, node_objects)
+    reports = [
+        _report(
+            subject,
+            _traced(subject, not_ready_seconds, unreachable_seconds),
+            None if node is None else nodes,
+            comparison_operators=comparison_operators,
+        )
+        for subject in pods
+    ]
+    if output is OutputFormat.JSON:
+        print_json({"comparisonOperators": comparison_operators, "pods": [_json(report) for report in reports]})
+    else:
+        for report in reports:
+            _show(report, has_nodes=node is not None)
+    return ExitCode.DONE
+
+
+def _traced(pod: PodSubject, not_ready_seconds: int, unreachable_seconds: int) -> tuple[TracedToleration, ...]:
+    from models.kubernetes.admission import TracedToleration, default_toleration_seconds, trace, written
+
+    if not pod.is_stored:
+        return tuple(
+            TracedToleration(entry.toleration, entry.origin, is_certain=True)
+            for entry in default_toleration_seconds(
+                written(pod.tolerations),
+                not_ready_seconds=not_ready_seconds,
+                unreachable_seconds=unreachable_seconds,
+            )
+        )
+    return trace(
+        pod.tolerations,
+        is_daemon=pod.is_daemon,
+        host_network=pod.host_network,
+        requested=pod.requested,
+        is_best_effort=pod.is_best_effort,
+        not_ready_seconds=not_ready_seconds,
+        unreachable_seconds=unreachable_seconds,
+    )
+
+
+def _report(
+    pod: PodSubject,
+    traced: tuple[TracedToleration, ...],
+    nodes: list[NodeSubject] | None,
+    *,
+    comparison_operators: bool,
+) -> _Report:
+    from models.kubernetes import tolerates
+    from models.kubernetes.precedence import conceivable_taints, order_conflicts
+
+    entries = tuple(entry.toleration for entry in traced)
+    uses = [
+        _Use(
+            node.name,
+            taint,
+            next(
+                (
+                    position
+                    for position, entry in enumerate(entries)
+                    if tolerates(entry, taint, comparison_operators=comparison_operators)
+                ),
+                None,
+            ),
+        )
+        for node in nodes or ()
+        for taint in node.taints
+    ]
+    taints = conceivable_taints(entries) if nodes is None else tuple(dict.fromkeys(use.taint for use in uses))
+    conflicts = order_conflicts(entries, taints, comparison_operators=comparison_operators)
+    return _Report(pod, traced, uses, conflicts)
+
+
+def _show(report: _Report, *, has_nodes: bool) -> None:
+    from streams.cli.rules.words import NOTHING, taint_words, toleration_words
+
+    typer.echo(f"pod/{report.pod.name}")
+    print_table(
+        ["", "toleration", "from", *(["in use for"] if has_nodes else [])],
+        (
+            [
+                str(position + 1),
+                toleration_words(entry.toleration),
+                _origin_words(entry),
+                *([_used(report, position) or NOTHING] if has_nodes else []),
+            ]
+            for position, entry in enumerate(report.traced)
+        ),
+    )
+    for use in report.uses:
+        if use.position is None:
+            typer.echo(f"not tolerated: {taint_words(use.taint)} of node {use.node}")
+    for conflict in report.conflicts:
+        typer.echo(f"warning: {_warning(report, conflict)}")
+
+
+def _origin_words(entry: TracedToleration) -> str:
+    from models.kubernetes.admission import Origin
+
+    if entry.is_certain:
+        return entry.origin
+    if entry.origin is Origin.WRITTEN:
+        return "written, or a default of the namespace or the cluster"
+    return f"{entry.origin}, or written"
+
+
+def _used(report: _Report, position: int) -> str:
+    from streams.cli.rules.words import taint_words
+
+    return ", ".join(dict.fromkeys(taint_words(use.taint) for use in report.uses if use.position == position))
+
+
+def _warning(report: _Report, conflict: OrderConflict) -> str:
+    from models.kubernetes import bounded_seconds
+    from streams.cli.rules.words import stay_words, taint_words
+
+    used, later = report.tolerations[conflict.in_use], report.tolerations[conflict.passed_over]
+    return (
+        f"order decides for {taint_words(conflict.taint)}: {stay_words(bounded_seconds(used))} by"
+        f" toleration {conflict.in_use + 1}, where toleration {conflict.passed_over + 1} says"
+        f" {stay_words(bounded_seconds(later))}"
+    )
+
+
+def _json(report: _Report) -> dict[str, object]:
+    from streams.cli.rules.words import taint_json, toleration_json
+
+    return {
+        "pod": report.pod.name,
+        "stored": report.pod.is_stored,
+        "tolerations": [
+            {"toleration": toleration_json(entry.toleration), "origin": entry.origin, "certain": entry.is_certain}
+            for entry in report.traced
+        ],
+        "inUse": [
+            {"node": use.node, "taint": taint_json(use.taint), "toleration": use.position} for use in report.uses
+        ],
+        "warnings": [
+            {
+                "taint": taint_json(conflict.taint),
+                "inUse": conflict.in_use,
+                "passedOver": conflict.passed_over,
+                "message": _warning(report, conflict),
+            }
+            for conflict in report.conflicts
+        ],
+    }
