@@ -40,7 +40,7 @@ def annotation(tolerations: Lists) -> str:
     )
 
 
-def annotations(defaults: Lists | None, allowed: Lists | None) -> dict[str, str]:
+def lists(defaults: Lists | None, allowed: Lists | None) -> dict[str, str]:
     given = {DEFAULTS: defaults, ALLOW_LIST: allowed}
     return {name: annotation(tolerations) for name, tolerations in given.items() if tolerations is not None}
 
@@ -77,7 +77,7 @@ def annotations(defaults: Lists | None, allowed: Lists | None) -> dict[str, str]
 def test_defaults_on_create(cluster_default: Lists, namespace_default: Lists | None, pod: Lists, merged: Lists) -> None:
     found = pod_toleration_restriction(
         written(pod),
-        annotations(namespace_default, None),
+        lists(namespace_default, None),
         cluster=ClusterTolerations(default=cluster_default),
         is_best_effort=True,
     )
@@ -132,7 +132,7 @@ def test_allow_list(
 ) -> None:
     found = pod_toleration_restriction(
         written(pod),
-        annotations(namespace_default, allowed),
+        lists(namespace_default, allowed),
         cluster=ClusterTolerations(allowed=cluster_allowed),
         is_best_effort=True,
     )
@@ -159,19 +159,19 @@ def test_allow_list(
 )
 def test_memory_pressure(operation: Operation, *, is_best_effort: bool, pod: Lists, merged: Lists) -> None:
     found = pod_toleration_restriction(
-        written(pod), annotations((T,), None), is_best_effort=is_best_effort, operation=operation
+        written(pod), lists((T,), None), is_best_effort=is_best_effort, operation=operation
     )
     assert plain(found.admitted) == merged
 
 
 def test_what_the_plugin_adds_must_be_allowed_too() -> None:
-    found = pod_toleration_restriction(written((T,)), annotations(None, (T,)), is_best_effort=False)
+    found = pod_toleration_restriction(written((T,)), lists(None, (T,)), is_best_effort=False)
     assert found.refused == PRESSURE
     assert plain(found.admitted) == (T, PRESSURE)
 
 
 def test_each_addition_says_who_added_it() -> None:
-    of_namespace = pod_toleration_restriction(written((T1,)), annotations((T,), None), is_best_effort=False)
+    of_namespace = pod_toleration_restriction(written((T1,)), lists((T,), None), is_best_effort=False)
     assert [entry.origin for entry in of_namespace.admitted] == [
         Origin.WRITTEN,
         Origin.NAMESPACE_DEFAULTS,
