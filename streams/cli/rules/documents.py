@@ -23,7 +23,7 @@ MOST_BYTES = 64 * 2**20
 """Of one file. A list of 5,000 whole nodes in JSON has some 50 MiB, and takes several times as much when it is read."""
 
 MOST_YAML_BYTES = 4 * 2**20
-"""Of one file in YAML, which Python reads some hundred times slower than JSON: this much takes a minute."""
+"""Of one file in YAML, which is read some fifty times slower than JSON: this much takes 20 seconds."""
 
 
 class FoundObject(NamedTuple):
