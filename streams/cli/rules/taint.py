@@ -81,7 +81,7 @@ def _changes(specs: list[str]) -> TaintChanges:
 
 
 def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) -> list[_Changed]:
-    from models.kubernetes.kubectl import KubectlError, apply_changes
+    from models.kubernetes.kubectl import KubectlError, Refusal, apply_changes
 
     changed = []
     refusals = []
@@ -89,8 +89,9 @@ def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) 
         try:
             outcome = apply_changes(node.taints, changes, overwrite=overwrite, node_name=node.name)
         except KubectlError as error:
-            # Only with several nodes it is not clear which one lacks a taint; kubectl leaves that open.
-            refusals.append(str(error) if node.name in str(error) or len(nodes) == 1 else f"node {node.name}: {error}")
+            # kubectl does not say which node lacks a taint; with one node that is clear.
+            is_clear = error.kind is not Refusal.NOT_FOUND or len(nodes) == 1
+            refusals.append(str(error) if is_clear else f"node {node.name}: {error}")
         else:
             changed.append(_Changed(node, outcome.word, outcome.taints))
     if refusals:
