@@ -17,6 +17,9 @@ from typing import Final, NamedTuple, Never
 from streams.errors import ObjectFileError
 
 STDIN = "-"
+SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape for half of a character beyond 16 bit; without its other half it is no text that can be written again."""
+
 WHITESPACE: Final = re.compile(r"\s*")
 
 MOST_BYTES = 64 * 2**20
@@ -51,13 +54,23 @@ def read_objects(*sources: str) -> list[FoundObject]:
 
 
 def _objects(source: str) -> Iterator[dict[object, object]]:
-    documents = list(_documents(source, _text(source)))
+    text = _text(source)
+    documents = list(_documents(source, text))
+    if SURROGATE.search(text):
+        _refuse_halves(source, documents)
     if not any(document is not None for document in documents):
         raise ObjectFileError(source, "it is empty")
     for number, document in enumerate(documents, start=1):
         if document is not None:
             place = f"document {number}" if len(documents) > 1 else "it"
             yield from _flattened(source, document, place, kind="")
+
+
+def _refuse_halves(source: str, documents: list[object]) -> None:
+    try:
+        json.dumps(documents, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        raise ObjectFileError(source, "a text holds half of a surrogate pair") from error
 
 
 def _flattened(source: str, found: object, place: str, kind: str) -> Iterator[dict[object, object]]:

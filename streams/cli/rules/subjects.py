@@ -111,9 +111,13 @@ def pods_of(
 
 def unnamed_kinds(objects: Iterable[FoundObject]) -> list[ObjectErrors]:
     """List objects that do not say what they are; kubectl sends none of them."""
-    return [
-        ObjectErrors(found.source, "object", (required("kind"),)) for found in objects if not found.value.get("kind")
-    ]
+    wrong = []
+    for found in objects:
+        kind = found.value.get("kind")
+        if not kind or not isinstance(kind, str):
+            error = wrong_type("kind", kind, "a string") if kind else required("kind")
+            wrong.append(ObjectErrors(found.source, "object", (error,)))
+    return wrong
 
 
 def _of_kind(objects: Iterable[FoundObject], kind: str) -> Iterable[FoundObject]:

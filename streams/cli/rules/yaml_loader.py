@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 _BOOL = "tag:yaml.org,2002:bool"
 _FLOAT = "tag:yaml.org,2002:float"
 _INT = "tag:yaml.org,2002:int"
+_MAP = "tag:yaml.org,2002:map"
 _MERGE = "tag:yaml.org,2002:merge"
 _NULL = "tag:yaml.org,2002:null"
+_SEQ = "tag:yaml.org,2002:seq"
+_STR = "tag:yaml.org,2002:str"
 
 _TRUE = frozenset({"y", "yes", "true", "on"})
 _BOOLS = r"y|Y|n|N|yes|Yes|YES|no|No|NO|true|True|TRUE|false|False|FALSE|on|On|ON|off|Off|OFF"
@@ -37,6 +40,9 @@ class ObjectLoader(Composer, CParser, SafeConstructor, Resolver):  # type: ignor
 
     Aliases are refused: with them a short text can stand for a huge object, and no tool of Kubernetes writes them.
     """
+
+    # Other tags, such as times, bytes and sets, have no place in JSON and are refused.
+    yaml_constructors = {tag: SafeConstructor.yaml_constructors[tag] for tag in (None, _NULL, _STR, _SEQ, _MAP)}  # noqa: RUF012 - shape of the library
 
     # Own table instead of the inherited one, which knows times and numbers to base 60.
     yaml_implicit_resolvers: dict[Any, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 - shape of the library

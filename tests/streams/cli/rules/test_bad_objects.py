@@ -60,6 +60,7 @@ def pod(tolerations: str) -> str:
         pytest.param("{kind: Node}", ["metadata.name"], id="no name"),
         pytest.param("{kind: Node, metadata: {name: 5}}", ["metadata.name"], id="type of the name"),
         pytest.param("{metadata: {name: n1}}", ["kind"], id="no kind"),
+        pytest.param("{kind: [Node], metadata: {name: n1}}", ["kind"], id="type of the kind"),
     ],
 )
 def test_nodes(text: str, fields: list[str], rules: Rules, write: WriteFile) -> None:

@@ -38,6 +38,9 @@ def values(path: str) -> list[dict[object, object]]:
             id="NodeList whose items do not repeat the kind",
         ),
         pytest.param(json.dumps({"kind": "PodList", "items": None}), [], id="empty list as Go writes it"),
+        pytest.param('{"kind": "\\ud83d\\ude00"}', [{"kind": "\U0001f600"}], id="a whole character in two escapes"),
+        pytest.param("kind: !!str 5", [{"kind": "5"}], id="a text by its tag"),
+        pytest.param("<<: {kind: A}\nb: c\n", [{"kind": "A", "b": "c"}], id="merged fields"),
         pytest.param(
             json.dumps({"kind": "List", "items": [{"kind": "List", "items": [NODE]}]}), [NODE], id="list in a list"
         ),
@@ -108,6 +111,10 @@ def test_unquoted_values_of_yaml_are_those_of_kubernetes(text: str, expected: ob
         pytest.param('{"a": ' + "9" * 5000 + "}", "neither JSON nor YAML", id="number of 5,000 digits in JSON"),
         pytest.param("a: " + "9" * 5000, "too many digits", id="number of 5,000 digits in YAML"),
         pytest.param("a: 1e999", "too large", id="number beyond doubles"),
+        pytest.param('{"a": "\\ud800"}', "half of a surrogate pair", id="half a character"),
+        pytest.param("a: !!timestamp 2020-01-01", "could not determine a constructor", id="a time by its tag"),
+        pytest.param("a: !!binary aGVsbG8=", "could not determine a constructor", id="bytes"),
+        pytest.param("!!set {a, b}", "could not determine a constructor", id="set"),
         pytest.param("a: \x00", "not YAML", id="control character"),
     ],
 )
