@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from streams.cli.rules.subjects import NodeSubject, PodSubject
 
 _DEFAULT_SECONDS = 300
+"""As `DEFAULT_SECONDS` of the models, which `--help` does not wait for."""
 
 
 class _Use(NamedTuple):
