@@ -1,0 +1,86 @@
+"""The node lifecycle controller as released: conditions and heartbeats in, taints and times out (semantics.md 7, 8)."""
+
+from models.kubernetes.lifecycle.changes import (
+    Change,
+    ConditionsWritten,
+    NodeReported,
+    PodsMarkedNotReady,
+    TaintsChanged,
+    ZoneTurned,
+)
+from models.kubernetes.lifecycle.clock import LifecycleClock
+from models.kubernetes.lifecycle.condition_taints import (
+    OWNED_KEYS,
+    UNSCHEDULABLE,
+    TaintDifference,
+    condition_taints,
+    taint_difference,
+    taints_at_creation,
+)
+from models.kubernetes.lifecycle.controller import NodeLifecycle
+from models.kubernetes.lifecycle.disruption import DisruptionStep, Passage, disruption_step
+from models.kubernetes.lifecycle.health_taints import NOT_READY_TAINT, UNREACHABLE_TAINT, HealthStep, health_step
+from models.kubernetes.lifecycle.limiter import Limiter, NoTokens, TokenBucket, limiter_after, new_limiter
+from models.kubernetes.lifecycle.nodes import Condition, PodKey, WatchedNode, WatchedPod, find_condition
+from models.kubernetes.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
+from models.kubernetes.lifecycle.reading import WatchedNodeObject, read_watched_node
+from models.kubernetes.lifecycle.settings import LifecycleSettings, SettingError
+from models.kubernetes.lifecycle.silence import HealthUpdate, NodeHealth, update_health
+from models.kubernetes.lifecycle.zones import (
+    ZoneState,
+    is_excluded_from_disruption,
+    reduced_rate,
+    zone_key,
+    zone_rate,
+    zone_state,
+)
+
+__all__ = [
+    "NOT_READY_TAINT",
+    "OWNED_KEYS",
+    "UNREACHABLE_TAINT",
+    "UNSCHEDULABLE",
+    "Again",
+    "Change",
+    "Condition",
+    "ConditionsWritten",
+    "DisruptionStep",
+    "HealthStep",
+    "HealthUpdate",
+    "LifecycleClock",
+    "LifecycleSettings",
+    "Limiter",
+    "NoTokens",
+    "NodeHealth",
+    "NodeLifecycle",
+    "NodeReported",
+    "Passage",
+    "PodKey",
+    "PodsMarkedNotReady",
+    "RateLimitedTimedQueue",
+    "SettingError",
+    "TaintDifference",
+    "TaintsChanged",
+    "TimedValue",
+    "TokenBucket",
+    "WatchedNode",
+    "WatchedNodeObject",
+    "WatchedPod",
+    "ZoneState",
+    "ZoneTurned",
+    "condition_taints",
+    "disruption_step",
+    "find_condition",
+    "health_step",
+    "is_excluded_from_disruption",
+    "limiter_after",
+    "new_limiter",
+    "read_watched_node",
+    "reduced_rate",
+    "taint_difference",
+    "taints_at_creation",
+    "update_health",
+    "zone_key",
+    "zone_rate",
+    "zone_state",
+]
