@@ -141,7 +141,8 @@ class NodeLifecycle:
                 status = None if update.current is None else update.current.status
                 ready_statuses.setdefault(zone_key(node.labels), []).append(status)
             if update.current is not None:
-                self._treat_health(node, update.observed.status, now_us)
+                decisive = update.current if self.settings.reacts_in_same_round else update.observed
+                self._treat_health(node, decisive.status, now_us)
                 self._treat_pods(node, update, now_us)
             self._to_mark_again.discard(node.name)
         self._treat_zones(nodes, ready_statuses, now_us)
@@ -185,13 +186,13 @@ class NodeLifecycle:
                 self._cluster.remove_taints(node.name, (taint,), now_us)
         self._queues[zone_key(node.labels)].remove(node.name)
 
-    def _treat_health(self, node: WatchedNode, observed_status: str, now_us: int) -> None:
+    def _treat_health(self, node: WatchedNode, ready_status: str, now_us: int) -> None:
         """Swap, queue or clear a node's health taint (`processTaintBaseEviction`)."""
-        step = health_step(observed_status, node.taints)
+        step = health_step(ready_status, node.taints)
         if step is HealthStep.CLEAR:
             self._mark_reachable(node, now_us)
         elif step is HealthStep.SWAP:
-            self._put_health_taint(node, observed_status, now_us)
+            self._put_health_taint(node, ready_status, now_us)
         elif step is not HealthStep.NOTHING:
             queue = self._queues[zone_key(node.labels)]
             if step is HealthStep.QUEUE:

@@ -43,17 +43,17 @@ def opposite_taint(taint: Taint) -> Taint:
     return UNREACHABLE_TAINT if taint is NOT_READY_TAINT else NOT_READY_TAINT
 
 
-def health_step(observed_status: str, taints: Iterable[Taint]) -> HealthStep:
+def health_step(ready_status: str, taints: Iterable[Taint]) -> HealthStep:
     """Decide what a round does about a node.
 
     Args:
-        observed_status: status of `Ready` before this round's update.
+        ready_status: status of `Ready`, see `LifecycleSettings.reacts_in_same_round`.
         taints: of the node, as they were when the round began.
     """
     present = tuple(taints)
-    fitting = fitting_taint(observed_status)
+    fitting = fitting_taint(ready_status)
     if fitting is None:
-        return HealthStep.CLEAR if observed_status == TRUE else HealthStep.NOTHING
+        return HealthStep.CLEAR if ready_status == TRUE else HealthStep.NOTHING
     if has_taint(present, opposite_taint(fitting)):
         return HealthStep.SWAP
     return HealthStep.KEEP if has_taint(present, fitting) else HealthStep.QUEUE

@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from models.kubernetes.taints import Taint
@@ -56,7 +55,7 @@ class WatchedNode:
 
     name: str
     uid: str = ""
-    labels: Mapping[str, str] = MappingProxyType({})
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     created_at_us: int = 0
     is_unschedulable: bool = False
     conditions: tuple[Condition, ...] = ()

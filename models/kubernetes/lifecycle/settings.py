@@ -64,6 +64,9 @@ class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
             Default 50.
         unhealthy_zone_threshold: share of nodes that are not ready from which a zone is in partial disruption
             (`--unhealthy-zone-threshold`). Default 0.55, compared as 32-bit numbers.
+        reacts_in_same_round: whether a node that a round finds silent is queued for its health taint in this very
+            round. Default on, as since Kubernetes 1.29 (#120816) and in all recordings; off, the condition from before
+            the round decides, and the taint comes a period later.
     """
 
     monitor_period_us: int = 5 * MICROSECONDS_PER_SECOND
@@ -73,6 +76,7 @@ class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
     secondary_eviction_rate: float = 0.01
     large_cluster_size_threshold: int = 50
     unhealthy_zone_threshold: float = 0.55
+    reacts_in_same_round: bool = True
 
     def __post_init__(self) -> None:
         """Refuse numbers with which no cluster can be run; Kubernetes itself checks none of them.

@@ -59,9 +59,9 @@ class HealthUpdate:
     Attributes:
         health: what to remember.
         grace_period_us: how long this node may be silent.
-        observed: `Ready` before this look. Unknown, as old as the node, if it has none. It decides about NoExecute
-            taints, so these come a round after the writing.
-        current: `Ready` after this look, None if there still is none. It decides about the state of the zone.
+        observed: `Ready` before this look. Unknown, as old as the node, if it has none.
+        current: `Ready` after this look, None if there still is none. It decides about the state of the zone, and about
+            the health taint since Kubernetes 1.29.
         written: all conditions of the node as they are to be written, None if nothing is.
     """
 
