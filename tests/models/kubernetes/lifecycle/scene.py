@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from models.kubernetes import Taint
 from models.kubernetes.lifecycle import Condition, LifecycleSettings, NodeLifecycle, WatchedNode
 
@@ -32,11 +34,13 @@ def node(
     region: str = "region1",
     created_at_us: int = LONG_AGO_US,
     taints: tuple[Taint, ...] = (),
-    **labels: str,
+    labels: Mapping[str, str] | None = None,
 ) -> WatchedNode:
     """Make a node; an empty region and zone leave the labels out."""
     place = {REGION: region, ZONE: zone} if region or zone else {}
-    return WatchedNode(name, f"uid-{name}", {**place, **labels}, created_at_us, conditions=conditions, taints=taints)
+    return WatchedNode(
+        name, f"uid-{name}", {**place, **(labels or {})}, created_at_us, conditions=conditions, taints=taints
+    )
 
 
 def settings(rate: float = float("inf")) -> LifecycleSettings:

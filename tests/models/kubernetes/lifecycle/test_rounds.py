@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 import pytest
 
@@ -43,8 +44,8 @@ def down(name: str, zone: str = "zone1", region: str = "region1") -> WatchedNode
     return node(name, ready("Unknown"), zone=zone, region=region, created_at_us=FAKE_NOW_US)
 
 
-def up(name: str, zone: str = "zone1", region: str = "region1", **labels: str) -> WatchedNode:
-    return node(name, ready("True"), zone=zone, region=region, created_at_us=FAKE_NOW_US, **labels)
+def up(name: str, zone: str = "zone1", region: str = "region1", labels: Mapping[str, str] | None = None) -> WatchedNode:
+    return node(name, ready("True"), zone=zone, region=region, created_at_us=FAKE_NOW_US, labels=labels)
 
 
 def blank(name: str) -> WatchedNode:
@@ -111,7 +112,7 @@ def blank(name: str) -> WatchedNode:
             id="Full Disruption: Ready condition removed from the Node",
         ),
         pytest.param(
-            [down("node0"), up("node-master", **EXCLUDED)],
+            [down("node0"), up("node-master", labels=EXCLUDED)],
             [UNHEALTHY, HEALTHY],
             {ZONE_1: "FullDisruption"},
             {ZONE_1: "FullDisruption"},
@@ -395,7 +396,7 @@ def test_partial_disruption_of_a_small_zone_stops_tainting_and_keeps_what_is_tai
 
 
 def test_excluded_node_is_tainted_all_the_same() -> None:
-    lifecycle = started(node("node0", ready("False"), **EXCLUDED), up("node1"))
+    lifecycle = started(node("node0", ready("False"), labels=EXCLUDED), up("node1"))
     lifecycle.monitor(FAKE_NOW_US)
     lifecycle.no_execute_pass(FAKE_NOW_US)
     assert taints_of(lifecycle, "node0") == [NOT_READY]
