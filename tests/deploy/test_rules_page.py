@@ -7,7 +7,7 @@ import re
 import pytest
 
 from models import kubernetes
-from models.kubernetes import admission, kubectl, scheduling, validation
+from models.kubernetes import admission, kubectl, lifecycle, scheduling, validation
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
 NAME = "kubernetes-rules.md"
@@ -28,6 +28,8 @@ def test_examples_print_what_stands_behind_them(example: Example, capsys: pytest
         ("Matching", kubernetes),
         ("How long a pod may stay", kubernetes),
         ("Scheduler and kubelet", scheduling),
+        ("Where taints come from", lifecycle),
+        ("Zones and rate limits", lifecycle),
         ("Where tolerations come from", admission),
         ("kubectl taint, cordon and uncordon", kubectl),
     ],

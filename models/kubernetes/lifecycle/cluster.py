@@ -97,11 +97,11 @@ class Cluster:
         Pods without that condition, and pods where it is False, are left alone.
 
         Args:
-            name: the node; pods that are bound elsewhere are passed over.
-            pods: all that may be meant.
+            name: the node.
+            pods: pods on it.
             now_us: the time.
         """
-        marked = tuple(pod for pod in pods if pod.node_name == name and pod.ready not in (None, FALSE))
+        marked = tuple(pod for pod in pods if pod.ready not in (None, FALSE))
         for pod in marked:
             self.pods[pod.key] = dataclasses.replace(pod, ready=FALSE)
         if marked:

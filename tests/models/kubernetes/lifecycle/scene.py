@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 
 from models.kubernetes import Taint
@@ -59,3 +60,15 @@ def started(*nodes: WatchedNode, at_us: int = FAKE_NOW_US, rate: float = float("
 def taints_of(lifecycle: NodeLifecycle, name: str, effect: str = "NoExecute") -> list[str]:
     """List the keys of a node's taints with an effect, in node order."""
     return [taint.key for taint in lifecycle.nodes[name].taints if taint.effect == effect]
+
+
+def down(name: str, zone: str = "zone1", region: str = "region1") -> WatchedNode:
+    return node(name, ready("Unknown"), zone=zone, region=region, created_at_us=FAKE_NOW_US)
+
+
+def up(name: str, zone: str = "zone1", region: str = "region1", labels: Mapping[str, str] | None = None) -> WatchedNode:
+    return node(name, ready("True"), zone=zone, region=region, created_at_us=FAKE_NOW_US, labels=labels)
+
+
+def put_status(lifecycle: NodeLifecycle, name: str, *conditions: Condition, at_us: int) -> None:
+    lifecycle.put_node(dataclasses.replace(lifecycle.nodes[name], conditions=conditions), at_us)

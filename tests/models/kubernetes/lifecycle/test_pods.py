@@ -154,3 +154,15 @@ def test_deleted_pod_is_not_marked() -> None:
     lifecycle.delete_pod(POD.key)
     lifecycle.delete_pod(POD.key)
     assert not any(isinstance(change, PodsMarkedNotReady) for change in lifecycle.monitor(FAKE_NOW_US + HOUR_US))
+
+
+def test_marking_that_worked_at_last_is_not_owed_any_more() -> None:
+    """nodesToRetry: a round that works takes the node off the list, so a pod that is ready again stays so."""
+    lifecycle = started(node("node0", ready("True")))
+    lifecycle.put_pod(POD, FAKE_NOW_US)
+    lifecycle.monitor(FAKE_NOW_US)
+    lifecycle.monitor(FAKE_NOW_US + MINUTE_US)
+    lifecycle.pod_write_failed(POD)
+    lifecycle.monitor(FAKE_NOW_US + 2 * MINUTE_US)
+    lifecycle.put_pod(POD, FAKE_NOW_US + 2 * MINUTE_US)
+    assert lifecycle.monitor(FAKE_NOW_US + 3 * MINUTE_US) == ()
