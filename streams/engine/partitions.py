@@ -70,6 +70,7 @@ class Partitions:
         self.failures = 0
         self._new_logic = new_logic
         self._writers: dict[int, PartitionWriter] = {}
+        self._durable: dict[tuple[str, int], int] = {}
         self._generation = -1
         self._is_closed = False
         self._repairs: dict[int, asyncio.Task[None]] = {}
@@ -86,8 +87,14 @@ class Partitions:
         return (writer for _, writer in sorted(self._writers.items()) if writer.live)
 
     def durable_positions(self) -> dict[tuple[str, int], int]:
-        """Positions of committed transactions, by topic and partition: what group offsets may say."""
-        return {(topic, w.partition): offset for w in self.live() for topic, offset in w.durable.items()}
+        """Positions of committed transactions, by topic and partition: what group offsets may say.
+
+        Those of partitions that were lost and are not yet taken over again are in it too. The group confirms us by
+        taking offsets, and a repair waits for that: with all partitions lost at once there would be none to take.
+        """
+        for writer in self.live():
+            self._durable.update(((topic, writer.partition), offset) for topic, offset in writer.durable.items())
+        return {place: offset for place, offset in self._durable.items() if place[1] in self.numbers}
 
     async def deliver(self, batch: Batch) -> None:
         """Give a batch to its writer; without a live one it is dropped and read again after take-over."""
@@ -118,6 +125,7 @@ class Partitions:
         unbroken = generation == self._generation + 1
         self._generation = generation
         self.numbers = frozenset(numbers)
+        self._durable = {place: offset for place, offset in self._durable.items() if place[1] in numbers}
         kept = {n for n, writer in self._writers.items() if n in numbers and writer.live and unbroken}
         await self._close(set(self._writers) - kept)
         await self._open(numbers - kept)

@@ -79,6 +79,30 @@ def test_broker_down_for_a_while(own_broker: EmbeddedBroker, own_service: Settin
         assert worker.stop() == 0
 
 
+def test_all_partitions_lost_at_once(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path) -> None:
+    """Transactions run out everywhere while the group still counts us in: all is taken over again, nothing lost."""
+    patient = {"session_timeout_seconds": 30.0, "lease_margin_seconds": 5.0, "transaction_timeout_seconds": 3.0}
+    service = own_service.model_copy(update=patient)
+    with WorkerProcess(service, tmp_path) as worker, Feed(service) as feed:
+        worker.wait_ready()
+        reader = TopicReader(service, service.commands_topic)
+        for n in range(8):
+            feed.node(f"n{n}", taint())
+            for p in range(PODS):
+                feed.pod(f"n{n}", f"p{n}-{p}", tolerates(5 + p % 10))
+        feed.flush()
+        reader.wait_for(lambda seen: len(commands(seen, "Evict")) > 8, "first evictions")
+        own_broker.pause()
+        time.sleep(8)  # the fault itself: longer than a transaction may last, shorter than a session
+        own_broker.resume()
+        reader.wait_for(lambda seen: len(commands(seen, "Evict")) == 8 * PODS, "all evictions", seconds=60)
+        seen = reader.quiet(2.0)
+        assert {len(found) for found in commands(seen, "Evict").values()} == {1}
+        assert worker.events("partition lost, will be taken over again"), "the fault did not hit a transaction"
+        reader.close()
+        assert worker.stop() == 0
+
+
 def test_sigterm_while_the_broker_is_gone(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path) -> None:
     """It ends within its grace time, says so if it could not leave the group, and never hangs."""
     with WorkerProcess(own_service, tmp_path) as worker:
