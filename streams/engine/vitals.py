@@ -7,12 +7,19 @@ any thread may read them at any moment, also while the event loop stands still.
 
 from __future__ import annotations
 
+import asyncio
 import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from streams.engine.distribution import Distribution
+
 if TYPE_CHECKING:
     from streams.engine.writer import PartitionWriter
+
+
+PAUSE_BOUNDS_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
+PAUSE_PROBE_SECONDS = 0.02  # fifty looks a second cost a thousandth of a core
 
 
 class Vital(enum.StrEnum):
@@ -66,7 +73,12 @@ class Wait:
 
 
 class Vitals:
-    """The waits of one worker, but for those of the partition writers and of the timers."""
+    """The waits of one worker, but for those of the partition writers and of the timers.
+
+    Attributes:
+        pauses: how long the event loop stood still, seconds; see :meth:`feel_pauses`.
+
+    """
 
     def __init__(self) -> None:
         """Begin waiting for nothing."""
@@ -75,7 +87,16 @@ class Vitals:
         self.ownership = Wait()
         self.fetch = Wait()
         self.heartbeat = Wait()
+        self.pauses = Distribution(PAUSE_BOUNDS_SECONDS)
         self._batches = 0
+
+    async def feel_pauses(self) -> None:
+        """Sleep a little, again and again, and note by how much each sleep was too long."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            until = clock() + PAUSE_PROBE_SECONDS
+            await asyncio.sleep(PAUSE_PROBE_SECONDS)
+            self.pauses.observe(max(0.0, clock() - until))
 
     def handed_over(self, now: float) -> None:
         """Note that a batch is on its way to its partition."""

@@ -141,6 +141,7 @@ class EvictionService:
             asyncio.create_task(part, name=name)
             for name, part in (
                 ("timers", self.timers.run()),
+                ("pauses", self.partitions.vitals.feel_pauses()),
                 ("freshness", self.freshness.run()),
                 ("newest", self.freshness.watch_newest()),
                 ("positions", self._write_positions()),

@@ -99,6 +99,9 @@ class WorkerMetrics(Collector):
             "From the beginning to the commit of a transaction.",
             partitions.transaction_seconds,
         )
+        yield _histogram(
+            "evictstream_loop_pause_seconds", "How long the event loop stood still.", partitions.vitals.pauses
+        )
         yield _counter("evictstream_takeovers", "Partitions taken over.", (), {(): partitions.takeovers})
         yield _counter("evictstream_partitions_lost", "Partitions that failed.", (), {(): partitions.failures})
 

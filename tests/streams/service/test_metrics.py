@@ -14,7 +14,7 @@ from models.messages.envelope import Limits
 from streams.engine.distribution import Distribution
 from streams.engine.outbox import Outbox
 from streams.engine.partitions import Partitions
-from streams.engine.vitals import Vital
+from streams.engine.vitals import Vital, Vitals
 from streams.service.gates import Closed, Gate
 from streams.service.metrics import CLUSTERS_SHOWN, WorkerMetrics
 from streams.service.partition import EvictionPartition
@@ -44,6 +44,7 @@ class FakePartitions:
 
     def __init__(self) -> None:
         self.transaction_seconds = Distribution((0.01, 0.1))
+        self.vitals = Vitals()
         self.takeovers = 3
         self.failures = 1
 
@@ -315,6 +316,7 @@ def test_ages_limits_and_the_worker_itself() -> None:
     story.ages[Vital.FETCH] = 12.5
     story.engine.transaction_seconds.observe(0.006)
     story.engine.transaction_seconds.observe(0.5)
+    story.engine.vitals.pauses.observe(0.03)
     seen = story.scrape()
     wanted = {
         ("evictstream_age_seconds", "fetch"): 12.5,
@@ -325,6 +327,8 @@ def test_ages_limits_and_the_worker_itself() -> None:
         ("evictstream_build_info", "1.2.3"): 1,
         ("evictstream_takeovers_total",): 3,
         ("evictstream_partitions_lost_total",): 1,
+        ("evictstream_loop_pause_seconds_bucket", "0.02"): 0,
+        ("evictstream_loop_pause_seconds_bucket", "0.05"): 1,
         ("evictstream_transaction_duration_seconds_bucket", "0.01"): 1,
         ("evictstream_transaction_duration_seconds_bucket", "0.1"): 1,
         ("evictstream_transaction_duration_seconds_bucket", "+Inf"): 2,
