@@ -51,8 +51,9 @@ class TopicSettings(SettingsGroup):
     dead_letter_retention_hours: Annotated[float, Field(gt=0)] = 720.0
     """How long dead letters are kept. 30 days: somebody has to look at them."""
 
-    changelog_delete_retention_hours: Annotated[float, Field(gt=0)] = 168.0
-    """How long the changelog keeps tombstones. A week: a reader that was away for less sees every deletion."""
+    changelog_delete_retention_hours: Annotated[float, Field(gt=0)] = 1.0
+    """How long the changelog keeps tombstones. An hour: a take-over reads all of it anew, in minutes at most, and must
+    not miss the deletion of what it has just read."""
 
     changelog_segment_minutes: Annotated[float, Field(gt=0)] = 60.0
     """After how long a segment of the changelog is closed; only closed ones are compacted. An hour keeps recovery
