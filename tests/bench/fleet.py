@@ -69,12 +69,13 @@ class Markers(NamedTuple):
 
 
 class Fleet:
-    """Nodes with equally many pods each. Remembers nothing but the next resource version."""
+    """Nodes with equally many pods each, of one cluster. Remembers nothing but the next resource version."""
 
-    def __init__(self, *, nodes: int, pods_per_node: int, partitions: int) -> None:
-        self.nodes = tuple(_node(f"node-{number:05d}", partitions) for number in range(nodes))
+    def __init__(self, *, nodes: int, pods_per_node: int, partitions: int, cluster: str = CLUSTER) -> None:
+        self.cluster = cluster.encode()
+        self.nodes = tuple(_node(f"node-{number:05d}", partitions, cluster) for number in range(nodes))
         self.pods = tuple(
-            _pod(f"checkout-7d9c5b6f4-{number:05d}-{node.name[-5:].decode()}", node)
+            make_pod(f"checkout-{cluster[-9:]:x>9}-{number:05d}-{node.name[-5:].decode()}", node)
             for node in self.nodes
             for number in range(pods_per_node)
         )
@@ -93,7 +94,7 @@ class Fleet:
         taints = _TAINT % (UNREACHABLE.encode(), at) if tainted else b""
         ready = b"Unknown" if tainted else b"True"
         uid = b"6c1f-" + node.name
-        values = (CLUSTER.encode(), b"MODIFIED", at, node.name, uid, self._next(), taints, ready)
+        values = (self.cluster, b"MODIFIED", at, node.name, uid, self._next(), taints, ready)
         return Entry(node.partition, node.key, _NODE % values)
 
     def pod_events(self, pods: Iterable[Pod], kind: bytes, *, seconds: int = 300) -> Iterator[Entry]:
@@ -107,7 +108,7 @@ class Fleet:
         at = instant_text(at_us).encode()
         tolerations = _TOLERATIONS % seconds
         node = pod.node
-        head = (CLUSTER.encode(), kind, at, pod.name.encode(), NAMESPACE.encode(), pod.uid.encode())
+        head = (self.cluster, kind, at, pod.name.encode(), NAMESPACE.encode(), pod.uid.encode())
         return Entry(node.partition, node.key, _POD % (*head, self._next(), node.name, tolerations))
 
     def marker_nodes(self) -> Iterator[Entry]:
@@ -118,7 +119,7 @@ class Fleet:
         """Make one new marker for each partition."""
         self._marked += 1
         names = [f"marker-{self._marked}-{node.partition}" for node in self._markers]
-        pods = [_pod(name, node) for name, node in zip(names, self._markers, strict=True)]
+        pods = [make_pod(name, node) for name, node in zip(names, self._markers, strict=True)]
         return Markers(list(self.pod_events(pods, b"ADDED", seconds=MARKER_SECONDS)), names)
 
     def _next(self) -> int:
@@ -131,12 +132,13 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def _node(name: str, partitions: int) -> Node:
-    key = f"{CLUSTER}/{name}".encode()
+def _node(name: str, partitions: int, cluster: str = CLUSTER) -> Node:
+    key = f"{cluster}/{name}".encode()
     return Node(name.encode(), key, partition_of(key, partitions))
 
 
-def _pod(name: str, node: Node) -> Pod:
+def make_pod(name: str, node: Node) -> Pod:
+    """Make a pod of that name. It has its own UID as long as the last 27 characters of the name are."""
     # As long as the UIDs of Kubernetes.
     return Pod(name, f"67a4d0c2-{name[-27:]:0>27}", node)
 

@@ -29,26 +29,29 @@ class Lab:
     Attributes:
         bootstrap_servers: the broker.
         folder: for the workers' logs.
-        is_quick: whether a fifth of the work has to do.
+        is_quick: whether less of the work has to do.
+        broker_folder: where the broker keeps its data, if that is looked at.
 
     """
 
     bootstrap_servers: str
     folder: Path
     is_quick: bool
+    broker_folder: Path = Path()
     _made: int = 0
 
-    def settings(self, name: str) -> Settings:
+    def settings(self, name: str, **more: object) -> Settings:
         """Declare topics of their own and give the settings: defaults, but for the count of partitions and repeats."""
         self._made += 1
         mine = f"{name}-{self._made}"
-        settings = Settings(
-            bootstrap_servers=self.bootstrap_servers,
-            topic_prefix=f"{mine}.",
-            application_id=mine,
-            partitions=PARTITIONS,
-            result_silence_seconds=NO_REPEATS_SECONDS,
-        )
+        ours = {
+            "bootstrap_servers": self.bootstrap_servers,
+            "topic_prefix": f"{mine}.",
+            "application_id": mine,
+            "partitions": PARTITIONS,
+            "result_silence_seconds": NO_REPEATS_SECONDS,
+        }
+        settings = Settings.model_validate(ours | more)
         declare_topics(settings).raise_if_breaking()
         return settings
 

@@ -43,14 +43,17 @@ async def rows_since(settings: Settings, first: dict[int, int]) -> Rows:
     positions: Ends = {topic: {} for topic in settings.input_topics}
     async with _Reader(settings) as reader:
         for partition, key, value in await reader.records(settings.changelog_topic, first):
-            if key == POSITIONS_KEY:
+            if key == POSITIONS_KEY and value is not None:
                 for topic, offset in decode_positions(value).items():
                     positions[topic][partition] = offset
                 continue
             kind, _, uid = split_row_key(key)
             if kind is RowKind.POD:
-                pods[uid] = value
                 written += 1
+                if value is None:
+                    pods.pop(uid, None)
+                else:
+                    pods[uid] = value
     return Rows(pods, written, positions)
 
 
@@ -86,7 +89,7 @@ class _Reader:
         found = await self._consumer.end_offsets(self._all(topic))
         return {partition.partition: offset for partition, offset in found.items()}
 
-    async def records(self, topic: str, first: dict[int, int]) -> list[tuple[int, bytes, bytes]]:
+    async def records(self, topic: str, first: dict[int, int]) -> list[tuple[int, bytes, bytes | None]]:
         partitions = self._all(topic)
         self._consumer.assign(partitions)
         for partition in partitions:

@@ -38,12 +38,15 @@ WIRED = (
     "result_silence_seconds",
     "retry_base_seconds",
     "success_grace_seconds",
+    "remember_deleted_seconds",
+    "group_instance_id",
 )
 
 
 def environment(settings: Settings) -> dict[str, str]:
     """Spell settings as environment variables of a process."""
-    ours = {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in WIRED}
+    values = {name: getattr(settings, name) for name in WIRED}
+    ours = {f"EVICTSTREAM_{name.upper()}": str(value) for name, value in values.items() if value is not None}
     return {**os.environ, **ours, "EVICTSTREAM_LOG_FORMAT": "json"}
 
 

@@ -1,0 +1,112 @@
+"""A million pods with a million pending deadlines in one worker.
+
+Loaded through the topics; then 20,000 more are due within 20 seconds, 100,000 are cancelled at once, and the worker is
+stopped and another one takes everything over. The pauses of the event loop are the worker's own measure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Final
+
+from tests.bench.figures import Figure, Goal, percentile, require
+from tests.bench.fleet import Entry, Fleet, Pod, now_us
+from tests.bench.lab import Lab, say, settled_bytes
+from tests.bench.writing import BulkWriter
+from tests.scale.following import Follower
+from tests.scale.pauses import Pauses
+
+PODS_PER_NODE: Final = 40
+PODS: Final = 1_000_000
+QUICK_PODS: Final = 100_000
+DUE: Final = 20_000
+DUE_IN_SECONDS: Final = 20
+CANCELLED: Final = 100_000
+PENDING_SECONDS: Final = 86_400  # longer than any run
+FIRST_AFTER_SECONDS: Final = 20
+AT_REST_SECONDS: Final = 15.0
+LOAD_SECONDS: Final = 900.0
+LONGEST_PAUSE_MS: Final = 100.0
+
+
+async def measure(lab: Lab) -> list[Figure]:
+    """Load, fire, cancel, restart."""
+    count, due, cancelled = (QUICK_PODS, DUE // 10, CANCELLED // 10) if lab.is_quick else (PODS, DUE, CANCELLED)
+    settings = lab.settings("million")
+    fleet = Fleet(nodes=(count + due) // PODS_PER_NODE, pods_per_node=PODS_PER_NODE, partitions=settings.partitions)
+    pending, soon = fleet.pods[:count], fleet.pods[count:]
+    async with Follower(settings) as follower, BulkWriter(settings) as writer:
+        async with lab.worker(settings) as worker:
+            pauses = await asyncio.to_thread(Pauses, worker)
+            empty = await settled_bytes(worker.process.pid)
+            began = time.monotonic()
+            await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=True))
+            for some in _chunks(pending):
+                await writer.write(settings.pods_topic, fleet.pod_events(some, b"ADDED", seconds=PENDING_SECONDS))
+            await follower.until("Schedule", count, seconds=LOAD_SECONDS)
+            loaded_seconds = time.monotonic() - began
+            say(f"{count:,} deadlines pending after {loaded_seconds:.0f} s")
+            await asyncio.sleep(AT_REST_SECONDS)
+            full = await settled_bytes(worker.process.pid)
+            await asyncio.to_thread(pauses.mark)
+            await writer.write(settings.pods_topic, _due(fleet, soon))
+            await follower.until("Evict", due, seconds=FIRST_AFTER_SECONDS + DUE_IN_SECONDS + 60)
+            fire_pause = await asyncio.to_thread(pauses.longest_ms)
+            require(min(follower.late_ms) >= 0, "an eviction was issued early")
+            say(f"{due:,} fired, p99 {percentile(follower.late_ms, 0.99):.1f} ms late")
+            await asyncio.to_thread(pauses.mark)
+            began = time.monotonic()
+            await writer.write(
+                settings.nodes_topic, fleet.node_events(fleet.nodes[: cancelled // PODS_PER_NODE], tainted=False)
+            )
+            await follower.until("Cancel", cancelled, seconds=LOAD_SECONDS)
+            cancel_seconds = time.monotonic() - began
+            cancel_pause = await asyncio.to_thread(pauses.longest_ms)
+            say(f"{cancelled:,} cancelled in {cancel_seconds:.1f} s")
+        began = time.monotonic()
+        async with lab.worker(settings):
+            ready_seconds = time.monotonic() - began
+            say(f"the next worker has all after {ready_seconds:.1f} s")
+    return [
+        Figure(
+            "million-memory",
+            f"resident memory by pod, of {count:,} with pending deadlines",
+            "B",
+            ((full - empty) / count,),
+            Goal(1_000.0, is_floor=False),
+            {"full_mb": full / 1e6, "loaded_in_s": loaded_seconds},
+        ),
+        Figure(
+            "million-lateness",
+            f"{due:,} due within {DUE_IN_SECONDS} s beside them, p99 until read",
+            "ms",
+            (percentile(follower.late_ms, 0.99),),
+            Goal(50.0, is_floor=False),
+            {"p50_ms": percentile(follower.late_ms, 0.5), "max_ms": max(follower.late_ms)},
+        ),
+        Figure("million-cancel", f"{cancelled:,} cancelled at once, until all are read", "s", (cancel_seconds,)),
+        Figure("million-restart", "from the start of a worker until it has taken all over", "s", (ready_seconds,)),
+        Figure(
+            "million-pause",
+            "longest pause of the event loop while firing and cancelling",
+            "ms",
+            (fire_pause, cancel_pause),
+            Goal(LONGEST_PAUSE_MS, is_floor=False),
+        ),
+    ]
+
+
+def _chunks(pods: tuple[Pod, ...], size: int = 10_000) -> Iterator[tuple[Pod, ...]]:
+    for start in range(0, len(pods), size):
+        yield pods[start : start + size]
+
+
+def _due(fleet: Fleet, pods: tuple[Pod, ...]) -> Iterator[Entry]:
+    """Make pods whose deadlines lie one millisecond apart."""
+    base_us = now_us() - 2_000_000
+    for number, pod in enumerate(pods):
+        seconds, thousandth = divmod(number * DUE_IN_SECONDS * 1000 // len(pods), 1000)
+        at_us = base_us + thousandth * 1000
+        yield fleet.pod_event(pod, b"ADDED", seconds=FIRST_AFTER_SECONDS + seconds, at_us=at_us)
