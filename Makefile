@@ -41,8 +41,9 @@ lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into req
 	$(call compile,runtime.txt,)
 	$(call compile,dev.txt,--extra dev --extra containers --extra embedded)
 
-lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka anew (after changing its version).
+lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka and of its peers in the bench anew (after changing its version).
 	$(BIN)/python -m streams.broker.lock_kafka
+	$(BIN)/python -m tests.bench.peers.lock_peers
 
 clean: ## Remove the environment and everything that tools have left.
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist

@@ -12,7 +12,7 @@ import dataclasses
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 
@@ -39,8 +39,12 @@ class LockedJar:
 
 
 def locked_jars() -> tuple[LockedJar, ...]:
-    """Return the lock's content, in its order."""
-    text = resources.files("streams.broker").joinpath("kafka-jars.lock").read_text(encoding="utf-8")
+    """Return the content of the embedded Kafka's lock, in its order."""
+    return read_lock(resources.files("streams.broker").joinpath("kafka-jars.lock").read_text(encoding="utf-8"))
+
+
+def read_lock(text: str) -> tuple[LockedJar, ...]:
+    """Return what a lock names, in its order."""
     jars = []
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -72,9 +76,14 @@ def kafka_classpath() -> str:
         FileMismatchError: a file is not the locked one, even when fetched anew.
 
     """
+    return classpath(locked_jars())
+
+
+def classpath(jars: Iterable[LockedJar]) -> str:
+    """Return Java's class path for these files, in their order; downloads, checks and raises as `kafka_classpath`."""
     folder = cache_folder()
     with _only_one_process(folder):
-        return os.pathsep.join(str(_checked(jar, folder)) for jar in locked_jars())
+        return os.pathsep.join(str(_checked(jar, folder)) for jar in jars)
 
 
 def _checked(jar: LockedJar, folder: Path) -> Path:

@@ -6,6 +6,7 @@ To take another Kafka, change `KAFKA` here and the image in `container`, run `ma
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 KAFKA = "org.apache.kafka:kafka_2.13:4.3.1"
@@ -20,18 +21,31 @@ HEADER = """\
 
 
 def main() -> None:
-    """Resolve, download, hash, write."""
+    """Lock Kafka and a logger for it."""
+    write_lock(Path(__file__).with_name("kafka-jars.lock"), HEADER, roots=(KAFKA,), alone=(LOGGER,))
+
+
+def write_lock(path: Path, header: str, *, roots: Sequence[str], alone: Sequence[tuple[str, str, str]] = ()) -> None:
+    """Resolve, download, hash, write.
+
+    Args:
+        path: the lock.
+        header: its first lines, comments.
+        roots: coordinates that are taken with all they need.
+        alone: group, artifact and version of files that are taken without what they name.
+
+    """
     import jgo  # noqa: PLC0415 - part of an optional extra
     from jgo.maven import MavenContext  # noqa: PLC0415 - as above
 
-    found = {(jar.groupId, jar.artifactId, jar.version) for jar in jgo.resolve(KAFKA)} | {LOGGER}
+    found = {(jar.groupId, jar.artifactId, jar.version) for root in roots for jar in jgo.resolve(root)} | set(alone)
     context = MavenContext()
     lines = []
     for group, artifact, version in sorted(found):
-        path = context.project(group, artifact).at_version(version).artifact().resolve()
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        jar = context.project(group, artifact).at_version(version).artifact().resolve()
+        digest = hashlib.sha256(jar.read_bytes()).hexdigest()
         lines.append(f"{group}:{artifact}:{version} sha256:{digest}\n")
-    Path(__file__).with_name("kafka-jars.lock").write_text(HEADER + "".join(lines), encoding="utf-8")
+    path.write_text(header + "".join(lines), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""The same job as others would write it, to be compared with: Kafka Streams and stock Faust."""

@@ -1,0 +1,213 @@
+"""The programs that are compared: ours, Kafka Streams in its two guarantees, and stock Faust. One process each.
+
+All read the same input topics and write the same commands; what a program keeps is named after it, so programs may
+share topics as long as one of them runs at a time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from streams.settings import Settings
+from tests.bench.figures import WrongResultError, require
+from tests.bench.peers.building import java, kafka_streams_classpath
+from tests.harness.workers import environment
+
+STOP_SECONDS: Final = 60.0
+LOG_TAIL_BYTES: Final = 3_000
+
+HEAP: Final = ("-Xms512m", "-Xmx2g", "-XX:+UseParallelGC")
+"""On two cores the parallel collector has the highest throughput; 2 GB are three times what is alive at a million
+rows."""
+
+_QUIET: Final = (
+    "-Dorg.slf4j.simpleLogger.defaultLogLevel=error",
+    "--sun-misc-unsafe-memory-access=allow",
+    "--enable-native-access=ALL-UNNAMED",
+)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Program:
+    """How one of them is started.
+
+    Attributes:
+        name: in tables and files.
+        title: for people.
+        guarantee: of Kafka Streams; empty for the others.
+        share: of the events that it is given in a measure of throughput; a slow one would take the whole day.
+
+    """
+
+    name: str
+    title: str
+    guarantee: str = ""
+    share: float = 1.0
+
+    @property
+    def is_stock_faust(self) -> bool:
+        """Whether it is the slow one."""
+        return self.name == "faust"
+
+    def changelog(self, settings: Settings) -> str:
+        """Name the topic of its pods' rows."""
+        if self.guarantee:
+            return f"{self._application(settings)}-state-changelog"
+        return f"{self._application(settings)}-pods-changelog" if self.is_stock_faust else settings.changelog_topic
+
+    def command(self, settings: Settings, folder: Path) -> Sequence[str]:
+        """Give what to run."""
+        servers = settings.required_bootstrap_servers()
+        topics = (settings.nodes_topic, settings.pods_topic, settings.commands_topic)
+        if self.guarantee:
+            arguments = (servers, self._application(settings), *topics, self.guarantee, str(folder))
+            return (java(), *HEAP, *_QUIET, "-cp", kafka_streams_classpath(), "Peer", *arguments)
+        if self.is_stock_faust:
+            return (sys.executable, "-m", "tests.bench.peers.stock_faust", "worker", "--loglevel", "error")
+        return (sys.executable, "-m", "streams.cli.main", "worker")
+
+    def environment(self, settings: Settings, folder: Path) -> dict[str, str]:
+        """Give the variables to run with."""
+        if not self.is_stock_faust:
+            return environment(settings)
+        return {
+            **os.environ,
+            "PEER_SERVERS": settings.required_bootstrap_servers(),
+            "PEER_APPLICATION": self._application(settings),
+            "PEER_NODES": settings.nodes_topic,
+            "PEER_PODS": settings.pods_topic,
+            "PEER_COMMANDS": settings.commands_topic,
+            "PEER_PARTITIONS": str(settings.partitions),
+            "PEER_FOLDER": str(folder),
+        }
+
+    def _application(self, settings: Settings) -> str:
+        return f"{settings.application_id}-{self.name}"
+
+
+OURS: Final = Program("ours", "evictstream")
+STREAMS: Final = Program("ks", "Kafka Streams, at least once", "at_least_once")
+STREAMS_EXACTLY_ONCE: Final = Program("ks-eos", "Kafka Streams, exactly once", "exactly_once_v2")
+FAUST: Final = Program("faust", "stock Faust", share=0.05)
+
+PROGRAMS: Final = (OURS, STREAMS, STREAMS_EXACTLY_ONCE, FAUST)
+
+
+class Running:
+    """One process of a program, and what it has used so far."""
+
+    def __init__(self, program: Program, settings: Settings, folder: Path) -> None:
+        self.program = program
+        self.settings = settings
+        self._files = Path(tempfile.mkdtemp(prefix=f"{program.name}-", dir=folder))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """Of the process."""
+        require(self._process is not None, "not started")
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> Self:
+        """Start without waiting."""
+        with self._log.open("wb") as log:
+            self._process = subprocess.Popen(
+                self.program.command(self.settings, self._files),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.program.environment(self.settings, self._files),
+            )
+        return self
+
+    def stop(self) -> None:
+        """End it in order."""
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise WrongResultError(f"{self.program.title} did not stop:\n{self.log_tail()}") from None
+
+    def kill(self) -> None:
+        """End it at once."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+
+    def log_tail(self) -> str:
+        """Give the end of what it wrote."""
+        return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
+
+    def cpu_seconds(self) -> float:
+        """Give the processor time of all its threads until now."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_bytes(self) -> int:
+        """Give the most that it ever had in memory."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+        raise WrongResultError("the system does not tell the peak of memory")
+
+    @property
+    def _log(self) -> Path:
+        return self._files / "log"
+
+
+@contextlib.asynccontextmanager
+async def running(program: Program, settings: Settings, folder: Path) -> AsyncIterator[Running]:
+    """Run a program until the block ends; what goes wrong in it is told with the end of its log."""
+    process = Running(program, settings, folder)
+    try:
+        process.start()
+        yield process
+        await asyncio.to_thread(process.stop)
+    except WrongResultError as error:
+        raise WrongResultError(f"{program.title}: {error}\n{process.log_tail()}") from error
+    finally:
+        process.kill()
+
+
+class CpuWatch:
+    """Samples the processor time of a process, so that it can be told for any stretch afterwards."""
+
+    STEP_SECONDS: Final = 0.05
+
+    def __init__(self, process: Running) -> None:
+        self._process = process
+        self._samples: list[tuple[float, float]] = []
+
+    @contextlib.asynccontextmanager
+    async def watching(self) -> AsyncIterator[Self]:
+        """Sample until the block ends."""
+        task = asyncio.create_task(self._sample())
+        try:
+            yield self
+        finally:
+            task.cancel()
+
+    def between(self, began: float, ended: float) -> float:
+        """Give the processor seconds between two instants of the wall clock, in seconds since 1970."""
+        return self._at(ended) - self._at(began)
+
+    def _at(self, instant: float) -> float:
+        return min(self._samples, key=lambda sample: abs(sample[0] - instant))[1]
+
+    async def _sample(self) -> None:
+        while True:
+            self._samples.append((time.time(), self._process.cpu_seconds()))
+            await asyncio.sleep(self.STEP_SECONDS)
