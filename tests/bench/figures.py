@@ -23,6 +23,20 @@ class Goal:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Compared:
+    """The same measure on several programs.
+
+    Attributes:
+        unit: of all values.
+        rounds: the values of each round, in order, by name of the program.
+
+    """
+
+    unit: str
+    rounds: dict[str, tuple[float, ...]]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Figure:
     """One figure of a run.
 
@@ -33,6 +47,7 @@ class Figure:
         rounds: the value of each round, in order; the figure is their median.
         goal: what is to be reached; `None` for what is only told.
         beside: absolute figures behind the value, by name with the unit in it.
+        compared: what the programs reached, if several were measured.
 
     """
 
@@ -42,6 +57,7 @@ class Figure:
     rounds: tuple[float, ...]
     goal: Goal | None = None
     beside: dict[str, float] = dataclasses.field(default_factory=dict)
+    compared: Compared | None = None
 
     @property
     def value(self) -> float:

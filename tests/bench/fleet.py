@@ -16,12 +16,13 @@ from streams.service.placement import partition_of
 CLUSTER: Final = "bench-eu-1"
 NAMESPACE: Final = "payments"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
+UNTOLERATED: Final = "example.com/on-fire"  # a key that no pod here tolerates
 MARKER_SECONDS: Final = 86_400  # longer than any run: a marker is never due
 
 _POD: Final = (
     b'{"cluster":"%b","type":"%b","observedAt":"%b","object":{"kind":"Pod","apiVersion":"v1",'
-    b'"metadata":{"name":"%b","namespace":"%b","uid":"%b","resourceVersion":"%d"},'
-    b'"spec":{"nodeName":"%b","tolerations":[%b]},"status":{"phase":"Running"}}}'
+    b'"metadata":{"name":"%b","namespace":"%b","uid":"%b","resourceVersion":"%d"%b},'
+    b'"spec":{"nodeName":"%b","tolerations":[%b]%b},"status":{"phase":"Running"%b}}}'
 )
 _NODE: Final = (
     b'{"cluster":"%b","type":"%b","observedAt":"%b","object":{"kind":"Node","apiVersion":"v1",'
@@ -61,6 +62,17 @@ class Pod(NamedTuple):
     node: Node
 
 
+class Rest(NamedTuple):
+    """JSON members that a whole object has beyond those in use, each with a comma before it, for its three parts."""
+
+    metadata: bytes
+    spec: bytes
+    status: bytes
+
+
+TRIMMED: Final = Rest(b"", b"", b"")
+
+
 class Markers(NamedTuple):
     """A marker for each partition: the records, and the names of the pods that are answered."""
 
@@ -83,15 +95,17 @@ class Fleet:
         self._markers = _one_node_per_partition(partitions)
         self._marked = 0
 
-    def node_events(self, nodes: Iterable[Node], *, tainted: bool, at_us: int | None = None) -> Iterator[Entry]:
+    def node_events(
+        self, nodes: Iterable[Node], *, tainted: bool, at_us: int | None = None, taint: str = UNREACHABLE
+    ) -> Iterator[Entry]:
         """Tell of nodes, observed at one time; without it, now."""
         for node in nodes:
-            yield self.node_event(node, tainted=tainted, at_us=now_us() if at_us is None else at_us)
+            yield self.node_event(node, tainted=tainted, at_us=now_us() if at_us is None else at_us, taint=taint)
 
-    def node_event(self, node: Node, *, tainted: bool, at_us: int) -> Entry:
-        """Tell of a node, healthy or unreachable."""
+    def node_event(self, node: Node, *, tainted: bool, at_us: int, taint: str = UNREACHABLE) -> Entry:
+        """Tell of a node, healthy or with a taint."""
         at = instant_text(at_us).encode()
-        taints = _TAINT % (UNREACHABLE.encode(), at) if tainted else b""
+        taints = _TAINT % (taint.encode(), at) if tainted else b""
         ready = b"Unknown" if tainted else b"True"
         uid = b"6c1f-" + node.name
         values = (self.cluster, b"MODIFIED", at, node.name, uid, self._next(), taints, ready)
@@ -103,13 +117,14 @@ class Fleet:
         for pod in pods:
             yield self.pod_event(pod, kind, seconds=seconds, at_us=at_us)
 
-    def pod_event(self, pod: Pod, kind: bytes, *, seconds: int, at_us: int) -> Entry:
-        """Tell of one pod."""
+    def pod_event(self, pod: Pod, kind: bytes, *, seconds: int, at_us: int, whole: Rest = TRIMMED) -> Entry:
+        """Tell of one pod, with what else a whole object has, if that is given."""
         at = instant_text(at_us).encode()
         tolerations = _TOLERATIONS % seconds
         node = pod.node
         head = (self.cluster, kind, at, pod.name.encode(), NAMESPACE.encode(), pod.uid.encode())
-        return Entry(node.partition, node.key, _POD % (*head, self._next(), node.name, tolerations))
+        values = (*head, self._next(), whole.metadata, node.name, tolerations, whole.spec, whole.status)
+        return Entry(node.partition, node.key, _POD % values)
 
     def marker_nodes(self) -> Iterator[Entry]:
         """Tell of the nodes that markers stand on."""

@@ -57,6 +57,13 @@ async def rows_since(settings: Settings, first: dict[int, int]) -> Rows:
     return Rows(pods, written, positions)
 
 
+async def values(settings: Settings, topic: str) -> list[bytes]:
+    """Read a whole topic, in order within each partition."""
+    async with _Reader(settings) as reader:
+        first = dict.fromkeys(range(settings.partitions), 0)
+        return [value for _, _, value in await reader.records(topic, first)]
+
+
 async def require_all_read(settings: Settings, rows: Rows) -> None:
     """Refuse a run that left input unread, or found some of it unreadable."""
     found = await ends(settings, *settings.input_topics, settings.dead_letters_topic)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import statistics
 from collections.abc import Mapping, Sequence
 
 from streams.cli.output import print_json, print_table
@@ -37,12 +39,22 @@ def print_object(
                     "met": figure.is_met,
                     "rounds": list(figure.rounds),
                     "beside": figure.beside,
+                    "compared": None if figure.compared is None else dataclasses.asdict(figure.compared),
                 }
                 for figure in figures
             ],
             "problems": dict(problems),
         }
     )
+
+
+def beside(figure: Figure) -> dict[str, float]:
+    """Give what stands beside a figure, and the median of each program that was compared."""
+    compared = figure.compared
+    if compared is None:
+        return figure.beside
+    medians = {f"{name} [{compared.unit}]": statistics.median(found) for name, found in compared.rounds.items()}
+    return medians | figure.beside
 
 
 def _limit(goal: Goal) -> dict[str, float]:
@@ -53,16 +65,16 @@ def _row(figure: Figure) -> tuple[str, ...]:
     goal = figure.goal
     return (
         figure.name,
-        f"{_number(figure.value)} {figure.unit}",
-        "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {_number(goal.limit)}",
+        f"{number(figure.value)} {figure.unit}",
+        "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {number(goal.limit)}",
         "" if goal is None else "met" if figure.is_met else "MISSED",
-        " ".join(map(_number, figure.rounds)),
-        ", ".join(f"{name} {_number(value)}" for name, value in figure.beside.items()),
+        " ".join(map(number, figure.rounds)),
+        ", ".join(f"{name} {number(value)}" for name, value in beside(figure).items()),
         figure.sentence,
     )
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     """Three digits, more only where they stand before the point."""
     size = abs(value)
     return f"{value:,.0f}" if size >= 100 else f"{value:.1f}" if size >= 10 else f"{value:.3g}"

@@ -24,7 +24,7 @@ from tests.bench.peers.building import java, kafka_streams_classpath
 from tests.harness.workers import environment
 
 STOP_SECONDS: Final = 60.0
-LOG_TAIL_BYTES: Final = 3_000
+LOG_TAIL_BYTES: Final = 1_500
 
 HEAP: Final = ("-Xms512m", "-Xmx2g", "-XX:+UseParallelGC")
 """On two cores the parallel collector has the highest throughput; 2 GB are three times what is alive at a million

@@ -32,14 +32,14 @@ app = faust.App(
 )
 
 
-def _topic(name: str) -> Any:
-    return app.topic(name, key_type=bytes, key_serializer="raw", value_serializer="json")
+def _topic(name: str, **more: Any) -> Any:
+    return app.topic(name, key_type=bytes, key_serializer="raw", value_serializer="json", **more)
 
 
 nodes_topic = _topic(os.environ["PEER_NODES"])
 pods_topic = _topic(os.environ["PEER_PODS"])
 commands_topic = _topic(os.environ["PEER_COMMANDS"])
-due_topic = _topic(f"{os.environ['PEER_APPLICATION']}-due")
+due_topic = _topic(f"{os.environ['PEER_APPLICATION']}-due", internal=True, partitions=app.conf.topic_partitions)
 
 nodes: Any = app.Table("nodes")
 pods: Any = app.Table("pods")

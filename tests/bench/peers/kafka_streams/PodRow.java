@@ -11,7 +11,7 @@ final class PodRow {
     private static final int LEAVING_AT = 8;
     private static final int STATE_AT = 9;
     private static final int DEADLINE_AT = 10;
-    private static final int TOLERATIONS_AT = 46;
+    private static final int TOLERATIONS_AT = 42;
 
     long version;
     boolean isLeaving;

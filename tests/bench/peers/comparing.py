@@ -1,0 +1,32 @@
+"""A row of the comparison: one measure on several programs, and its goal, a ratio or a limit for ours."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tests.bench.figures import Compared, Figure, Goal
+from tests.bench.peers.programs import OURS, Program
+
+Rounds = Mapping[Program, Sequence[float]]
+"""Value of each round, in order."""
+
+
+def ratio(name: str, sentence: str, unit: str, rounds: Rounds, against: Program, goal: Goal) -> Figure:
+    """Make a figure of ours by another's, round by round; the figure is the median of these."""
+    ratios = tuple(ours / other for ours, other in zip(rounds[OURS], rounds[against], strict=True))
+    return Figure(name, sentence, f"x {against.name}", ratios, goal, compared=_compared(unit, rounds))
+
+
+def limit(name: str, sentence: str, unit: str, rounds: Rounds, goal: Goal | None) -> Figure:
+    """Make a figure of ours alone, with the others beside it."""
+    return Figure(name, sentence, unit, tuple(rounds[OURS]), goal, compared=_compared(unit, rounds))
+
+
+def in_turn(programs: Sequence[Program], number: int) -> Sequence[Program]:
+    """Begin each round with another program, so that none has always the same one before it."""
+    first = number % len(programs)
+    return (*programs[first:], *programs[:first])
+
+
+def _compared(unit: str, rounds: Rounds) -> Compared:
+    return Compared(unit, {program.name: tuple(values) for program, values in rounds.items()})
