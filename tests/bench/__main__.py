@@ -15,10 +15,11 @@ import typer
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.cli.output import OutputFormat, OutputOption
-from tests.bench import fan_out, memory, report, throughput, timers
+from tests.bench import document, fan_out, memory, report, throughput, timers
 from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
 from tests.bench.machine import Watch
+from tests.bench.peers import agreement, latency, lateness, outage, recovery, steady
 
 
 class Name(enum.StrEnum):
@@ -28,6 +29,11 @@ class Name(enum.StrEnum):
     FAN_OUT = "fan-out"
     TIMERS = "timers"
     MEMORY = "memory"
+    STEADY = "steady"
+    OUTAGE = "outage"
+    LATENCY = "latency"
+    LATENESS = "lateness"
+    RECOVERY = "recovery"
 
 
 MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
@@ -35,9 +41,16 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
     Name.FAN_OUT: fan_out.measure,
     Name.TIMERS: timers.measure,
     Name.MEMORY: memory.measure,
+    # From here on other programs do the same beside us.
+    Name.STEADY: steady.measure,
+    Name.OUTAGE: outage.measure,
+    Name.LATENCY: latency.measure,
+    Name.LATENESS: lateness.measure,
+    Name.RECOVERY: recovery.measure,
 }
+COMPARING = frozenset({Name.STEADY, Name.OUTAGE, Name.LATENCY, Name.LATENESS, Name.RECOVERY})
 
-LONGEST_SECONDS = 300.0  # for one measure: three times what it takes
+LONGEST_SECONDS = 900.0  # for one measure: three times what it takes
 NOTABLE_SHARE = 0.05  # of all processor time; an idle system takes a hundredth
 
 app = typer.Typer(add_completion=False)
@@ -46,11 +59,16 @@ app = typer.Typer(add_completion=False)
 @app.command()
 def bench(
     *,
-    quick: Annotated[bool, typer.Option("--quick", help="A third of the work: a minute and a half.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A part of the work, fewer rounds.")] = False,
     only: Annotated[list[Name] | None, typer.Option("--only", help="Measure only this; may be repeated.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Put the figures into docs/performance.md.")] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
-    """Measure one worker with its broker beside it on this machine, and compare with the goals. About six minutes."""
+    """Measure one worker with its broker beside it on this machine, and programs that do the same job, and compare
+    with the goals. About 25 minutes.
+    """
+    if write and (quick or only):
+        raise typer.BadParameter("--write takes a whole run: leave --quick and --only away")
     # Consumers that are done say so; that is no news.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
@@ -64,6 +82,8 @@ def bench(
         report.print_object(figures, problems, is_quick=quick, others_share=others)
     else:
         report.print_text(figures, problems)
+    if write:
+        document.write(figures, problems, others_share=others)
     if problems or not all(figure.is_met for figure in figures):
         raise typer.Exit(1)
 
@@ -75,9 +95,13 @@ async def _measure(names: Sequence[Name], *, is_quick: bool) -> tuple[list[Figur
     with tempfile.TemporaryDirectory(prefix="evictstream-bench-") as folder, EmbeddedBroker() as broker:
         say(broker.description)
         lab = Lab(broker.bootstrap_servers, Path(folder), is_quick)
+        is_agreed = False
         for name in names:
             try:
                 async with asyncio.timeout(LONGEST_SECONDS):
+                    if name in COMPARING and not is_agreed:
+                        await agreement.require_all_right(lab)
+                        is_agreed = True
                     figures += await MEASURES[name](lab)
             except WrongResultError as error:
                 problems[name] = str(error)

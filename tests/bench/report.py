@@ -61,13 +61,23 @@ def _limit(goal: Goal) -> dict[str, float]:
     return {"atLeast": goal.limit} if goal.is_floor else {"below": goal.limit}
 
 
-def _row(figure: Figure) -> tuple[str, ...]:
+def goal_text(figure: Figure) -> str:
+    """Say what is to be reached."""
     goal = figure.goal
+    return "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {number(goal.limit)}"
+
+
+def result_text(figure: Figure) -> str:
+    """Say whether it is."""
+    return "" if figure.goal is None else "met" if figure.is_met else "MISSED"
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
     return (
         figure.name,
         f"{number(figure.value)} {figure.unit}",
-        "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {number(goal.limit)}",
-        "" if goal is None else "met" if figure.is_met else "MISSED",
+        goal_text(figure),
+        result_text(figure),
         " ".join(map(number, figure.rounds)),
         ", ".join(f"{name} {number(value)}" for name, value in beside(figure).items()),
         figure.sentence,

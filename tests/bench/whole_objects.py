@@ -1,4 +1,4 @@
-"""What a whole pod has beyond the fields in use: about as much as the API server gives of a small Deployment's pod, 5 KB."""
+"""What a whole pod has beyond the fields in use: as much as the API server gives of a small Deployment's pod, 5 KB."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any, Final
 from tests.bench.fleet import Rest
 
 _AT: Final = "2026-11-21T02:15:53Z"
-_ENVIRONMENT: Final = {f"CHECKOUT_{name}": f"value-of-{name.lower()}" for name in ("HOST", "PORT", "TOKEN_FILE", "ZONE")}
+_ENVIRONMENT: Final = {
+    f"CHECKOUT_{name}": f"value-of-{name.lower()}" for name in ("HOST", "PORT", "TOKEN_FILE", "ZONE")
+}
 _PROBE: Final[dict[str, Any]] = {
     "httpGet": {"path": "/healthz", "port": 8080, "scheme": "HTTP"},
     "timeoutSeconds": 1,
@@ -33,7 +35,9 @@ _CONTAINER: Final[dict[str, Any]] = {
     "imagePullPolicy": "IfNotPresent",
 }
 _SPEC: Final[dict[str, Any]] = {
-    "volumes": [{"name": "kube-api-access", "projected": {"defaultMode": 420, "sources": [{"configMap": {"name": "ca"}}]}}],
+    "volumes": [
+        {"name": "kube-api-access", "projected": {"defaultMode": 420, "sources": [{"configMap": {"name": "ca"}}]}}
+    ],
     "containers": [_CONTAINER],
     "restartPolicy": "Always",
     "terminationGracePeriodSeconds": 30,

@@ -1,4 +1,4 @@
-"""Before anything is timed: all programs have to say the same about each pod of a small fleet, which is what the rules say.
+"""Before anything is timed, all programs have to say the right thing about each pod of a small fleet.
 
 Each program gets twelve nodes of its own, one for each case below, with three pods each. In the end the last command
 about each pod is compared with what semantics.md part B asks for, written here by hand.
@@ -16,7 +16,7 @@ import msgspec
 from models.instants import microseconds
 from models.kubernetes.objects import Moment
 from streams.settings import Settings
-from tests.bench.figures import Figure, WrongResultError, require
+from tests.bench.figures import WrongResultError, require
 from tests.bench.fleet import UNTOLERATED, Fleet, Node, Pod, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import values
@@ -43,7 +43,7 @@ class _Command(msgspec.Struct):
 
 
 class _Cases(NamedTuple):
-    """A node for each case; the name says what happens to it or its pods, whose tolerations are 300 s where nothing is said."""
+    """A node for each case: what happens to it or its pods, which tolerate 300 s where nothing is said."""
 
     left_alone: Node
     unreachable: Node
@@ -59,12 +59,11 @@ class _Cases(NamedTuple):
     old_taint_repeated_after_it_was_gone: Node
 
 
-async def measure(lab: Lab) -> list[Figure]:
-    """Let each program do it; gives no figures, and raises `WrongResultError` for the first that is wrong."""
+async def require_all_right(lab: Lab) -> None:
+    """Let each program do it; raises `WrongResultError` for the first that is wrong."""
     for program in PROGRAMS:
         await require_right(lab, program)
         say(f"{program.title} is right on all cases")
-    return []
 
 
 async def require_right(lab: Lab, program: Program) -> None:

@@ -1,4 +1,4 @@
-"""A zone goes dark, for all programs: 1,500 nodes with 30 pods each are tainted in one go, amid a fleet of 118,500 objects.
+"""A zone goes dark: 1,500 nodes with 30 pods each are tainted in one go, in a fleet of 118,500 objects.
 
 In each round a program's nodes get a taint that nobody tolerates, and all `Evict` have to come; are well again; get
 one that is tolerated for 300 s, and all `Schedule` have to come; and are well again. The time runs from just before
@@ -63,8 +63,22 @@ async def measure(lab: Lab) -> list[Figure]:
     cancel = {program: [one.cancel_seconds for one in found] for program, found in taken.items()}
     pods = f"{nodes * PODS_PER_NODE:,} pods of {nodes:,} nodes"
     return [
-        ratio("outage-evict", f"{pods}, untolerated, until all `Evict` are read", "s", evict, STREAMS, Goal(0.5, is_floor=False)),
-        ratio("outage-schedule", f"{pods}, tolerated for 300 s, until all `Schedule` are read", "s", schedule, STREAMS, Goal(1 / 3, is_floor=False)),
+        ratio(
+            "outage-evict",
+            f"{pods}, untolerated, until all `Evict` are read",
+            "s",
+            evict,
+            STREAMS,
+            Goal(0.5, is_floor=False),
+        ),
+        ratio(
+            "outage-schedule",
+            f"{pods}, tolerated for 300 s, until all `Schedule` are read",
+            "s",
+            schedule,
+            STREAMS,
+            Goal(1 / 3, is_floor=False),
+        ),
         limit("outage-cancel", f"{pods}, well again, until all `Cancel` are read", "s", cancel, None),
         limit("peak-memory", f"most memory ever, with {objects:,} objects", "MB", peaks, Goal(200.0, is_floor=False)),
     ]

@@ -36,7 +36,7 @@ MOST_ROWS: Final = 1.2  # what does not change must not be written; some records
 
 class _Stretch(NamedTuple):
     name: str
-    count: int
+    events: int
     rest: Rest
     is_change: bool
 
@@ -72,7 +72,7 @@ async def measure(lab: Lab) -> list[Figure]:
                 taken[program].append(found)
                 rates = ", ".join(f"{name} {found.events_per_second[name]:,.0f}/s" for name in MEASURED)
                 say(f"steady, round {number + 1}, {program.title}: {rates}")
-    rates = {
+    k_rates = {
         name: {one: [found.events_per_second[name] / 1000 for found in all_] for one, all_ in taken.items()}
         for name in MEASURED
     }
@@ -83,11 +83,46 @@ async def measure(lab: Lab) -> list[Figure]:
     cheap = Goal(0.7, is_floor=False)
     trimmed, whole = (len(grounds[0].sample(rest).value) for rest in (TRIMMED, WHOLE))
     return [
-        ratio("steady-trimmed", f"{trimmed} B events that change nothing", "k/s", rates["trimmed"], STREAMS, Goal(1.2, is_floor=True)),
-        ratio("steady-whole", f"{whole:,} B events that change nothing", "k/s", rates["whole"], STREAMS, Goal(2.0, is_floor=True)),
-        ratio("steady-changing", "events that each change a row", "k/s", rates["changing"], STREAMS, Goal(2.5, is_floor=True)),
-        ratio("cpu-trimmed", "processor time per million events that change nothing", "s", costs["trimmed"], STREAMS, cheap),
-        ratio("cpu-changing", "processor time per million events that each change a row", "s", costs["changing"], STREAMS, cheap),
+        ratio(
+            "steady-trimmed",
+            f"{trimmed} B events that change nothing",
+            "k/s",
+            k_rates["trimmed"],
+            STREAMS,
+            Goal(1.2, is_floor=True),
+        ),
+        ratio(
+            "steady-whole",
+            f"{whole:,} B events that change nothing",
+            "k/s",
+            k_rates["whole"],
+            STREAMS,
+            Goal(2.0, is_floor=True),
+        ),
+        ratio(
+            "steady-changing",
+            "events that each change a row",
+            "k/s",
+            k_rates["changing"],
+            STREAMS,
+            Goal(2.5, is_floor=True),
+        ),
+        ratio(
+            "cpu-trimmed",
+            "processor time per million events that change nothing",
+            "s",
+            costs["trimmed"],
+            STREAMS,
+            cheap,
+        ),
+        ratio(
+            "cpu-changing",
+            "processor time per million events that each change a row",
+            "s",
+            costs["changing"],
+            STREAMS,
+            cheap,
+        ),
         limit("cpu-whole", "processor time per million whole objects that change nothing", "s", costs["whole"], None),
     ]
 
@@ -102,7 +137,7 @@ class _Ground:
         self._fleet = Fleet(
             nodes=int(NODES * min(1, factor * 5)), pods_per_node=PODS_PER_NODE, partitions=settings.partitions
         )
-        self._stretches = [stretch._replace(count=int(stretch.count * factor)) for stretch in STRETCHES]
+        self._stretches = [stretch._replace(events=int(stretch.events * factor)) for stretch in STRETCHES]
         self._order = list(range(len(self._fleet.pods)))
         random.Random(7).shuffle(self._order)  # noqa: S311 - the same order in each run
         self._seconds = [300] * len(self._order)
@@ -146,7 +181,7 @@ class _Ground:
     def _events(self, stretch: _Stretch) -> Iterator[Entry]:
         # All pods have their turn before one has its next.
         pods, order, seconds, at_us = self._fleet.pods, self._order, self._seconds, now_us()
-        for _ in range(stretch.count):
+        for _ in range(stretch.events):
             number = order[self._turn % len(order)]
             self._turn += 1
             if stretch.is_change:
@@ -164,7 +199,7 @@ class _Ground:
                 seen = await watch.seen(action="Schedule", pods=sorted(set().union(*markers)))
         after = await ends(settings, changelog)
         written = sum(after[changelog].values()) - sum(before[changelog].values())
-        changes = sum(stretch.count for stretch in self._stretches if stretch.is_change)
+        changes = sum(stretch.events for stretch in self._stretches if stretch.is_change)
         require(written >= FEWEST_ROWS * changes, f"{program.title} wrote {written} records for {changes} changes")
         limit = MOST_ROWS * changes + 2_000
         require(written <= limit, f"{program.title} wrote {written} records for {changes} changes")
@@ -172,12 +207,10 @@ class _Ground:
         for stretch, start, end in zip(self._stretches, markers, markers[1:], strict=False):
             began = statistics.mean(one.stamped_us for one in _of(seen, start)) / 1e6
             ended = statistics.mean(one.seen_us for one in _of(seen, end)) / 1e6
-            taken.events_per_second[stretch.name] = stretch.count / (ended - began)
-            taken.cpu_seconds_per_million[stretch.name] = cpu.between(began, ended) * 1e6 / stretch.count
+            taken.events_per_second[stretch.name] = stretch.events / (ended - began)
+            taken.cpu_seconds_per_million[stretch.name] = cpu.between(began, ended) * 1e6 / stretch.events
         return taken
 
 
 def _of(seen: Sequence[Seen], pods: set[str]) -> list[Seen]:
     return [one for one in seen if one.pod in pods]
-
-

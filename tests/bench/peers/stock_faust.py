@@ -48,7 +48,7 @@ uids_by_node: defaultdict[str, set[str]] = defaultdict(set)
 timers: list[tuple[int, str]] = []
 
 
-@pods.on_recover
+@pods.on_recover  # type: ignore[untyped-decorator]  # tables say nothing of types
 async def rebuild() -> None:
     uids_by_node.clear()
     timers.clear()
@@ -121,7 +121,7 @@ async def on_pod(stream: Any) -> None:
         await decide(uid, pod)
 
 
-@app.timer(TIMER_SECONDS)
+@app.timer(TIMER_SECONDS)  # type: ignore[untyped-decorator]  # it does not say what it decorates
 async def fire() -> None:
     now_us = _now_us()
     while timers and timers[0][0] <= now_us:
