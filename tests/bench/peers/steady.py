@@ -201,8 +201,8 @@ class _Ground:
         written = sum(after[changelog].values()) - sum(before[changelog].values())
         changes = sum(stretch.events for stretch in self._stretches if stretch.is_change)
         require(written >= FEWEST_ROWS * changes, f"{program.title} wrote {written} records for {changes} changes")
-        limit = MOST_ROWS * changes + 2_000
-        require(written <= limit, f"{program.title} wrote {written} records for {changes} changes")
+        most = MOST_ROWS * changes + 2_000
+        require(written <= most, f"{program.title} wrote {written} records for {changes} changes")
         taken = _Taken({}, {})
         for stretch, start, end in zip(self._stretches, markers, markers[1:], strict=False):
             began = statistics.mean(one.stamped_us for one in _of(seen, start)) / 1e6

@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from streams.broker.jars import kafka_version, read_lock
+from streams.broker.locate import Broker
+from tests.bench.lab import Lab
+from tests.bench.peers.agreement import require_right
+from tests.bench.peers.building import SOURCES
+from tests.bench.peers.programs import PROGRAMS, Program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_what_is_compared_does_the_same_job(kafka: Broker, tmp_path: Path, program: Program) -> None:
+    asyncio.run(require_right(Lab(kafka.bootstrap_servers, tmp_path, is_quick=True), program))
+
+
+def test_the_streams_peer_has_the_version_of_the_broker() -> None:
+    jars = read_lock((SOURCES / "run-jars.lock").read_text(encoding="utf-8"))
+    assert {jar.version for jar in jars if jar.group == "org.apache.kafka"} == {kafka_version()}

@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bench.document import BEGIN, END, PATH, write
+from tests.bench.figures import Figure, Goal
+from tests.bench.peers.comparing import limit, ratio
+from tests.bench.peers.programs import FAUST, OURS, STREAMS, STREAMS_EXACTLY_ONCE
+
+RATES = {OURS: [300.0, 330.0, 270.0], STREAMS: [200.0, 220.0, 300.0], STREAMS_EXACTLY_ONCE: [100.0], FAUST: [8.0]}
+
+
+def test_figures_stand_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
+    path = tmp_path / "performance.md"
+    path.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
+    compared = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(1.2, is_floor=True))
+    alone = Figure("timers", "lateness", "ms", (12.0, 14.0, 11.0), Goal(10.0, is_floor=False), {"p50_ms": 1.5})
+    write([compared, alone], {"memory": "not done after 9 s\nmore"}, others_share=0.014, path=path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[:2] == ["# Before", BEGIN]
+    assert lines[-2:] == [END, "after"]
+    assert "old" not in lines
+    row = "| events | 300 k/s (270 to 330) | 220 k/s (200 to 300) | 100 k/s | 8 k/s | at least 1.2 | 1.5 x ks | met |"
+    assert row in lines
+    assert "| lateness | 12.0 ms (11.0 to 14.0) | below 10.0 | MISSED | p50_ms 1.5 |" in lines
+    assert "No figures of memory: not done after 9 s" in lines
+
+
+def test_a_ratio_is_the_median_of_each_rounds_own() -> None:
+    figure = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(1.2, is_floor=True))
+    assert figure.rounds == (1.5, 1.5, 0.9)
+    assert figure.value == 1.5
+    assert figure.is_met
+
+
+def test_a_limit_is_for_ours_alone() -> None:
+    figure = limit("latency", "taint to command", "ms", {OURS: [9.0], STREAMS: [20.0]}, Goal(10.0, is_floor=False))
+    assert figure.value == 9.0
+    assert figure.is_met
+
+
+def test_a_document_without_marks_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "performance.md"
+    path.write_text("words\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="has lost its marks"):
+        write([], {}, others_share=None, path=path)
+
+
+def test_the_real_document_has_the_marks() -> None:
+    text = PATH.read_text(encoding="utf-8")
+    assert text.count(BEGIN) == text.count(END) == 1
