@@ -70,73 +70,78 @@ async def require_right(lab: Lab, program: Program) -> None:
     """Raise `WrongResultError` unless this program says of each pod what has to be said."""
     settings = lab.settings(f"agreement-{program.name}")
     fleet = Fleet(nodes=len(_Cases._fields), pods_per_node=PODS_PER_NODE, partitions=settings.partitions)
+    async with BulkWriter(settings) as writer, running(program, settings, lab.folder) as process:
+        with process.blamed():
+            await _go_through(settings, fleet, writer)
+
+
+async def _go_through(settings: Settings, fleet: Fleet, writer: BulkWriter) -> None:
     cases = _Cases(*fleet.nodes)
-    async with BulkWriter(settings) as writer, running(program, settings, lab.folder):
-        loaded_us = now_us()
-        late = _pods(fleet, cases.pods_seen_after_the_taint)
-        early = [pod for pod in fleet.pods if pod not in late]
-        seconds = {cases.tolerated_for_a_second: 1}
-        await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=False))
-        await writer.write(
-            settings.pods_topic,
-            (fleet.pod_event(pod, b"ADDED", seconds=seconds.get(pod.node, 300), at_us=loaded_us) for pod in early),
-        )
-        await writer.write(settings.nodes_topic, fleet.marker_nodes())
-        markers = fleet.markers()
-        await writer.write(settings.pods_topic, markers.entries)
-        await _wait(settings, fleet, dict.fromkeys(markers.pods, "Schedule"))
-        # Everything is known: now the taints.
-        tainted_us = now_us()
-        on_fire = (cases.untolerated, cases.untolerated_and_back)
-        down = [node for node in cases if node not in {cases.left_alone, *on_fire}]
-        events = list(fleet.node_events(down, tainted=True, at_us=tainted_us))
-        await writer.write(settings.nodes_topic, events)
-        fires = fleet.node_events(on_fire, tainted=True, at_us=tainted_us, taint=UNTOLERATED)
-        await writer.write(settings.nodes_topic, fires)
-        expected = {pod.name: "Schedule" for pod in early if pod.node in down}
-        expected |= {pod.name: "Evict" for node in on_fire for pod in _pods(fleet, node)}
-        expected |= {pod.name: "Evict" for pod in _pods(fleet, cases.tolerated_for_a_second)}
-        await _wait(settings, fleet, expected)
-        # What happens meanwhile, and an old taint once more.
-        back = (cases.unreachable_and_back, cases.untolerated_and_back, cases.old_taint_repeated_after_it_was_gone)
-        await writer.write(settings.nodes_topic, fleet.node_events(back, tainted=False))
-        repeated = [entry for entry in events if entry.key == cases.old_taint_repeated_after_it_was_gone.key]
-        await writer.write(settings.nodes_topic, repeated)
-        await writer.write(
-            settings.pods_topic,
-            (
-                *fleet.pod_events(_pods(fleet, cases.pods_deleted_meanwhile), b"DELETED"),
-                *(
-                    entry._replace(value=entry.value.replace(b'"Running"', b'"Succeeded"'))
-                    for entry in fleet.pod_events(_pods(fleet, cases.pods_finished_meanwhile), b"MODIFIED")
-                ),
-                *fleet.pod_events(_pods(fleet, cases.shortened_to_a_second), b"MODIFIED", seconds=1),
-                *fleet.pod_events(_pods(fleet, cases.prolonged), b"MODIFIED", seconds=600),
-                *(fleet.pod_event(pod, b"ADDED", seconds=300, at_us=tainted_us + 1_000) for pod in late),
+    loaded_us = now_us()
+    late = _pods(fleet, cases.pods_seen_after_the_taint)
+    early = [pod for pod in fleet.pods if pod not in late]
+    seconds = {cases.tolerated_for_a_second: 1}
+    await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=False))
+    await writer.write(
+        settings.pods_topic,
+        (fleet.pod_event(pod, b"ADDED", seconds=seconds.get(pod.node, 300), at_us=loaded_us) for pod in early),
+    )
+    await writer.write(settings.nodes_topic, fleet.marker_nodes())
+    markers = fleet.markers()
+    await writer.write(settings.pods_topic, markers.entries)
+    await _wait(settings, fleet, dict.fromkeys(markers.pods, "Schedule"))
+    # Everything is known: now the taints.
+    tainted_us = now_us()
+    on_fire = (cases.untolerated, cases.untolerated_and_back)
+    down = [node for node in cases if node not in {cases.left_alone, *on_fire}]
+    events = list(fleet.node_events(down, tainted=True, at_us=tainted_us))
+    await writer.write(settings.nodes_topic, events)
+    fires = fleet.node_events(on_fire, tainted=True, at_us=tainted_us, taint=UNTOLERATED)
+    await writer.write(settings.nodes_topic, fires)
+    expected = {pod.name: "Schedule" for pod in early if pod.node in down}
+    expected |= {pod.name: "Evict" for node in on_fire for pod in _pods(fleet, node)}
+    expected |= {pod.name: "Evict" for pod in _pods(fleet, cases.tolerated_for_a_second)}
+    await _wait(settings, fleet, expected)
+    # What happens meanwhile, and an old taint once more.
+    back = (cases.unreachable_and_back, cases.untolerated_and_back, cases.old_taint_repeated_after_it_was_gone)
+    await writer.write(settings.nodes_topic, fleet.node_events(back, tainted=False))
+    repeated = [entry for entry in events if entry.key == cases.old_taint_repeated_after_it_was_gone.key]
+    await writer.write(settings.nodes_topic, repeated)
+    await writer.write(
+        settings.pods_topic,
+        (
+            *fleet.pod_events(_pods(fleet, cases.pods_deleted_meanwhile), b"DELETED"),
+            *(
+                entry._replace(value=entry.value.replace(b'"Running"', b'"Succeeded"'))
+                for entry in fleet.pod_events(_pods(fleet, cases.pods_finished_meanwhile), b"MODIFIED")
             ),
-        )
-        in_300 = Said("Schedule", tainted_us + 300_000_000)
-        final = {
-            cases.unreachable: in_300,
-            cases.unreachable_and_back: Said("Cancel"),
-            cases.untolerated: Said("Evict"),
-            cases.untolerated_and_back: Said("Cancel"),
-            cases.tolerated_for_a_second: Said("Evict"),
-            cases.pods_deleted_meanwhile: Said("Cancel"),
-            cases.pods_finished_meanwhile: Said("Cancel"),
-            cases.shortened_to_a_second: Said("Evict"),
-            cases.prolonged: Said("Schedule", tainted_us + 600_000_000),
-            cases.old_taint_repeated_after_it_was_gone: Said("Cancel"),
-        }
-        by_pod = {pod.name: said for node, said in final.items() for pod in _pods(fleet, node)}
-        # Whoever is seen after the taint has its time from then on.
-        by_pod |= {pod.name: Said("Schedule", tainted_us + 300_001_000) for pod in late}
-        await _wait(settings, fleet, {name: said.action for name, said in by_pod.items()})
-        await asyncio.sleep(QUIET_SECONDS)
-        found = await _said(settings, fleet)
-        wrong = {name: (found.get(name), said) for name, said in by_pod.items() if found.get(name) != said}
-        require(not wrong, f"found and expected differ for {len(wrong)} pods: {dict(sorted(wrong.items())[:3])}")
-        require(found.keys() == by_pod.keys(), f"commands about {sorted(found.keys() - by_pod.keys())[:3]}")
+            *fleet.pod_events(_pods(fleet, cases.shortened_to_a_second), b"MODIFIED", seconds=1),
+            *fleet.pod_events(_pods(fleet, cases.prolonged), b"MODIFIED", seconds=600),
+            *(fleet.pod_event(pod, b"ADDED", seconds=300, at_us=tainted_us + 1_000) for pod in late),
+        ),
+    )
+    in_300 = Said("Schedule", tainted_us + 300_000_000)
+    final = {
+        cases.unreachable: in_300,
+        cases.unreachable_and_back: Said("Cancel"),
+        cases.untolerated: Said("Evict"),
+        cases.untolerated_and_back: Said("Cancel"),
+        cases.tolerated_for_a_second: Said("Evict"),
+        cases.pods_deleted_meanwhile: Said("Cancel"),
+        cases.pods_finished_meanwhile: Said("Cancel"),
+        cases.shortened_to_a_second: Said("Evict"),
+        cases.prolonged: Said("Schedule", tainted_us + 600_000_000),
+        cases.old_taint_repeated_after_it_was_gone: Said("Cancel"),
+    }
+    by_pod = {pod.name: said for node, said in final.items() for pod in _pods(fleet, node)}
+    # Whoever is seen after the taint has its time from then on.
+    by_pod |= {pod.name: Said("Schedule", tainted_us + 300_001_000) for pod in late}
+    await _wait(settings, fleet, {name: said.action for name, said in by_pod.items()})
+    await asyncio.sleep(QUIET_SECONDS)
+    found = await _said(settings, fleet)
+    wrong = {name: (found.get(name), said) for name, said in by_pod.items() if found.get(name) != said}
+    require(not wrong, f"found and expected differ for {len(wrong)} pods: {dict(sorted(wrong.items())[:3])}")
+    require(found.keys() == by_pod.keys(), f"commands about {sorted(found.keys() - by_pod.keys())[:3]}")
 
 
 def _pods(fleet: Fleet, node: Node) -> list[Pod]:

@@ -22,7 +22,7 @@ from tests.bench.fleet import Entry, Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import values
 from tests.bench.peers.comparing import in_turn, limit, ratio
-from tests.bench.peers.programs import PROGRAMS, STREAMS_EXACTLY_ONCE, Program, running
+from tests.bench.peers.programs import PROGRAMS, STREAMS_EXACTLY_ONCE, Program, Running, running
 from tests.bench.watching import CommandWatch, Seen
 from tests.bench.writing import BulkWriter
 
@@ -31,7 +31,7 @@ SECONDS: Final = 5
 WARM_UP_ROUNDS: Final = 1
 ROUNDS: Final = 3
 STEP_SECONDS: Final = 0.002
-TIMEOUT_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 120.0
 
 FLOOR: Final = Program("floor", "produce to consume")
 
@@ -56,16 +56,18 @@ async def measure(lab: Lab) -> list[Figure]:
             settings = lab.settings(f"latency-{program.name}")
             watch = stack.enter_context(CommandWatch(settings))
             sender = await stack.enter_async_context(_Sender(settings))
-            await stack.enter_async_context(running(program, settings, lab.folder))
-            sides[program] = _Side(settings, watch, sender, count)
-            await sides[program].load()
+            process = await stack.enter_async_context(running(program, settings, lab.folder))
+            sides[program] = _Side(settings, watch, sender, process, count)
+            with process.blamed():
+                await sides[program].load()
         settings = lab.settings("latency-floor")
         watch = stack.enter_context(CommandWatch(settings))
         sender = await stack.enter_async_context(_Sender(settings))
         floor: _Floor | None = None
         for number in range(-WARM_UP_ROUNDS, 1 if lab.is_quick else ROUNDS):
             for program in in_turn(PROGRAMS, number):
-                _keep(taken, program, number, await sides[program].round())
+                with sides[program].process.blamed():
+                    _keep(taken, program, number, await sides[program].round())
             if floor is None:  # from the warm-up round on there are commands
                 floor = _Floor(settings, watch, sender, await sides[STREAMS_EXACTLY_ONCE].commands())
             _keep(taken, FLOOR, number, await floor.round())
@@ -116,7 +118,8 @@ class _Sender:
 class _Side:
     """One program with a fleet of its own."""
 
-    def __init__(self, settings: Settings, watch: CommandWatch, sender: _Sender, count: int) -> None:
+    def __init__(self, settings: Settings, watch: CommandWatch, sender: _Sender, process: Running, count: int) -> None:
+        self.process = process
         self._settings = settings
         self._watch = watch
         self._sender = sender

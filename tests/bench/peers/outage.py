@@ -47,11 +47,13 @@ async def measure(lab: Lab) -> list[Figure]:
             watch = stack.enter_context(CommandWatch(settings))
             writer = await stack.enter_async_context(BulkWriter(settings))
             process = await stack.enter_async_context(running(program, settings, lab.folder))
-            zones[program] = await _Zone(settings, watch, writer, process, nodes).load()
+            with process.blamed():
+                zones[program] = await _Zone(settings, watch, writer, process, nodes).load()
             say(f"outage: {program.title} knows {zones[program].objects:,} objects")
         for number in range(-WARM_UP_ROUNDS, 1 if lab.is_quick else ROUNDS):
             for program in in_turn(PROGRAMS, number):
-                found = await zones[program].round()
+                with zones[program].process.blamed():
+                    found = await zones[program].round()
                 if number >= 0:
                     taken[program].append(found)
                     times = f"{found.evict_seconds:.2f} s, scheduled {found.schedule_seconds:.2f} s"

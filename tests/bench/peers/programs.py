@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
@@ -147,6 +147,14 @@ class Running:
             self._process.kill()
             self._process.wait()
 
+    @contextlib.contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Tell of what goes wrong in the block that it is this program's, with the end of its log."""
+        try:
+            yield
+        except WrongResultError as error:
+            raise WrongResultError(f"{self.program.title}: {error}\n{self.log_tail()}") from error
+
     def log_tail(self) -> str:
         """Give the end of what it wrote."""
         return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
@@ -170,14 +178,12 @@ class Running:
 
 @contextlib.asynccontextmanager
 async def running(program: Program, settings: Settings, folder: Path) -> AsyncIterator[Running]:
-    """Run a program until the block ends; what goes wrong in it is told with the end of its log."""
+    """Run a program until the block ends."""
     process = Running(program, settings, folder)
     try:
         process.start()
         yield process
         await asyncio.to_thread(process.stop)
-    except WrongResultError as error:
-        raise WrongResultError(f"{program.title}: {error}\n{process.log_tail()}") from error
     finally:
         process.kill()
 

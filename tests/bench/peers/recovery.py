@@ -74,8 +74,9 @@ class _Ground:
         for program in programs:
             with CommandWatch(settings) as watch:
                 watch.expect(len(waiting) + len(markers.pods), seconds=TIMEOUT_SECONDS)
-                async with running(program, settings, lab.folder):
-                    await watch.seen(action="Schedule", pods=waiting + markers.pods)
+                async with running(program, settings, lab.folder) as process:
+                    with process.blamed():
+                        await watch.seen(action="Schedule", pods=waiting + markers.pods)
             say(f"recovery: {program.title} knows {len(fleet.pods):,} pods, {len(waiting):,} of them scheduled")
         return ground
 
@@ -90,6 +91,7 @@ class _Ground:
         with CommandWatch(self._settings) as watch:
             watch.expect(len(markers), seconds=TIMEOUT_SECONDS)
             began = time.time()
-            async with running(program, self._settings, self._lab.folder):
-                seen = await watch.seen(action="Schedule", pods=markers)
+            async with running(program, self._settings, self._lab.folder) as process:
+                with process.blamed():
+                    seen = await watch.seen(action="Schedule", pods=markers)
         return max(one.seen_us for one in seen) / 1e6 - began

@@ -158,8 +158,9 @@ class _Ground:
         for program in programs:
             with CommandWatch(settings) as watch:
                 watch.expect(len(markers.pods), seconds=TIMEOUT_SECONDS)
-                async with running(program, settings, lab.folder):
-                    await watch.seen(action="Schedule", pods=markers.pods)
+                async with running(program, settings, lab.folder) as process:
+                    with process.blamed():
+                        await watch.seen(action="Schedule", pods=markers.pods)
         return ground
 
     def sample(self, rest: Rest) -> Entry:
@@ -196,7 +197,8 @@ class _Ground:
         with CommandWatch(settings) as watch:
             watch.expect(sum(map(len, markers)), seconds=TIMEOUT_SECONDS)
             async with running(program, settings, self._lab.folder) as process, CpuWatch(process).watching() as cpu:
-                seen = await watch.seen(action="Schedule", pods=sorted(set().union(*markers)))
+                with process.blamed():
+                    seen = await watch.seen(action="Schedule", pods=sorted(set().union(*markers)))
         after = await ends(settings, changelog)
         written = sum(after[changelog].values()) - sum(before[changelog].values())
         changes = sum(stretch.events for stretch in self._stretches if stretch.is_change)
