@@ -42,9 +42,9 @@ class _Stretch(NamedTuple):
 
 
 STRETCHES: Final = (
-    _Stretch("warm-up-whole", 12_000, WHOLE, is_change=False),
-    _Stretch("warm-up-changing", 60_000, TRIMMED, is_change=True),
-    _Stretch("warm-up", 100_000, TRIMMED, is_change=False),
+    _Stretch("warm-up-whole", 40_000, WHOLE, is_change=False),
+    _Stretch("warm-up-changing", 90_000, TRIMMED, is_change=True),
+    _Stretch("warm-up", 300_000, TRIMMED, is_change=False),
     _Stretch("trimmed", 400_000, TRIMMED, is_change=False),
     _Stretch("whole", 80_000, WHOLE, is_change=False),
     _Stretch("changing", 180_000, TRIMMED, is_change=True),
