@@ -61,7 +61,7 @@ async def values(settings: Settings, topic: str) -> list[bytes]:
     """Read a whole topic, in order within each partition."""
     async with _Reader(settings) as reader:
         first = dict.fromkeys(range(settings.partitions), 0)
-        return [value for _, _, value in await reader.records(topic, first)]
+        return [value for _, _, value in await reader.records(topic, first) if value is not None]
 
 
 async def require_all_read(settings: Settings, rows: Rows) -> None:
