@@ -1,0 +1,156 @@
+"""The executor and the cluster behind it: answers commands, lets pods terminate and go, and brings replacements.
+
+Pure: the caller has the clock and the topics. It shows every planned change to :meth:`ClusterActor.admit` right before
+it appends it, gives every `Evict` to :meth:`ClusterActor.on_command`, and appends what comes back at the times given
+(or as soon after as it can). The UID is the precondition of a delete. Deletes fail, answers get lost, come twice or
+late, and some pods take their time to go.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import random
+from collections.abc import Mapping
+
+from tests.faults.objects import Json, Pod, instant, watch_event
+from tests.faults.plan import Change, Plan
+from tests.faults.scribe import version_at
+from tests.faults.stories import draw_tolerations
+
+SECOND_US = 1_000_000
+MILLISECOND_US = 1000
+REPLACEMENTS = 2  # pods that follow one name after an eviction; then its owner gives up
+
+
+class ClusterActor:
+    """What a plan's clusters do in answer to commands."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Know nothing of the fleet yet."""
+        self._plan = plan
+        self._pods: dict[str, Json] = {}
+        self._deleting: set[str] = set()
+        self._gone: set[str] = set()
+        self._births: dict[str, int] = {}
+
+    def admit(self, change: Change) -> bool:
+        """Take in a planned change; `False` if it does not happen, because the pod was deleted here before."""
+        if change.topic != "pods" or change.value is None:
+            return True
+        try:
+            event = json.loads(change.value)
+            meta = event["object"]["metadata"]
+            uid, kind = meta["uid"], event["type"]
+        except (ValueError, KeyError, TypeError):
+            return True  # garbage always gets through
+        if uid in self._deleting or uid in self._gone:
+            return False
+        if kind == "DELETED":
+            self._pods.pop(uid, None)
+            self._gone.add(uid)
+        else:
+            known = self._pods.get(uid)
+            if known is None or _version(known) <= int(meta["resourceVersion"]):
+                self._pods[uid] = event
+        return True
+
+    def on_command(self, command: Mapping[str, object], at_us: int) -> list[Change]:
+        """Answer a command that was read at `at_us`; anything but `Evict` needs no answer."""
+        if command["action"] != "Evict":
+            return []
+        chance = random.Random(f"{self._plan.seed}/{command['evictionId']}/{command['attempt']}")
+        took_us = chance.randrange(1, 300) * MILLISECOND_US
+        draw = chance.random()
+        if draw < 0.15:
+            return self._answer(command, chance, "Failed", at_us + took_us)
+        if draw < 0.20:
+            return self._answer(command, chance, chance.choice(["Refused", "Obsolete", "Observed"]), at_us + took_us)
+        if draw < 0.27:
+            return []  # the executor has lost it
+        uid = str(command["podUid"])
+        event = self._pods.get(uid)
+        if event is None:
+            return self._answer(command, chance, "Gone", at_us + took_us)
+        answers = [] if draw < 0.34 else self._answer(command, chance, "Succeeded", at_us + took_us)
+        if uid not in self._deleting and draw < 0.95:  # else the delete is accepted, and nothing comes of it
+            answers += self._delete(event, chance, at_us + took_us)
+        return answers
+
+    def _answer(self, command: Mapping[str, object], chance: random.Random, outcome: str, at_us: int) -> list[Change]:
+        same = ("evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
+        result: Json = {
+            "apiVersion": "evictstream.io/v1",
+            "kind": "EvictionResult",
+            **{name: command[name] for name in same},
+            "outcome": outcome,
+            "reason": "played",
+        }
+        if chance.random() < 0.8:
+            result["observedAt"] = instant(at_us)
+        key = f"{command['cluster']}/{command['node']}".encode()
+        answer = Change(at_us, "results", key, json.dumps(result).encode())
+        if chance.random() < 0.1:
+            later = Change(at_us + chance.randrange(3 * SECOND_US), "results", key, answer.value)
+            return [answer, later]
+        if outcome == "Failed" and chance.random() < 0.1:  # an executor that runs an attempt twice
+            result["outcome"] = "Succeeded"
+            return [answer, Change(at_us + 100 * MILLISECOND_US, "results", key, json.dumps(result).encode())]
+        return [answer]
+
+    def _delete(self, event: Json, chance: random.Random, at_us: int) -> list[Change]:
+        uid = _uid(event)
+        self._deleting.add(uid)
+        gone_at_us = at_us + chance.choice([200, 900, 2500]) * MILLISECOND_US
+        later = [] if chance.random() < 0.1 else [self._change(event, "MODIFIED", at_us, at_us)]
+        if chance.random() < 0.9:
+            later.append(self._change(event, "DELETED", gone_at_us, at_us))
+        if chance.random() < 0.5:
+            later += self._replace(event, chance, gone_at_us + 50 * MILLISECOND_US)
+        self._pods[uid] = event
+        return later
+
+    def _change(self, event: Json, kind: str, at_us: int, deleted_at_us: int) -> Change:
+        """Give the pod's next watch event."""
+        shown = copy.deepcopy(event["object"])
+        assert isinstance(shown, dict)
+        version = max(version_at(self._plan.start_at_us, at_us), _version(event) + 1 + (kind == "DELETED"))
+        shown["metadata"]["resourceVersion"] = str(version)
+        shown["metadata"].setdefault("deletionTimestamp", instant(deleted_at_us // SECOND_US * SECOND_US))
+        cluster = str(event["cluster"])
+        key = f"{cluster}/{shown['spec'].get('nodeName', '')}".encode()
+        return Change(at_us, "pods", key, watch_event(cluster, kind, shown, at_us))
+
+    def _replace(self, event: Json, chance: random.Random, at_us: int) -> list[Change]:
+        """Let the pod's owner make another one under the same name, on the same node."""
+        shown = event["object"]
+        assert isinstance(shown, dict)
+        meta, cluster = shown["metadata"], str(event["cluster"])
+        name = f"{cluster}/{meta['namespace']}/{meta['name']}"
+        self._births[name] = self._births.get(name, 0) + 1
+        if self._births[name] > REPLACEMENTS:
+            return []
+        pod = Pod(
+            cluster,
+            meta["namespace"],
+            meta["name"],
+            f"{_uid(event)}~{self._births[name]}",
+            shown["spec"].get("nodeName", ""),
+            draw_tolerations(chance, self._plan.shape.largest_window_seconds),
+        )
+        version = max(version_at(self._plan.start_at_us, at_us), _version(event) + 3)
+        added = watch_event(cluster, "ADDED", pod.shown(version), at_us)
+        self._pods[pod.uid] = json.loads(added)
+        return [Change(at_us, "pods", pod.key, added)]
+
+
+def _uid(event: Json) -> str:
+    shown = event["object"]
+    assert isinstance(shown, dict)
+    return str(shown["metadata"]["uid"])
+
+
+def _version(event: Json) -> int:
+    shown = event["object"]
+    assert isinstance(shown, dict)
+    return int(shown["metadata"]["resourceVersion"])

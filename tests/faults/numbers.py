@@ -1,0 +1,40 @@
+"""The numbers that a run gives to the service and to the oracle, one source for both.
+
+They are shorter than the defaults, so that retries, silences and outages fit into some seconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+SECOND_US = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """Settings of the service under torture, in seconds; each field is the setting of the same name.
+
+    `slack_seconds` alone is ours: how long after its time the oracle waits for what is owed.
+    """
+
+    outage_gap_seconds: float = 2.0
+    retry_base_seconds: float = 0.5
+    retry_ceiling_seconds: float = 4.0
+    result_silence_seconds: float = 3.0
+    success_grace_seconds: float = 5.0
+    remember_deleted_seconds: float = 3600.0
+    max_event_delay_seconds: float = 3.0
+    feed_silence_limit_seconds: float = 4.0
+    lag_limit_seconds: float = 3.0
+    clock_skew_limit_seconds: float = 1.0
+    clock_jump_limit_seconds: float = 3.0
+    clock_jump_hold_seconds: float = 3.0
+    max_object_bytes: int = 20_000
+    slack_seconds: float = 8.0
+
+    def settings(self) -> dict[str, float]:
+        """Give the settings of the service, by name."""
+        return {name: getattr(self, name) for name in self.__slots__ if name != "slack_seconds"}
+
+
+NUMBERS = Numbers()

@@ -1,0 +1,94 @@
+"""Nodes, pods and watch events as Kubernetes and a feed write them, trimmed."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import json
+from typing import TypeAlias
+
+Json: TypeAlias = dict[str, object]
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+NOT_READY = "node.kubernetes.io/not-ready"
+UNREACHABLE = "node.kubernetes.io/unreachable"
+MIRROR = "kubernetes.io/config.mirror"
+
+
+def instant(at_us: int) -> str:
+    """Write an instant as RFC 3339 with microseconds."""
+    return (EPOCH + dt.timedelta(microseconds=at_us)).isoformat().replace("+00:00", "Z")
+
+
+@dataclasses.dataclass(slots=True)
+class Node:
+    """A node as the cluster has it now."""
+
+    cluster: str
+    name: str
+    uid: str
+    taints: list[Json] = dataclasses.field(default_factory=list)
+    ready: str | None = "True"
+
+    @property
+    def key(self) -> bytes:
+        """Key of its records and those of its pods."""
+        return f"{self.cluster}/{self.name}".encode()
+
+    def shown(self, version: int) -> Json:
+        """Give the object as the API server does."""
+        conditions = [] if self.ready is None else [{"type": "Ready", "status": self.ready}]
+        return {
+            "kind": "Node",
+            "apiVersion": "v1",
+            "metadata": {"name": self.name, "uid": self.uid, "resourceVersion": str(version)},
+            "spec": {"taints": list(self.taints)} if self.taints else {},
+            "status": {"conditions": conditions},
+        }
+
+
+@dataclasses.dataclass(slots=True)
+class Pod:
+    """A pod as the cluster has it now. `node` is empty while it is not bound."""
+
+    cluster: str
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    tolerations: list[Json] = dataclasses.field(default_factory=list)
+    phase: str = "Running"
+    deleted_at: str | None = None
+    is_mirror: bool = False
+
+    @property
+    def key(self) -> bytes:
+        """Key of its records."""
+        return f"{self.cluster}/{self.node}".encode()
+
+    def shown(self, version: int) -> Json:
+        """Give the object as the API server does."""
+        metadata: Json = {
+            "name": self.name,
+            "namespace": self.namespace,
+            "uid": self.uid,
+            "resourceVersion": str(version),
+        }
+        if self.deleted_at is not None:
+            metadata["deletionTimestamp"] = self.deleted_at
+        if self.is_mirror:
+            metadata["annotations"] = {MIRROR: "1"}
+        spec: Json = {"tolerations": list(self.tolerations)}
+        if self.node:
+            spec["nodeName"] = self.node
+        return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": {"phase": self.phase}}
+
+
+def watch_event(cluster: str, kind: str, shown: Json | None, observed_at_us: int | None) -> bytes:
+    """Write a watch event; without `observed_at_us` the append time counts."""
+    event: Json = {"cluster": cluster, "type": kind}
+    if observed_at_us is not None:
+        event["observedAt"] = instant(observed_at_us)
+    if shown is not None:
+        event["object"] = shown
+    return json.dumps(event).encode()
