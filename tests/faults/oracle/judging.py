@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 
 from tests.faults.log import InputRecord, MessageRecord
 from tests.faults.numbers import NUMBERS, Numbers
+from tests.faults.oracle.commands import Command, check_names, check_stream, read_command
+from tests.faults.oracle.course import Course, Told
+from tests.faults.oracle.feeds import Feeds
+from tests.faults.oracle.histories import node_history, pod_histories
+from tests.faults.oracle.letters import Origin, check_letters
+from tests.faults.oracle.reading import Said, UnreadableError, place, read
 from tests.faults.oracle.violation import Violation
 
 
@@ -29,5 +36,70 @@ def judge(
         early_us: how much before its deadline an eviction may be issued by the broker's clock: what the clocks of
             workers may be ahead, with the clock gate open.
     """
-    del inputs, messages, ended_at_us, partitions, numbers, early_us
-    return []
+    said, unreadable = _read_all(inputs, numbers, partitions)
+    commands = [read_command(message) for message in messages if message.topic == "commands"]
+    feeds = Feeds(said, numbers)
+    found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
+    found += check_letters(unreadable, messages)
+    for (cluster, node), of_node in _by_node(said, commands).items():
+        nodes = node_history(of_node.of_kind("Node"), numbers)
+        pods = pod_histories(of_node.of_kind("Pod"))
+        for uid in {command.pod_uid for command in of_node.commands} - set(pods):
+            found.append(Violation("unfounded", cluster, node, uid, "commands about a pod that was never there"))
+        partition = place(f"{cluster}/{node}".encode(), partitions)
+        for uid, pod in pods.items():
+            told = Told(nodes, pod.states, of_node.results_of(uid), of_node.commands_about(uid))
+            course = Course(
+                told,
+                numbers,
+                ended_at_us=ended_at_us,
+                early_us=early_us,
+                silent_at_end=feeds.is_silent(cluster, partition, ended_at_us),
+            )
+            failure = course.failure()
+            if failure is not None:
+                found.append(Violation(failure.rule, cluster, node, uid, failure.text))
+    return found
+
+
+def _read_all(
+    inputs: Sequence[InputRecord], numbers: Numbers, partitions: int
+) -> tuple[list[Said], dict[Origin, InputRecord]]:
+    said: list[Said] = []
+    unreadable: dict[Origin, InputRecord] = {}
+    for record in inputs:
+        try:
+            said.append(read(record, numbers, partitions))
+        except UnreadableError:
+            unreadable[record.topic, record.partition, record.offset] = record
+    return said, unreadable
+
+
+class _OfNode:
+    """Everything under one key."""
+
+    def __init__(self) -> None:
+        self.said: list[Said] = []
+        self.commands: list[Command] = []
+
+    def of_kind(self, kind: str) -> list[Said]:
+        return [one for one in self.said if one.kind == kind]
+
+    def commands_about(self, uid: str) -> list[Command]:
+        return [command for command in self.commands if command.pod_uid == uid]
+
+    def results_of(self, uid: str) -> list[Said]:
+        """Results of attempts that were really made; all others change nothing."""
+        made = {(one.eviction_id, one.attempt) for one in self.commands_about(uid) if one.action == "Evict"}
+        found = [one for one in self.of_kind("Result") if one.content["podUid"] == uid]
+        return [one for one in found if (one.content["evictionId"], one.content["attempt"]) in made]
+
+
+def _by_node(said: Sequence[Said], commands: Sequence[Command]) -> dict[tuple[str, str], _OfNode]:
+    nodes: dict[tuple[str, str], _OfNode] = defaultdict(_OfNode)
+    for one in said:
+        if one.kind in ("Node", "Pod", "Result"):
+            nodes[one.cluster, one.node].said.append(one)
+    for command in commands:
+        nodes[command.cluster, command.node].commands.append(command)
+    return nodes

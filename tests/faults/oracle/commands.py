@@ -1,0 +1,115 @@
+"""Commands as the oracle sees them, and the rules that hold for their stream whatever the inputs were."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.faults.log import MessageRecord
+from tests.faults.oracle.reading import place, to_us
+from tests.faults.oracle.violation import Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command. `at_us` is the broker's append time, `issued_at_us` the service's own."""
+
+    record: MessageRecord
+    at_us: int
+    action: str
+    eviction_id: str
+    revision: int
+    attempt: int
+    cluster: str
+    node: str
+    pod: str
+    pod_uid: str
+    verdict: str
+    taint: str
+    window_us: int
+    deadline_us: int
+    issued_at_us: int
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return (
+            f"{self.action} {self.eviction_id[:6]} revision {self.revision} attempt {self.attempt} ({self.verdict} by"
+            f" {self.taint}) for {self.deadline_us}, issued {self.issued_at_us}, appended {self.at_us}"
+        )
+
+
+def read_command(record: MessageRecord) -> Command:
+    """Read a command."""
+    found = json.loads(record.value)
+    return Command(
+        record,
+        record.append_at_us,
+        found["action"],
+        found["evictionId"],
+        found["revision"],
+        found["attempt"],
+        found["cluster"],
+        found["node"],
+        f"{found['namespace']}/{found['pod']}",
+        found["podUid"],
+        found["reason"]["verdict"],
+        found["reason"]["taint"]["key"],
+        to_us(found["windowStart"]),
+        to_us(found["deadline"]),
+        to_us(found["issuedAt"]),
+    )
+
+
+def check_stream(commands: Sequence[Command], partitions: int) -> Iterator[Violation]:
+    """Check what needs no inputs: identity, order, numbers that grow. Commands of a partition are in log order."""
+    names: set[bytes] = set()
+    ended: set[tuple[str, str]] = set()
+    newest: dict[tuple[str, str], Command] = {}
+    for command in commands:
+        name = command.record.headers.get("ce_id", b"")
+        eviction = (command.cluster, command.eviction_id)
+        before = newest.get(eviction)
+        if name in names or not name:
+            yield _wrong("sent twice", command, f"ce_id {name!r} comes again")
+        names.add(name)
+        key = f"{command.cluster}/{command.node}".encode()
+        if command.record.key != key or place(key, partitions) != command.record.partition:
+            yield _wrong("misplaced", command, f"key {command.record.key!r} in {command.record.partition}")
+        if eviction in ended:
+            yield _wrong("after the end", command, "comes after the Cancel of the same eviction")
+        if before is not None:
+            if before.pod_uid != command.pod_uid:
+                yield _wrong("id used again", command, f"the same eviction was of {before.pod_uid}")
+            if not _grows(before, command):
+                yield _wrong("does not grow", command, f"comes after {before}")
+        if command.action == "Evict" and command.issued_at_us < command.deadline_us:
+            yield _wrong("early", command, "issued before its own deadline")
+        newest[eviction] = command
+        if command.action == "Cancel":
+            ended.add(eviction)
+
+
+def _grows(before: Command, after: Command) -> bool:
+    """Tell whether revision and attempt go up as they have to: an `Evict` is a new attempt, a `Schedule` a revision."""
+    if after.revision < before.revision:
+        return False
+    if after.action == "Schedule":
+        return after.revision > before.revision and after.attempt == before.attempt
+    return after.attempt == before.attempt + (after.action == "Evict")
+
+
+def _wrong(rule: str, command: Command, text: str) -> Violation:
+    return Violation(rule, command.cluster, command.node, command.pod_uid, f"{command}: {text}")
+
+
+def check_names(messages: Sequence[MessageRecord]) -> Iterator[Violation]:
+    """Check that no decision and no dead letter is there twice."""
+    for topic in ("decisions", "dead-letters"):
+        names: set[bytes] = set()
+        for message in messages:
+            name = message.headers.get("ce_id", b"")
+            if message.topic == topic and name in names:
+                yield Violation("sent twice", "", message.key.decode(errors="replace"), "", f"{topic} {name!r}")
+            if message.topic == topic:
+                names.add(name)

@@ -1,0 +1,191 @@
+"""From what records say to the states of a node and of each of its pods, one after the other (semantics.md 12.3, 12.4).
+
+A history has only the states that differ from the one before in something that counts. Where one record does two
+things (another UID under a known name: the old one is gone, the new one has come) it has two states.
+
+Resource versions are numbers, and a deleted UID is remembered for good: runs are shorter than that memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tests.faults.numbers import SECOND_US, Numbers
+from tests.faults.oracle.reading import Json, Said, to_us
+
+HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+MIRROR = "kubernetes.io/config.mirror"
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A `NoExecute` taint and since when this instance of it is there."""
+
+    key: str
+    value: str
+    since_us: int
+    added_us: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """A node from one record on. `uid` is None while it is not there."""
+
+    append_at_us: int = 0
+    at_us: int = 0
+    uid: str | None = None
+    taints: tuple[Taint, ...] = ()
+    outage_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PodState:
+    """A pod from one record on.
+
+    Attributes:
+        absent: why it is not there; empty if it is.
+        since_us: when it was first seen on the node.
+        exempt: why it is left alone though it is there.
+    """
+
+    append_at_us: int = 0
+    at_us: int = 0
+    absent: str = "PodGone"
+    since_us: int = 0
+    tolerations: tuple[Json, ...] = ()
+    exempt: frozenset[str] = frozenset()
+
+    def counts_as(self, other: PodState) -> bool:
+        """Tell whether nothing that counts differs."""
+        return replace(other, append_at_us=self.append_at_us, at_us=self.at_us) == self
+
+
+@dataclass(slots=True)
+class PodHistory:
+    """One pod, which is one UID."""
+
+    namespace: str
+    name: str
+    states: list[PodState] = field(default_factory=lambda: [PodState()])
+    version: int = 0
+
+
+def node_history(said: Iterable[Said], numbers: Numbers) -> list[NodeState]:
+    """List the states of one node; the first one is "not there"."""
+    states = [NodeState()]
+    dead: dict[str, int] = {}
+    version = 0
+    gap_us: int | None = None
+    for one in said:
+        uid, seen = _identity(one)
+        now = states[-1]
+        if one.is_deleted:
+            if now.uid == uid and seen >= version:
+                states.append(NodeState(one.record.append_at_us, one.at_us))
+                gap_us = None
+                dead[uid] = seen
+            elif now.uid != uid:
+                dead[uid] = max(seen, dead.get(uid, 0))
+            continue
+        if seen <= dead.get(uid, 0) or (now.uid is not None and seen <= version):
+            continue
+        if now.uid is not None and now.uid != uid:
+            dead[now.uid] = seen
+            now = NodeState(one.record.append_at_us, one.at_us)
+            states.append(now)
+            gap_us = None
+        version = seen
+        taints = _taints(now.taints, one)
+        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, one, numbers)
+        after = NodeState(one.record.append_at_us, one.at_us, uid, taints, outage_us)
+        if (after.uid, after.taints, after.outage_us) != (now.uid, now.taints, now.outage_us):
+            states.append(after)
+    return states
+
+
+def _identity(one: Said) -> tuple[str, int]:
+    return one.content["metadata"]["uid"], int(one.content["metadata"]["resourceVersion"])
+
+
+def _taints(known: tuple[Taint, ...], one: Said) -> tuple[Taint, ...]:
+    """Carry windows over: same key, same taint; a later `timeAdded` tells of a removal that was missed."""
+    found = []
+    for taint in (one.content.get("spec") or {}).get("taints") or ():
+        if taint["effect"] != "NoExecute":
+            continue
+        key, added_us = taint["key"], to_us(taint["timeAdded"]) if taint.get("timeAdded") else None
+        since_us = one.at_us
+        before = next((old for old in known if old.key == key), None)
+        if before is not None and not (added_us and before.added_us and added_us > before.added_us):
+            since_us, added_us = before.since_us, added_us or before.added_us
+        found.append(Taint(key, taint.get("value") or "", since_us, added_us))
+    return tuple(found)
+
+
+def _outage(
+    outage_us: int | None, gap_us: int | None, taints: tuple[Taint, ...], one: Said, numbers: Numbers
+) -> tuple[int | None, int | None]:
+    """Give the start of the outage that the node is in, and since when that one is in a gap."""
+    is_too_long = gap_us is not None and one.at_us - gap_us > int(numbers.outage_gap_seconds * SECOND_US)
+    if any(taint.key in HEALTH for taint in taints):
+        return (one.at_us if outage_us is None or is_too_long else outage_us), None
+    conditions = (one.content.get("status") or {}).get("conditions") or ()
+    ready = next((condition["status"] for condition in conditions if condition["type"] == "Ready"), None)
+    if outage_us is None or is_too_long or ready is None or ready == "True":
+        return None, None
+    return outage_us, one.at_us if gap_us is None else gap_us
+
+
+def pod_histories(said: Iterable[Said]) -> dict[str, PodHistory]:
+    """List the states of each pod that was ever seen on one node, by UID; the first state is "not there"."""
+    pods: dict[str, PodHistory] = {}
+    holders: dict[tuple[str, str], str] = {}
+    dead: dict[str, int] = {}
+    for one in said:
+        uid, seen = _identity(one)
+        meta = one.content["metadata"]
+        name = (meta["namespace"], meta["name"])
+        known = pods.get(uid)
+        is_there = known is not None and not known.states[-1].absent
+        if one.is_deleted:
+            if known is not None and is_there and seen >= known.version:
+                _leave(known, one, "PodGone")
+                holders.pop((known.namespace, known.name), None)
+                dead[uid] = seen
+            elif not is_there:
+                dead[uid] = max(seen, dead.get(uid, 0))
+            continue
+        if seen <= dead.get(uid, 0) or (known is not None and is_there and seen <= known.version):
+            continue
+        holder = holders.get(name)
+        if holder is not None and holder != uid:
+            if seen <= pods[holder].version:
+                continue  # of an earlier pod of that name
+            _leave(pods[holder], one, "PodReplaced")
+            dead[holder] = seen
+        holders[name] = uid
+        known = pods.setdefault(uid, PodHistory(*name))
+        known.version = seen
+        _see(known, one)
+    return pods
+
+
+def _leave(pod: PodHistory, one: Said, why: str) -> None:
+    pod.states.append(PodState(one.record.append_at_us, one.at_us, why))
+
+
+def _see(pod: PodHistory, one: Said) -> None:
+    meta, before = one.content["metadata"], pod.states[-1]
+    exempt = set()
+    if meta.get("deletionTimestamp"):
+        exempt.add("PodTerminating")
+    if (one.content.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        exempt.add("PodFinished")
+    if MIRROR in (meta.get("annotations") or {}):
+        exempt.add("PodMirror")
+    tolerations = tuple((one.content.get("spec") or {}).get("tolerations") or ())
+    since_us = one.at_us if before.absent else before.since_us
+    after = PodState(one.record.append_at_us, one.at_us, "", since_us, tolerations, frozenset(exempt))
+    if not after.counts_as(before):
+        pod.states.append(after)

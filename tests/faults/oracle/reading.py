@@ -1,0 +1,130 @@
+"""From records to what they say, or to nothing if they cannot be read (semantics.md 12.3, and the contracts)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from kafka.partitioner.default import murmur2
+
+from tests.faults.log import InputRecord
+from tests.faults.numbers import SECOND_US, Numbers
+
+Json: TypeAlias = dict[str, Any]
+
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
+WATCH_FIELDS = {"cluster", "type", "observedAt", "listedAt", "object"}
+RESULT_FIELDS = {
+    *("apiVersion", "kind", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node", "outcome"),
+    *("reason", "observedAt"),
+}
+OUTCOMES = {"Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
+CHANGES = ("ADDED", "MODIFIED", "DELETED")
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a readable record says.
+
+    Attributes:
+        at_us: the instant that counts (architecture.md section 4).
+        kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, or another signal.
+        content: the object, or the result.
+    """
+
+    record: InputRecord
+    cluster: str
+    node: str
+    at_us: int
+    kind: str
+    is_deleted: bool
+    content: Json
+
+
+class UnreadableError(ValueError):
+    """The record is a dead letter; the text says why."""
+
+
+def to_us(text: str) -> int:
+    """Read RFC 3339 as microseconds since 1970."""
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise UnreadableError("an instant without zone")
+    return (moment - EPOCH) // dt.timedelta(microseconds=1)
+
+
+def read(record: InputRecord, numbers: Numbers, partitions: int) -> Said:
+    """Read a record.
+
+    Raises:
+        UnreadableError: it has to become a dead letter.
+    """
+    try:
+        return _read(record, numbers, partitions)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise UnreadableError(repr(error)) from error
+
+
+def _read(record: InputRecord, numbers: Numbers, partitions: int) -> Said:
+    cluster, node = _split(record.key)
+    if record.value is None or len(record.value) > numbers.max_object_bytes:
+        raise UnreadableError("no value, or too large")
+    value = json.loads(record.value)
+    at_us = _instant(value, record, numbers)
+    if record.topic == "results":
+        said = _result(record, value, cluster, node, at_us)
+    else:
+        said = _watch(record, value, cluster, node, at_us)
+    is_bound = said.kind != "Pod" or bool(node)
+    if said.kind in ("Node", "Pod", "Result") and is_bound and place(record.key, partitions) != record.partition:
+        raise UnreadableError("its key belongs to another partition")
+    return said
+
+
+def place(key: bytes, partitions: int) -> int:
+    """Give the partition of a key, as every client's default partitioner does."""
+    return int((murmur2(key) & 0x7FFFFFFF) % partitions)
+
+
+def _split(key: bytes) -> tuple[str, str]:
+    cluster, slash, node = key.decode().partition("/")
+    if not cluster or not slash or "/" in node:
+        raise UnreadableError("not <cluster>/<node>")
+    return cluster, node
+
+
+def _instant(value: Json, record: InputRecord, numbers: Numbers) -> int:
+    append_us = record.append_at_us
+    if value.get("observedAt") is None:
+        return append_us
+    earliest_us = append_us - int(numbers.max_event_delay_seconds * SECOND_US)
+    return min(append_us, max(earliest_us, to_us(value["observedAt"])))
+
+
+def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
+    if set(value) - RESULT_FIELDS or value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult":
+        raise UnreadableError("not a result")
+    if (value["cluster"], value["node"]) != (cluster, node):
+        raise UnreadableError("of another node")
+    return Said(record, cluster, node, at_us, "Result", is_deleted=False, content=value)
+
+
+def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
+    if set(value) - WATCH_FIELDS or value["cluster"] != cluster:
+        raise UnreadableError("unknown field, or of another cluster")
+    if value["type"] not in CHANGES:
+        if value["type"] not in ("HEARTBEAT", "BOOKMARK"):
+            raise UnreadableError("unknown type")
+        return Said(record, cluster, node, at_us, value["type"], is_deleted=False, content={})
+    thing = value["object"]
+    meta, spec = thing["metadata"], thing.get("spec") or {}
+    wanted = "Node" if record.topic == "nodes" else "Pod"
+    if thing["kind"] != wanted or not (meta["uid"] and meta["name"] and int(meta["resourceVersion"])):
+        raise UnreadableError("not the kind of object that belongs here")
+    named = meta["name"] if wanted == "Node" else spec.get("nodeName") or ""
+    if named != node or (wanted == "Pod" and not meta["namespace"]):
+        raise UnreadableError("of another node")
+    kind = wanted if node else "Unbound"
+    return Said(record, cluster, node, at_us, kind, is_deleted=value["type"] == "DELETED", content=thing)
