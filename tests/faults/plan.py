@@ -87,8 +87,8 @@ class Shape:
         kinds: faults to choose from.
     """
 
-    active_seconds: float = 14.0
-    quiet_seconds: float = 26.0
+    active_seconds: float = 12.0
+    quiet_seconds: float = 22.0
     largest_window_seconds: int = 8
     partitions: int = 2
     clusters: tuple[int, int] = (1, 2)

@@ -1,0 +1,93 @@
+"""`python -m tests.faults`: run the torture. Exit code 0 without a violation, 1 with one, 2 for wrong use.
+
+Without arguments, 20,000 simulated schedules on all cores and 200 on a real Kafka. A seed that fails prints itself with
+the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+from collections.abc import Sequence
+
+from tests.faults.plan import FaultKind
+from tests.faults.simulated.many import simulate_many
+from tests.faults.tally import Tally
+
+SIMULATED = 20_000
+REAL = 200
+PROGRESS_SECONDS = 20.0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run what was asked for."""
+    asked = _parser().parse_args(arguments)
+    kinds = tuple(kind for kind in FaultKind if asked.only in kind)
+    if not kinds:
+        print(f"no fault is called {asked.only!r}; there are {', '.join(FaultKind)}", file=sys.stderr)
+        return 2
+    simulated, real = _counts(asked)
+    failed, found = False, dict[str, object]()
+    if simulated:
+        tally = _simulate(asked, simulated, kinds)
+        failed, found["simulated"] = bool(tally.failed), tally.summary()
+        if asked.output == "text":
+            print(tally.text())
+    if real:
+        # By name: simulated runs need neither Kafka nor what real ones import.
+        summary = importlib.import_module("tests.faults.real.many").run_many(real, asked.seed, tell=_tell)
+        seeds = [outcome.seed for outcome in summary.failed]
+        failed, found["real"] = failed or bool(seeds), {"failedSeeds": seeds, "said": summary.lines()}
+        if asked.output == "text":
+            print("\n".join(summary.lines()))
+    if asked.output == "json":
+        print(json.dumps(found, indent=2))
+    return 1 if failed else 0
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
+    parser.add_argument("--seed", type=int, default=0, help="first seed; alone: just this one, simulated")
+    parser.add_argument("--simulated", type=int, metavar="COUNT", help="how many simulated schedules")
+    parser.add_argument("--real", type=int, metavar="COUNT", help="how many schedules on a real Kafka")
+    parser.add_argument("--only", default="", metavar="KIND", help="only faults with this word in their name")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="for simulated schedules")
+    parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="form of the summary")
+    return parser
+
+
+def _counts(asked: argparse.Namespace) -> tuple[int, int]:
+    """Tell how many of each: what was said, else all; one simulated run for a seed alone."""
+    if asked.simulated is not None or asked.real is not None:
+        return asked.simulated or 0, asked.real or 0
+    return (1, 0) if asked.seed else (SIMULATED, REAL)
+
+
+def _simulate(asked: argparse.Namespace, count: int, kinds: tuple[FaultKind, ...]) -> Tally:
+    tally = Tally("simulated", repeat=f"python -m tests.faults --simulated 1{_only(asked)} --seed")
+    seeds = range(asked.seed, asked.seed + count)
+    told_at = time.monotonic()
+    for outcome in simulate_many(seeds, kinds, processes=min(asked.processes, count)):
+        for line in tally.take(outcome):
+            _tell(line)
+        if time.monotonic() - told_at > PROGRESS_SECONDS:
+            told_at = time.monotonic()
+            _tell(f"{tally.runs} of {count}, {len(tally.failed)} failed")
+    tally.finish()
+    return tally
+
+
+def _only(asked: argparse.Namespace) -> str:
+    return f" --only {asked.only}" if asked.only else ""
+
+
+if __name__ == "__main__":
+    sys.exit(main())

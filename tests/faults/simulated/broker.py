@@ -1,0 +1,130 @@
+"""The simulated brokers: logs, transactions with fencing by epoch, committed offsets, refusals, outages.
+
+All methods answer at once and are called by connections, which bring the delays. As one cluster it has no leaders
+or replicas; acknowledged records are never lost, as with `acks=all`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from aiokafka import errors as kafka_errors
+
+from tests.faults.simulated.log import Entry, Headers, PartitionLog, Transaction
+from tests.faults.simulated.world import World
+
+Place = tuple[str, int]
+
+
+@dataclasses.dataclass(slots=True)
+class Producer:
+    """What is known under a transactional id."""
+
+    epoch: int = -1
+    open: Transaction | None = None
+
+
+class Broker:
+    """The cluster of brokers.
+
+    Attributes:
+        down_until_us: nothing is answered before.
+        refused: topics that may not be written.
+        is_full: no write works.
+        on_commit: told of each committed transaction's messages.
+        on_append: told of each partition that has something new for its readers.
+    """
+
+    def __init__(self, world: World, partitions: int) -> None:
+        """Begin without a record."""
+        self.world = world
+        self.partitions = partitions
+        self.logs: dict[Place, PartitionLog] = {}
+        self.down_until_us = 0
+        self.refused: set[str] = set()
+        self.is_full = False
+        self.committed: dict[str, dict[Place, int]] = {}
+        self.on_append: Callable[[Place], None] = lambda _place: None
+        self._producers: dict[str, Producer] = {}
+
+    def log(self, topic: str, partition: int) -> PartitionLog:
+        """Give a partition; topics are made when first used."""
+        place = (topic, partition)
+        if place not in self.logs:
+            self.logs[place] = PartitionLog(topic, partition)
+        return self.logs[place]
+
+    def append(self, topic: str, partition: int, key: bytes | None, value: bytes | None) -> None:
+        """Append what a feed or an executor sends."""
+        log = self.log(topic, partition)
+        log.append(self.world.now_us, key, value, [])
+        if self.world.chance.random() < 0.05:
+            log.skip()
+        self.on_append((topic, partition))
+
+    def init_producer(self, transactional_id: str) -> int:
+        """Fence whoever used the id before, abort what is open, and give the new epoch."""
+        producer = self._producers.setdefault(transactional_id, Producer())
+        self._finish(producer, "aborted")
+        producer.epoch += 1
+        return producer.epoch
+
+    def produce(
+        self,
+        transactional_id: str,
+        epoch: int,
+        place: Place,
+        records: list[tuple[bytes, bytes | None, Headers]],
+        timeout_us: int,
+    ) -> int:
+        """Append a batch to the open transaction; returns the append time in milliseconds."""
+        producer = self._check(transactional_id, epoch)
+        if place[0] in self.refused:
+            raise kafka_errors.TopicAuthorizationFailedError(place[0])
+        if self.is_full:
+            raise kafka_errors.KafkaError("the folder is full")
+        if producer.open is None:
+            transaction = producer.open = Transaction(transactional_id, self.world.now_us)
+            self.world.at(self.world.now_us + timeout_us, lambda: self._time_out(transactional_id, transaction))
+        producer.open.partitions.add(place)
+        log = self.log(*place)
+        timestamp = 0
+        for key, value, headers in records:
+            timestamp = log.append(self.world.now_us, key, value, headers, producer.open).timestamp
+        return timestamp
+
+    def end_transaction(self, transactional_id: str, epoch: int, *, commit: bool) -> None:
+        """Commit or abort the open transaction."""
+        producer = self._check(transactional_id, epoch)
+        self._finish(producer, "committed" if commit else "aborted")
+
+    def _check(self, transactional_id: str, epoch: int) -> Producer:
+        producer = self._producers[transactional_id]
+        if producer.epoch != epoch:
+            raise kafka_errors.ProducerFenced
+        return producer
+
+    def _time_out(self, transactional_id: str, transaction: Transaction) -> None:
+        """Abort a transaction that is open for too long; its producer is fenced by that."""
+        producer = self._producers[transactional_id]
+        if producer.open is transaction:
+            self._finish(producer, "aborted")
+            producer.epoch += 1
+
+    def _finish(self, producer: Producer, state: str) -> None:
+        transaction, producer.open = producer.open, None
+        if transaction is None:
+            return
+        transaction.state = state
+        for topic, partition in sorted(transaction.partitions):
+            self.log(topic, partition).finish(transaction)
+            self.on_append((topic, partition))
+
+    def entries(self, topic: str) -> list[Entry]:
+        """List the records of a topic that count, by partition and offset."""
+        return [
+            entry
+            for partition in range(self.partitions)
+            for entry in self.log(topic, partition).read(0, 1 << 30, "read_committed").records
+        ]

@@ -1,0 +1,193 @@
+"""Stands in for aiokafka's three clients below the engine, with the methods that the engine calls and no more.
+
+Like aiokafka 0.14, the producer commits a transaction even if one of its batches was refused: to notice that is the
+engine's business. Batches are small, so that an outbox is several of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from aiokafka import TopicPartition
+
+from tests.faults.simulated.log import Entry, Fetched, Headers
+from tests.faults.simulated.network import Connection
+from tests.faults.simulated.world import VirtualLoop
+
+LARGEST_BATCH = 6
+MILLISECONDS_PER_SECOND = 1000
+MILLISECOND_US = 1000
+
+
+def connection() -> Connection:
+    """Give the connection of the worker whose loop runs."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    return loop.connection
+
+
+class Metadata(NamedTuple):
+    """What is known of a batch that was written."""
+
+    timestamp: int
+
+
+class Batch:
+    """A record batch under construction."""
+
+    def __init__(self) -> None:
+        self.records: list[tuple[bytes, bytes | None, Headers]] = []
+
+    def append(self, *, timestamp: float | None, key: bytes, value: bytes | None, headers: Headers) -> Metadata | None:
+        """Add a record; `None` if the batch is full. The broker sets the time, whatever is asked for."""
+        del timestamp
+        if len(self.records) >= LARGEST_BATCH:
+            return None
+        self.records.append((key, value, headers))
+        return Metadata(0)
+
+    def close(self) -> None:
+        """Be complete."""
+
+    def record_count(self) -> int:
+        """Count records."""
+        return len(self.records)
+
+
+class TransactionManager:
+    """The one inner part that the engine looks at."""
+
+    def wait_for_transaction_end(self) -> None:
+        """Nobody waits."""
+
+
+class SimulatedProducer:
+    """Stands in for `AIOKafkaProducer`."""
+
+    def __init__(self, *, transactional_id: str, transaction_timeout_ms: int, **_: object) -> None:
+        self._id = transactional_id
+        self._timeout_us = transaction_timeout_ms * MILLISECOND_US
+        self._epoch = -1
+        self._connection = connection()
+        self._txn_manager = TransactionManager()
+
+    async def start(self) -> None:
+        """Get an epoch, which fences earlier ones."""
+        broker = self._connection.broker
+        self._epoch = await self._connection.request(lambda: broker.init_producer(self._id))
+
+    async def begin_transaction(self) -> None:
+        """Say nothing: the broker begins with the first batch."""
+
+    def create_batch(self) -> Batch:
+        """Begin a batch."""
+        return Batch()
+
+    async def send_batch(self, batch: Batch, topic: str, *, partition: int) -> asyncio.Future[Metadata]:
+        """Send a batch; the future has its append time."""
+        broker, records = self._connection.broker, list(batch.records)
+        place = (topic, partition)
+
+        def write() -> Metadata:
+            return Metadata(broker.produce(self._id, self._epoch, place, records, self._timeout_us))
+
+        return self._connection.post(write)
+
+    async def commit_transaction(self) -> None:
+        """Commit whatever was written."""
+        broker = self._connection.broker
+        await self._connection.request(lambda: broker.end_transaction(self._id, self._epoch, commit=True))
+
+    async def stop(self) -> None:
+        """Go without a word; what is open stays open until somebody or time ends it."""
+
+
+class SimulatedConsumer:
+    """Stands in for `AIOKafkaConsumer` without a group."""
+
+    def __init__(self, *, isolation_level: str, **_: object) -> None:
+        self._isolation = isolation_level
+        self._connection = connection()
+        self._positions: dict[TopicPartition, int] = {}
+
+    async def start(self) -> None:
+        """Connect."""
+
+    async def stop(self) -> None:
+        """Disconnect."""
+
+    def assign(self, partitions: Iterable[TopicPartition]) -> None:
+        """Choose partitions."""
+        self._positions = dict.fromkeys(partitions, 0)
+
+    async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
+        """Go to the first offset."""
+        self._positions.update(dict.fromkeys(partitions, 0))
+
+    async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give first offsets."""
+        return dict.fromkeys(partitions, 0)
+
+    async def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
+        """Give the offsets after the last ones that can be read."""
+        broker, isolation = self._connection.broker, self._isolation
+
+        def look() -> dict[TopicPartition, int]:
+            return {place: broker.log(*place).readable_end(isolation) for place in partitions}
+
+        return await self._connection.request(look)
+
+    async def position(self, partition: TopicPartition) -> int:
+        """Say where we stand."""
+        return self._positions[partition]
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int, max_records: int
+    ) -> Mapping[TopicPartition, list[Entry]]:
+        """Read on."""
+        broker, positions = self._connection.broker, dict(self._positions)
+
+        def read() -> dict[TopicPartition, Fetched]:
+            limit = min(max_records, 40)
+            return {p: broker.log(*p).read(positions[p], limit, self._isolation) for p in partitions}
+
+        fetched = await self._connection.request(read)
+        if not any(found.records for found in fetched.values()):
+            await asyncio.sleep(timeout_ms / MILLISECONDS_PER_SECOND)
+        for place, found in fetched.items():
+            self._positions[place] = found.position
+        return {place: found.records for place, found in fetched.items() if found.records}
+
+    def pause(self, *partitions: TopicPartition) -> None:
+        """Be told that a partition is done."""
+
+
+class Committed(NamedTuple):
+    """A committed offset."""
+
+    offset: int
+
+
+class SimulatedAdmin:
+    """Stands in for `AIOKafkaAdminClient`."""
+
+    def __init__(self, **_: object) -> None:
+        self._connection = connection()
+
+    async def start(self) -> None:
+        """Connect."""
+
+    async def close(self) -> None:
+        """Disconnect."""
+
+    async def list_consumer_group_offsets(self, group: str) -> dict[TopicPartition, Committed]:
+        """Give the group's committed offsets."""
+        broker = self._connection.broker
+
+        def look() -> dict[TopicPartition, Committed]:
+            found = broker.committed.get(group, {})
+            return {TopicPartition(*place): Committed(offset) for place, offset in found.items()}
+
+        return await self._connection.request(look)

@@ -1,0 +1,37 @@
+"""Many simulated runs, in as many processes as wanted."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from tests.faults.generate import generate
+from tests.faults.oracle import Violation
+from tests.faults.plan import FaultKind, Shape
+from tests.faults.simulated.run import Outcome, simulate
+
+CHUNK = 20
+COLLECT_AFTER = 50  # runs; loops and tasks are full of cycles, and looking for them all the time costs a third
+
+
+def simulate_many(seeds: Sequence[int], kinds: tuple[FaultKind, ...], *, processes: int) -> Iterator[Outcome]:
+    """Run them; outcomes come as they are done."""
+    run = partial(_run, kinds)
+    if processes <= 1:
+        yield from map(run, seeds)
+        return
+    with multiprocessing.get_context("spawn").Pool(processes) as pool:
+        yield from pool.imap_unordered(run, seeds, chunksize=CHUNK)
+
+
+def _run(kinds: tuple[FaultKind, ...], seed: int) -> Outcome:
+    if seed % COLLECT_AFTER == 0:
+        gc.collect()
+    try:
+        return simulate(generate(seed, Shape(kinds=kinds)))
+    except Exception as error:  # noqa: BLE001 - a run that breaks is one that failed, and its seed has to be known
+        violation = Violation("broke", "", "", "", f"{type(error).__name__}: {error}")
+        return Outcome(seed, (violation,), Counter())

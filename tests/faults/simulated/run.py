@@ -1,0 +1,255 @@
+"""One simulated run: from a plan to what the oracle reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+from collections import Counter
+
+from models.eviction import Rules
+from models.messages.envelope import Limits
+from streams.engine.config import EngineConfig
+from streams.engine.positions import POSITIONS_KEY, decode_positions
+from streams.service.plan import ServicePlan
+from tests.faults.actor import ClusterActor
+from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
+from tests.faults.oracle import Violation, judge
+from tests.faults.oracle.reading import place
+from tests.faults.plan import Change, FaultKind, Plan
+from tests.faults.simulated.broker import Broker
+from tests.faults.simulated.group import Group
+from tests.faults.simulated.install import VirtualTime, installed
+from tests.faults.simulated.log import Entry
+from tests.faults.simulated.trouble import Trouble
+from tests.faults.simulated.worker import Worker
+from tests.faults.simulated.world import SECOND_US, World
+
+INPUTS: tuple[InputTopic, ...] = ("nodes", "pods", "results")
+OUTPUTS: tuple[OutputTopic, ...] = ("commands", "decisions", "dead-letters")
+CHANGELOG = "changelog"
+MILLISECOND_US = 1000
+SMALLEST_EARLY_US = 2_000  # append times are cut to milliseconds
+READER_DELAY_US = 4_000
+RECORD_LIMIT_BYTES = 100_000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run came to.
+
+    Attributes:
+        seen: how often each fault really struck, and how often things happened that the run is about.
+    """
+
+    seed: int
+    violations: tuple[Violation, ...]
+    seen: Counter[str]
+
+
+class Simulation:
+    """A plan being carried out."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Set the stage."""
+        self.plan = plan
+        self.world = World(plan.seed, plan.start_at_us)
+        self.broker = Broker(self.world, plan.shape.partitions)
+        self.broker.on_append = self._appended
+        self.config = engine_config(plan)
+        self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
+        self.seen: Counter[str] = Counter()
+        self._service = service_plan(plan, self.world)
+        self._actor = ClusterActor(plan)
+        self._read: dict[int, int] = {}
+        self._names = itertools.count()
+        self.wanted_workers = self.world.chance.choice([1, 2, 2])
+
+    def run(self) -> Outcome:
+        """Carry it out and judge it."""
+        with installed(self.world):
+            for _ in range(self.wanted_workers):
+                self.start_worker()
+            for change in self.plan.changes:
+                self.world.at(change.at_us, lambda change=change: self._append(change))  # type: ignore[misc]
+            Trouble(self).plan_faults()
+            self._compact_later()
+            self.world.run_until(self.plan.end_at_us)
+            violations = [*self._judge(), *self._unsettled()]
+            for worker in self.world.workers:
+                worker.is_dead = True
+                worker.loop.bury()
+        self.seen["evictions"] += sum(
+            json.loads(e.value or b"")["action"] == "Evict" for e in self._outputs("commands")
+        )
+        return Outcome(self.plan.seed, tuple(violations), self.seen)
+
+    def start_worker(self) -> Worker:
+        """Start one more worker."""
+        worker = Worker(
+            f"w{next(self._names)}",
+            self.world,
+            self.broker,
+            self.group,
+            self.config,
+            self._service,
+            self.plan.numbers,
+            self._ended,
+        )
+        self.world.workers.append(worker)
+        return worker
+
+    def _ended(self, worker: Worker) -> None:
+        """Supervise: start another worker in the place of one that ended."""
+        worker.loop.bury()
+        self.world.workers.remove(worker)
+        if worker.crashed is not None:
+            self.seen[f"crashed: {type(worker.crashed).__name__}"] += 1
+        if len(self.world.workers) < self.wanted_workers:
+            self.world.after(self.world.chance.uniform(0.3, 1.5), self._start_again)
+
+    def _start_again(self) -> None:
+        self.start_worker()
+
+    def _append(self, change: Change) -> None:
+        """Let a feed or an executor send a record, as soon as the brokers take it."""
+        if self.broker.down_until_us > self.world.now_us:
+            self.world.at(self.broker.down_until_us, lambda: self._append(change))
+        elif self._actor.admit(change):
+            partition = change.partition
+            if partition is None:
+                partition = place(change.key, self.plan.shape.partitions)
+            self.broker.append(change.topic, partition, change.key, change.value)
+
+    def _appended(self, where: tuple[str, int]) -> None:
+        """Wake readers: workers for inputs, the executor for commands."""
+        topic, partition = where
+        if topic in INPUTS:
+            for worker in self.world.workers:
+                if worker.is_running and hasattr(worker, "fetching"):
+                    worker.fetching.wake()
+        elif topic == "commands":
+            self.world.at(self.world.now_us + READER_DELAY_US, lambda: self._execute(partition))
+
+    def _execute(self, partition: int) -> None:
+        fetched = self.broker.log("commands", partition).read(self._read.get(partition, 0), 1000, "read_committed")
+        self._read[partition] = fetched.position
+        for entry in fetched.records:
+            for change in self._actor.on_command(json.loads(entry.value or b""), self.world.now_us):
+                self.world.at(change.at_us, lambda change=change: self._append(change))  # type: ignore[misc]
+
+    def _compact_later(self) -> None:
+        """Let the cleaner run now and then."""
+        if self.world.chance.random() < 0.3:
+            return
+
+        def compact() -> None:
+            for partition in range(self.plan.shape.partitions):
+                self.broker.log(CHANGELOG, partition).compact()
+            self.world.after(self.world.chance.uniform(1, 8), compact)
+
+        self.world.after(3, compact)
+
+    def _judge(self) -> list[Violation]:
+        early_us = SMALLEST_EARLY_US
+        if any(fault.kind is FaultKind.CLOCK_STEP for fault in self.plan.faults):
+            early_us += int(self.plan.numbers.clock_skew_limit_seconds * SECOND_US)
+        return judge(
+            [_input(topic, entry) for topic in INPUTS for entry in self._outputs(topic)],
+            [_message(topic, entry) for topic in OUTPUTS for entry in self._outputs(topic)],
+            ended_at_us=self.plan.end_at_us,
+            partitions=self.plan.shape.partitions,
+            numbers=self.plan.numbers,
+            early_us=early_us,
+        )
+
+    def _outputs(self, topic: str) -> list[Entry]:
+        return self.broker.entries(topic)
+
+    def _unsettled(self) -> list[Violation]:
+        """After a quiet end all that was sent has been taken in, for good."""
+        found = []
+        for partition in range(self.plan.shape.partitions):
+            rows = self.broker.log(CHANGELOG, partition).read(0, 1 << 30, "read_committed").records
+            latest = [row.value for row in rows if row.key == POSITIONS_KEY and row.value is not None]
+            positions = decode_positions(latest[-1]) if latest else {}
+            for topic in INPUTS:
+                log = self.broker.log(topic, partition)
+                settled_us = self.plan.end_at_us - int(self.plan.numbers.slack_seconds * SECOND_US)
+                due = [entry for entry in log.entries if entry.timestamp * MILLISECOND_US < settled_us]
+                if due and positions.get(topic, 0) <= due[-1].offset:
+                    text = f"{topic} at {positions.get(topic)}, record {due[-1].offset} is not taken in"
+                    found.append(Violation("not settled", "", f"partition {partition}", "", text))
+        return found
+
+
+def engine_config(plan: Plan) -> EngineConfig:
+    """Give the engine times that fit into a run of some seconds."""
+    return EngineConfig(
+        application="simulated",
+        bootstrap_servers="nowhere:1",
+        security={},
+        inputs=INPUTS,
+        changelog=CHANGELOG,
+        partitions=plan.shape.partitions,
+        session_timeout_seconds=3.0,
+        rebalance_timeout_seconds=4.0,
+        heartbeat_seconds=1.0,
+        lease_margin_seconds=0.6,
+        commit_interval_seconds=1.0,
+        linger_seconds=0.1,
+        max_rows_per_transaction=30,
+        max_pending_entries=60,
+        transaction_timeout_seconds=3.0,
+        position_interval_seconds=2.0,
+        takeover_timeout_seconds=3.0,
+        takeover_attempts=4,
+    )
+
+
+def service_plan(plan: Plan, world: World) -> ServicePlan:
+    """Translate the numbers for the service."""
+    numbers = plan.numbers
+
+    def us(seconds: float) -> int:
+        return int(seconds * SECOND_US)
+
+    time = VirtualTime(world)
+    return ServicePlan(
+        nodes_topic="nodes",
+        pods_topic="pods",
+        results_topic="results",
+        commands_topic="commands",
+        decisions_topic="decisions",
+        dead_letters_topic="dead-letters",
+        application="simulated",
+        partitions=plan.shape.partitions,
+        rules=Rules(
+            outage_gap_us=us(numbers.outage_gap_seconds),
+            retry_base_us=us(numbers.retry_base_seconds),
+            retry_ceiling_us=us(numbers.retry_ceiling_seconds),
+            silence_us=us(numbers.result_silence_seconds),
+            success_grace_us=us(numbers.success_grace_seconds),
+            remember_deleted_us=us(numbers.remember_deleted_seconds),
+        ),
+        limits=Limits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
+        record_limit_bytes=RECORD_LIMIT_BYTES,
+        feed_silence_us=us(numbers.feed_silence_limit_seconds),
+        now_us=lambda: time.time_ns() // 1000,
+    )
+
+
+def _input(topic: InputTopic, entry: Entry) -> InputRecord:
+    at_us = entry.timestamp * MILLISECOND_US
+    return InputRecord(topic, entry.partition, entry.offset, at_us, entry.key or b"", entry.value)
+
+
+def _message(topic: OutputTopic, entry: Entry) -> MessageRecord:
+    at_us = entry.timestamp * MILLISECOND_US
+    headers = dict(entry.headers)
+    return MessageRecord(topic, entry.partition, entry.offset, at_us, entry.key or b"", headers, entry.value or b"")
+
+
+def simulate(plan: Plan) -> Outcome:
+    """Carry a plan out."""
+    return Simulation(plan).run()

@@ -1,0 +1,152 @@
+"""Lets the faults of a plan happen to a simulation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tests.faults.plan import Fault, FaultKind
+from tests.faults.simulated.world import SECOND_US
+
+if TYPE_CHECKING:
+    from tests.faults.simulated.run import Simulation
+    from tests.faults.simulated.worker import Worker
+
+AT_A_REQUEST_SECONDS = 1.0  # a worker is hit at one of its next requests, or after this long anyway
+LEADER_MOVE_SECONDS = 0.4
+OUTPUTS = ("commands", "decisions", "dead-letters", "changelog")
+
+
+class Trouble:
+    """Plans what goes wrong, and undoes it in time."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        """Take the stage."""
+        self._on = simulation
+        self._world = simulation.world
+        self._broker = simulation.broker
+        self._happen = {
+            FaultKind.WORKER_KILL: self._kill,
+            FaultKind.WORKER_TERM: self._term,
+            FaultKind.WORKER_STOP_CONT: self._stop_and_continue,
+            FaultKind.WORKER_JOIN: self._join,
+            FaultKind.BROKER_KILL_RESTART: self._no_broker,
+            FaultKind.BROKER_PAUSE: self._no_broker,
+            FaultKind.LEADER_MOVE: self._move_leaders,
+            FaultKind.NETWORK_SLOW: self._slow,
+            FaultKind.NETWORK_CUT: self._cut,
+            FaultKind.PRODUCE_REFUSED: self._refuse,
+            FaultKind.RECORD_TOO_LARGE: lambda _fault: None,  # is among the plan's changes
+            FaultKind.DISK_FULL: self._fill,
+            FaultKind.CLOCK_STEP: self._step_clock,
+        }
+
+    def plan_faults(self) -> None:
+        """Plan them all."""
+        for fault in self._on.plan.faults:
+            at_us = self._on.plan.start_at_us + int(fault.at_seconds * SECOND_US)
+            self._world.at(at_us, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
+
+    def _strike(self, fault: Fault) -> None:
+        self._on.seen[str(fault.kind)] += 1
+        self._happen[fault.kind](fault)
+
+    def _victim(self) -> Worker | None:
+        running = [worker for worker in self._world.workers if worker.is_running]
+        return self._world.chance.choice(running) if running else None
+
+    def _kill(self, _fault: Fault) -> None:
+        worker = self._victim()
+        if worker is not None:
+            self._at_a_request(worker, worker.kill)
+
+    def _at_a_request(self, worker: Worker, strike: object) -> None:
+        """Strike at one of the worker's next requests, before or after the broker has carried it out."""
+        done = False
+
+        def once() -> None:
+            nonlocal done
+            if not done and callable(strike):
+                done = True
+                strike()
+
+        worker.connection.sprung = once
+        worker.connection.trap = self._world.chance.randint(1, 30)
+        self._world.after(AT_A_REQUEST_SECONDS, once)
+
+    def _term(self, _fault: Fault) -> None:
+        worker = self._victim()
+        if worker is not None:
+            worker.stop()
+            self._world.after(AT_A_REQUEST_SECONDS * 10, worker.kill)  # a supervisor's patience
+
+    def _stop_and_continue(self, fault: Fault) -> None:
+        worker = self._victim()
+        if worker is None:
+            return
+
+        def pause() -> None:
+            worker.is_paused = True
+            self._world.after(fault.duration_seconds, go_on)
+
+        def go_on() -> None:
+            worker.is_paused = False
+
+        self._at_a_request(worker, pause)
+
+    def _join(self, fault: Fault) -> None:
+        self._on.wanted_workers += 1
+        worker = self._on.start_worker()
+
+        def leave() -> None:
+            self._on.wanted_workers -= 1
+            worker.stop()
+
+        self._world.after(1 + fault.duration_seconds, leave)
+
+    def _no_broker(self, fault: Fault) -> None:
+        until_us = self._world.now_us + int(fault.duration_seconds * SECOND_US)
+        self._broker.down_until_us = max(self._broker.down_until_us, until_us)
+
+    def _move_leaders(self, _fault: Fault) -> None:
+        until_us = self._world.now_us + int(LEADER_MOVE_SECONDS * SECOND_US)
+        self._broker.down_until_us = max(self._broker.down_until_us, until_us)
+
+    def _slow(self, fault: Fault) -> None:
+        worker = self._victim()
+        if worker is not None:
+            worker.connection.extra_us += int(fault.amount * SECOND_US)
+
+            def fast() -> None:
+                worker.connection.extra_us -= int(fault.amount * SECOND_US)
+
+            self._world.after(fault.duration_seconds, fast)
+
+    def _cut(self, fault: Fault) -> None:
+        worker = self._victim()
+        if worker is not None:
+            worker.connection.hold(fault.duration_seconds)
+
+    def _refuse(self, fault: Fault) -> None:
+        topic = self._world.chance.choice(OUTPUTS)
+        self._broker.refused.add(topic)
+        self._world.after(fault.duration_seconds, lambda: self._broker.refused.discard(topic))
+
+    def _fill(self, fault: Fault) -> None:
+        self._broker.is_full = True
+
+        def clean() -> None:
+            self._broker.is_full = False
+
+        self._world.after(fault.duration_seconds, clean)
+
+    def _step_clock(self, fault: Fault) -> None:
+        worker = self._victim()
+        if worker is None:
+            return
+        off_us = int(fault.amount * SECOND_US)
+        worker.clock_off_us += off_us
+
+        def back() -> None:
+            worker.clock_off_us -= off_us
+
+        self._world.after(fault.duration_seconds, back)

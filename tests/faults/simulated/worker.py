@@ -1,0 +1,246 @@
+"""One simulated worker: the real parts of the service, put together as `streams.service.app` does, without Faust.
+
+Faust's share is played: joining the group, heartbeats, the order of things at a rebalance (hold, flush, commit,
+rejoin; then give up and take over, seek, go on, commit), one agent for each input, the fetching consumer with its
+seek epochs, regular commits. The order is that of `streams.engine.recovery` and `streams.engine.transport`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from streams.engine.config import EngineConfig
+from streams.engine.partitions import Partitions
+from streams.errors import PartitionLostError, TakeoverFailedError
+from streams.service.clock import ClockWatch
+from streams.service.freshness import Freshness
+from streams.service.gates import Gates
+from streams.service.partition import EvictionPartition
+from streams.service.plan import ServicePlan
+from streams.service.timers import TimerService
+from tests.faults.numbers import Numbers
+from tests.faults.simulated.broker import Broker
+from tests.faults.simulated.fetching import Fetching
+from tests.faults.simulated.group import Group
+from tests.faults.simulated.network import Connection
+from tests.faults.simulated.world import VirtualLoop, World
+
+RETRY_PAUSE_SECONDS = 1.0
+
+
+class Worker:
+    """A process of the service.
+
+    Attributes:
+        loop: its event loop.
+        clock_off_us: how far its wall clock is ahead.
+        is_paused: it stands still.
+        is_dead: it is no more.
+        crashed: what it crashed of.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        world: World,
+        broker: Broker,
+        group: Group,
+        config: EngineConfig,
+        plan: ServicePlan,
+        numbers: Numbers,
+        on_end: Callable[[Worker], None],
+    ) -> None:
+        """Start it."""
+        self.name = name
+        self.clock_off_us = 0
+        self.is_paused = False
+        self.is_dead = False
+        self.crashed: BaseException | None = None
+        self.loop = VirtualLoop(lambda: world.monotonic_seconds)
+        self.connection = self.loop.connection = Connection(self, broker)
+        self.config = config
+        self.generation = -1
+        self.numbers: frozenset[int] = frozenset()
+        self.rebalancing = False
+        self._world = world
+        self._group = group
+        self._plan = plan
+        self._numbers_of_service = numbers
+        self._on_end = on_end
+        self._joins = itertools.count()
+        self._stopping = False
+        self._recovery: asyncio.Task[None] | None = None
+        self._member = ""
+        self._tasks = [self.loop.create_task(self._main())]
+
+    @property
+    def is_running(self) -> bool:
+        """Whether its loop may run."""
+        return not (self.is_paused or self.is_dead)
+
+    def kill(self) -> None:
+        """End at once."""
+        if self.is_dead:
+            return
+        self.is_dead = True
+        self._world.after(0.0, lambda: self._on_end(self))
+
+    def stop(self) -> None:
+        """Ask it to stop."""
+        if not self.is_dead and not self._stopping:
+            self._stopping = True
+            self.loop.call_soon(self._spawn, self._stop())
+
+    def _spawn(self, part: Coroutine[Any, Any, None]) -> None:
+        self._tasks.append(self.loop.create_task(part))
+
+    async def _main(self) -> None:
+        numbers = self._numbers_of_service
+        self.partitions = Partitions(self.config, lambda number: EvictionPartition(number, self._plan))
+        self.fetching = Fetching(self)
+        self.partitions.bind(self.fetching.seek, self._crash)
+        self.clock = ClockWatch(
+            numbers.clock_skew_limit_seconds, numbers.clock_jump_limit_seconds, numbers.clock_jump_hold_seconds
+        )
+        self.freshness = Freshness(self.partitions, self._end_offsets)
+        gates = Gates(
+            lease=self.partitions.lease,
+            is_rebalancing=lambda: self.rebalancing,
+            clock=self.clock,
+            freshness=self.freshness,
+            lag_limit_seconds=numbers.lag_limit_seconds,
+        )
+        self.timers = TimerService(self.partitions, gates, self.clock)
+        for part in (
+            self.timers.run(),
+            self.freshness.run(),
+            self._write_positions(),
+            self._commit_regularly(),
+            self._take_part(),
+            self.fetching.run(),
+            *(self.fetching.run_agent(topic) for topic in self.config.inputs),
+        ):
+            self._spawn(self._guard(part))
+
+    async def _guard(self, part: Coroutine[Any, Any, None]) -> None:
+        try:
+            await part
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what ends a part ends the process
+            await self._crash(error)
+
+    async def _crash(self, error: BaseException) -> None:
+        """End at once, as `run_worker` does after a crash."""
+        self.crashed = error
+        self.kill()
+
+    async def _end_offsets(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        broker = self.connection.broker
+        return await self.connection.request(
+            lambda: {place: broker.log(*place).readable_end("read_committed") for place in wanted}
+        )
+
+    async def _write_positions(self) -> None:
+        while True:
+            await asyncio.sleep(self.config.position_interval_seconds)
+            for writer in self.partitions.live():
+                writer.checkpoint()
+
+    async def _commit_regularly(self) -> None:
+        while True:
+            await asyncio.sleep(self.config.commit_interval_seconds)
+            await self.commit()
+
+    async def commit(self) -> None:
+        """Commit the positions of committed transactions to the group; a success renews the lease."""
+        asked_at = self._world.monotonic_seconds
+        offsets = self.partitions.durable_positions()
+        member, generation = self._member, self.generation
+        wanted = {place: offset for place, offset in offsets.items() if place[1] in self.numbers}
+        if not wanted:
+            return
+        broker = self.connection.broker
+
+        def carry_out() -> bool:
+            if not self._group.may_commit(member, generation):
+                return False
+            broker.committed.setdefault(self.config.application, {}).update(wanted)
+            return True
+
+        if await self.connection.request(carry_out):
+            self.partitions.lease.renew(asked_at)
+
+    async def _take_part(self) -> None:
+        """Be a member of the group."""
+        while True:
+            if not self._member:
+                self._member = f"{self.name}.{next(self._joins)}"
+            member = self._member
+            joined = await self._join(member)
+            self.generation, self.numbers = joined
+            self.fetching.forget_others()
+            self.rebalancing = False
+            await self._end_recovery()
+            self._recovery = asyncio.create_task(self._guard(self._recover(self.generation)))
+            answer = "ok"
+            while answer == "ok":
+                await asyncio.sleep(self.config.heartbeat_seconds)
+                answer = await self._beat(member)
+            self.rebalancing = True
+            self.fetching.flows = False
+            await self._end_recovery()
+            if answer == "unknown":
+                self._member = ""
+            else:
+                await self.partitions.flush()
+                await self.commit()
+
+    async def _join(self, member: str) -> tuple[int, frozenset[int]]:
+        """Wait for the next generation; gives its number and our partitions."""
+
+        def park(reply: Callable[[tuple[int, frozenset[int]]], None]) -> None:
+            self._group.join(member, lambda generation, numbers: reply((generation, numbers)))
+
+        return await self.connection.parked(park)
+
+    async def _beat(self, member: str) -> str:
+        return await self.connection.request(lambda: self._group.heartbeat(member, self.generation))
+
+    async def _end_recovery(self) -> None:
+        if self._recovery is not None:
+            self._recovery.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._recovery
+            self._recovery = None
+
+    async def _recover(self, generation: int) -> None:
+        """Do what `TakeoverRecovery` does after each rebalance."""
+        failures = 0
+        while True:
+            try:
+                await self.partitions.revoked()
+                await self.partitions.assign(set(self.numbers), generation)
+                await self.partitions.seek_all()
+                self.fetching.flows = True
+                await self.commit()
+            except PartitionLostError as error:
+                failures += 1
+                if failures >= self.config.takeover_attempts:
+                    raise TakeoverFailedError(partition=error.partition, attempts=failures) from error
+                await asyncio.sleep(RETRY_PAUSE_SECONDS)
+            else:
+                return
+
+    async def _stop(self) -> None:
+        """Do what the app does at SIGTERM: commit what was stepped, tell the group, leave."""
+        await self.partitions.flush()
+        await self.commit()
+        await self.partitions.close()
+        member = self._member
+        await self.connection.request(lambda: self._group.leave(member))
+        self.kill()

@@ -1,0 +1,81 @@
+"""Counts what runs come to, and says it."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from tests.faults.oracle import Violation
+
+SHOWN = 5  # violations of one run that are printed
+
+
+class Outcome(Protocol):
+    """What a run came to; simulated and real ones have more."""
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+
+    @property
+    def violations(self) -> Sequence[Violation]:
+        """What was wrong."""
+
+    @property
+    def seen(self) -> Counter[str]:
+        """How often each fault struck, and other things to be counted."""
+
+
+class Tally:
+    """Totals of many runs.
+
+    Attributes:
+        failed: seeds with a violation.
+        rules: violations by rule.
+        seen: faults and other things by how often.
+    """
+
+    def __init__(self, name: str, repeat: str) -> None:
+        """Begin; `repeat` is the command that repeats a run, less the seed."""
+        self.name = name
+        self.runs = 0
+        self.failed: list[int] = []
+        self.rules: Counter[str] = Counter()
+        self.seen: Counter[str] = Counter()
+        self.seconds = 0.0
+        self._repeat = repeat
+        self._began_at = time.monotonic()
+
+    def take(self, outcome: Outcome) -> Iterator[str]:
+        """Take a run in; gives lines to print if it has failed."""
+        self.runs += 1
+        self.seen.update(outcome.seen)
+        if not outcome.violations:
+            return
+        self.failed.append(outcome.seed)
+        self.rules.update(violation.rule for violation in outcome.violations)
+        yield f"seed {outcome.seed} failed; repeat it with: {self._repeat} {outcome.seed}"
+        for violation in outcome.violations[:SHOWN]:
+            yield f"  {violation}"
+
+    def finish(self) -> None:
+        """Stop the watch."""
+        self.seconds = time.monotonic() - self._began_at
+
+    def summary(self) -> dict[str, object]:
+        """Give everything for a machine."""
+        return {
+            "runs": self.runs,
+            "seconds": round(self.seconds, 1),
+            "failedSeeds": self.failed,
+            "violations": dict(sorted(self.rules.items())),
+            "seen": dict(sorted(self.seen.items())),
+        }
+
+    def text(self) -> str:
+        """Give everything for people."""
+        seen = "\n".join(f"  {count:>9,} {name}" for name, count in sorted(self.seen.items()))
+        rules = ", ".join(f"{count} x {rule}" for rule, count in self.rules.most_common()) or "none"
+        return f"{self.name}: {self.runs:,} schedules in {self.seconds:.0f} s; violations: {rules}\n{seen}"
