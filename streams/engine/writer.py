@@ -198,6 +198,12 @@ class PartitionWriter:
             self._dirty.set()
             self._urgent.set()
 
+    def probe(self) -> None:
+        """Write positions soon though nothing has changed: a transaction brings the brokers' time back."""
+        if self.live and not self._in_flight:
+            self._dirty.set()
+            self._urgent.set()
+
     async def flush(self) -> None:
         """Wait until all that was stepped is committed, or the writer is dead."""
         self.checkpoint()

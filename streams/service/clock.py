@@ -3,6 +3,9 @@
 Deadlines come from append times of the brokers, so a clock of ours that runs ahead would evict early. Two checks:
 each transaction brings back the brokers' append time, which has to agree with ours within a limit; and the wall
 clock may not jump forward against the monotonic clock. A jump back, and a clock that is behind, only delay.
+
+The monotonic clock carries the brokers' time on from the newest transaction, however old that is: a jump within its own
+limit is then seen before anything has fired, and a clock that was set right again is trusted again at once.
 """
 
 from __future__ import annotations
@@ -32,7 +35,8 @@ class ClockWatch:
         self._hold_seconds = jump_hold_seconds
         self._offset_us: int | None = None
         self._held_until = float("-inf")
-        self._ahead_us = 0
+        self._measured_at = float("-inf")
+        self._brokers_offset_us: int | None = None  # of their clock to our monotonic one
 
     def tick(self, wall_us: int, monotonic_seconds: float) -> None:
         """Look at both clocks; call it at least once a second, and always before firing."""
@@ -42,15 +46,18 @@ class ClockWatch:
         self._offset_us = offset
 
     def observe(self, committed: Committed) -> None:
-        """Compare with the append time of a transaction: it lies between sending and acknowledgement."""
-        if committed.broker_ms >= 0:
+        """Learn the brokers' time from a transaction: its append time lies between sending and acknowledgement."""
+        if committed.broker_ms >= 0 and committed.sent_at > self._measured_at:
             latest_us = committed.broker_ms * MILLISECOND_US + MILLISECOND_US - 1
-            self._ahead_us = committed.sent_us - latest_us
+            self._measured_at = committed.sent_at
+            self._brokers_offset_us = latest_us - int(committed.sent_at * SECOND_US)
 
     def objection(self, monotonic_seconds: float) -> str | None:
         """Why the clock cannot be trusted now, or ``None``."""
         if monotonic_seconds < self._held_until:
             return f"the clock jumped forward; {self._held_until - monotonic_seconds:.0f} s of waiting are left"
-        if self._ahead_us > self._skew_limit_us:
-            return f"the clock is {self._ahead_us / SECOND_US:.1f} s ahead of the brokers"
+        if self._offset_us is not None and self._brokers_offset_us is not None:
+            ahead_us = self._offset_us - self._brokers_offset_us
+            if ahead_us > self._skew_limit_us:
+                return f"the clock is {ahead_us / SECOND_US:.1f} s ahead of the brokers"
         return None

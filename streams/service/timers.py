@@ -17,6 +17,7 @@ import structlog
 
 from streams.engine.vitals import Wait
 from streams.service.clock import SECOND_US, now_us
+from streams.service.gates import Gate
 
 if TYPE_CHECKING:
     from streams.engine.partitions import Partitions
@@ -58,6 +59,7 @@ class TimerService:
             return
         now = now_us()
         if due_us <= now and writer.partition not in self.waiting:
+            self._clock.tick(now, time.monotonic())
             self._fire(writer, now, {})
             due_us = writer.logic.next_due_at_us() if writer.live else None
         if due_us is not None and due_us < self._planned_us:
@@ -68,6 +70,8 @@ class TimerService:
         """Fire one bounded turn of a partition if its gates are open; returns whether there may be more."""
         closed = self._gates.closed(writer)
         if closed is not None:
+            if closed.gate is Gate.CLOCK and not waiting:
+                writer.probe()  # a quiet worker would never learn that the clocks agree again
             waiting[writer.partition] = closed
             return False
         if not writer.has_room:

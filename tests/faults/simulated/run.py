@@ -50,8 +50,8 @@ class Outcome:
 class Simulation:
     """A plan being carried out."""
 
-    def __init__(self, plan: Plan) -> None:
-        """Set the stage."""
+    def __init__(self, plan: Plan, workers: int | None = None) -> None:
+        """Set the stage; without `workers` chance says how many there are."""
         self.plan = plan
         self.world = World(plan.seed, plan.start_at_us)
         self.broker = Broker(self.world, plan.shape.partitions)
@@ -63,7 +63,7 @@ class Simulation:
         self._actor = ClusterActor(plan)
         self._read: dict[int, int] = {}
         self._names = itertools.count()
-        self.wanted_workers = self.world.chance.choice([1, 2, 2])
+        self.wanted_workers = workers or self.world.chance.choice([1, 2, 2])
 
     def run(self) -> Outcome:
         """Carry it out and judge it."""

@@ -34,6 +34,10 @@ class FakeWriter:
     last_commit: Committed | None = None
     logic: FakeLogic = dataclasses.field(default_factory=FakeLogic)
     fired: list[int] = dataclasses.field(default_factory=list)
+    probes: int = 0
+
+    def probe(self) -> None:
+        self.probes += 1
 
     def fire(self, now_us: int, limit: int) -> int:
         assert limit > 0

@@ -114,6 +114,18 @@ def test_what_is_due_waits_and_is_not_dropped(close: Callable[[World], None], ga
     assert world.writer.logic.due_at_us is not None
 
 
+@pytest.mark.parametrize(
+    ("close", "probes"), [pytest.param(jump, 1, id="clock"), pytest.param(still_reading, 0, id="another gate")]
+)
+def test_a_closed_clock_gate_asks_the_brokers_for_the_time(close: Callable[[World], None], probes: int) -> None:
+    """Without input there is no transaction that would tell that the clocks agree again."""
+    world = World()
+    world.writer.logic.due_at_us = now_us() - 1
+    close(world)
+    world.timers.turn()
+    assert world.writer.probes == probes
+
+
 def test_what_is_due_fires_behind_open_gates() -> None:
     world = World()
     world.writer.logic.due_at_us = now_us() - 1

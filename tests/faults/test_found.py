@@ -1,0 +1,68 @@
+"""What the torture has found: each story as short as it can be told."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.generate import VIRTUAL_START_US
+from tests.faults.objects import UNREACHABLE, Node, Pod
+from tests.faults.objects import watch_event as event
+from tests.faults.oracle import Violation
+from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
+from tests.faults.simulated.run import Simulation
+
+SECOND_US = 1_000_000
+
+
+def at(seconds: float) -> int:
+    return VIRTUAL_START_US + int(seconds * SECOND_US)
+
+
+def tell(thing: Node | Pod, seconds: float, version: int) -> Change:
+    topic = "nodes" if isinstance(thing, Node) else "pods"
+    value = event(thing.cluster, "MODIFIED", thing.shown(version), at(seconds))
+    return Change(at(seconds), "nodes" if topic == "nodes" else "pods", thing.key, value)
+
+
+def tainted(window_seconds: int) -> list[Change]:
+    """A node becomes unreachable after one second, with a pod that tolerates that for a while."""
+    node = Node("c0", "n0", "node", [{"key": UNREACHABLE, "effect": "NoExecute"}], "Unknown")
+    toleration = {
+        "key": UNREACHABLE,
+        "operator": "Exists",
+        "effect": "NoExecute",
+        "tolerationSeconds": window_seconds,
+    }
+    return [tell(Pod("c0", "ns", "p", "pod", "n0", [toleration]), 0.5, 1), tell(node, 1.0, 2)]
+
+
+def play(changes: list[Change], fault: Fault) -> tuple[list[Violation], int]:
+    """Play it with one worker; returns what was wrong, and how many evictions were issued."""
+    shape = Shape(active_seconds=10, quiet_seconds=20, partitions=1)
+    plan = Plan(seed=1, shape=shape, start_at_us=VIRTUAL_START_US, changes=tuple(changes), faults=(fault,))
+    outcome = Simulation(plan, workers=1).run()
+    return list(outcome.violations), outcome.seen["evictions"]
+
+
+def test_a_worker_that_has_lost_all_its_partitions_takes_them_over_again() -> None:
+    """It committed no offsets any more, so the group never confirmed it, and the repair waited for that for ever."""
+    changes = [*tainted(2), tell(Node("c0", "n1", "other"), 1.5, 3)]
+    violations, evictions = play(changes, Fault(FaultKind.DISK_FULL, 1.2, 2.0))
+    assert violations == []
+    assert evictions > 0
+
+
+@pytest.mark.parametrize("jump_seconds", [2.0, 5.0], ids=["below the limit of a jump", "above it"])
+def test_nothing_is_issued_early_after_a_jump_of_the_clock(jump_seconds: float) -> None:
+    """Between two transactions a jump went unseen by the comparison with the brokers."""
+    violations, evictions = play(tainted(4), Fault(FaultKind.CLOCK_STEP, 2.8, 8.0, jump_seconds))
+    assert violations == []
+    assert evictions > 0
+
+
+def test_firing_goes_on_without_input_once_the_clock_is_right_again() -> None:
+    """The old transaction said for ever that the clock was ahead, and a quiet partition had no new one."""
+    changes = [*tainted(6), tell(Node("c0", "n1", "other"), 2.0, 3)]
+    violations, evictions = play(changes, Fault(FaultKind.CLOCK_STEP, 1.5, 3.0, 2.0))
+    assert violations == []
+    assert evictions > 0
