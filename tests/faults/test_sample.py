@@ -1,0 +1,21 @@
+"""A bounded sample of what `make faults` runs: some hundreds of schedules under virtual time, in one process."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.plan import FaultKind
+from tests.faults.simulated.many import simulate_many
+
+BLOCKS, SEEDS_IN_BLOCK = 10, 20
+
+
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_random_schedules(block: int) -> None:
+    """Nothing lost, nothing twice, nothing early. Repeat one with `python -m tests.faults --simulated 1 --seed N`."""
+    seeds = range(block * SEEDS_IN_BLOCK, (block + 1) * SEEDS_IN_BLOCK)
+    outcomes = list(simulate_many(seeds, tuple(FaultKind), processes=1))
+    assert {
+        outcome.seed: [str(found) for found in outcome.violations] for outcome in outcomes if outcome.violations
+    } == {}
+    assert sum(outcome.seen["evictions"] for outcome in outcomes) > 0
