@@ -113,6 +113,7 @@ class Course:
         if moment.results < len(self._results):
             return False
         if moment.said < len(self._commands):
+            self._stuck(moment, "unfounded", f"{self._commands[moment.said]}: nothing that was heard explains it")
             return False
         limit_us = self._ended_at_us - int(self._numbers.slack_seconds * SECOND_US)
         opened = moment.open

@@ -1,0 +1,244 @@
+"""The oracle itself, on stories whose right and wrong endings are written by hand from semantics.md part B.
+
+Seconds count from an arbitrary instant. The node `c/n` has a taint from 10 on, the pod `p` tolerates it for 5 seconds
+unless a story says otherwise, and the run ends at 60.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.faults.log import InputRecord, InputTopic, MessageRecord
+from tests.faults.objects import UNREACHABLE, Json, Node, Pod, instant, watch_event
+from tests.faults.oracle import Violation, judge
+
+BEGIN_US = 1_700_000_000_000_000
+SECOND_US = 1_000_000
+KEY = b"c/n"
+TAINT: Json = {"key": "maintenance", "effect": "NoExecute"}
+BEATS = [watch_event("c", "HEARTBEAT", None, None)]
+
+
+def at(seconds: float) -> int:
+    return BEGIN_US + int(seconds * SECOND_US)
+
+
+def tolerating(seconds: int | None, key: str = "maintenance") -> Json:
+    found: Json = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+    return found if seconds is None else {**found, "tolerationSeconds": seconds}
+
+
+class Story:
+    """Inputs and messages in the order in which they are told."""
+
+    def __init__(self) -> None:
+        self.inputs: list[InputRecord] = []
+        self.messages: list[MessageRecord] = []
+        self._version = 0
+
+    def hear(self, topic: InputTopic, seconds: float, value: bytes | None, key: bytes = KEY) -> Story:
+        offset = sum(record.topic == topic for record in self.inputs)
+        self.inputs.append(InputRecord(topic, 0, offset, at(seconds), key, value))
+        return self
+
+    def node(self, seconds: float, *taints: Json, kind: str = "MODIFIED", ready: str = "True") -> Story:
+        self._version += 1
+        shown = Node("c", "n", "node", list(taints), ready).shown(self._version)
+        return self.hear("nodes", seconds, watch_event("c", kind, shown, at(seconds)))
+
+    def pod(self, seconds: float, *tolerations: Json, kind: str = "MODIFIED", phase: str = "Running") -> Story:
+        self._version += 1
+        shown = Pod("c", "ns", "p", "pod", "n", list(tolerations), phase).shown(self._version)
+        return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds)))
+
+    def result(self, seconds: float, outcome: str, attempt: int = 1) -> Story:
+        value = {
+            "apiVersion": "evictstream.io/v1",
+            "kind": "EvictionResult",
+            "evictionId": "e0",
+            "attempt": attempt,
+            "cluster": "c",
+            "namespace": "ns",
+            "pod": "p",
+            "podUid": "pod",
+            "node": "n",
+            "outcome": outcome,
+        }
+        return self.hear("results", seconds, json.dumps(value).encode())
+
+    def say(
+        self,
+        action: str,
+        seconds: float,
+        deadline: float = 15.0,
+        *,
+        name: str = "e0",
+        revision: int = 1,
+        attempt: int | None = None,
+        verdict: str = "TolerationExpires",
+        window: float = 10.0,
+        taint: str = "maintenance",
+        uid: str = "pod",
+    ) -> Story:
+        """Let a command be written."""
+        attempt = (action == "Evict") if attempt is None else attempt
+        value = {
+            "action": action,
+            "evictionId": name,
+            "revision": revision,
+            "attempt": int(attempt),
+            "cluster": "c",
+            "namespace": "ns",
+            "pod": "p",
+            "podUid": uid,
+            "node": "n",
+            "reason": {"verdict": verdict, "taint": {"key": taint}},
+            "windowStart": instant(at(window)),
+            "deadline": instant(at(deadline)),
+            "issuedAt": instant(at(seconds)),
+        }
+        ce_id = f"{name}.{revision}.{int(attempt)}.{action}".encode()
+        offset = len(self.messages)
+        record = MessageRecord("commands", 0, offset, at(seconds), KEY, {"ce_id": ce_id}, json.dumps(value).encode())
+        self.messages.append(record)
+        return self
+
+    def bury(self, offset: int, digest: str = "") -> Story:
+        headers = {
+            "ce_id": f"pods/0/{offset}/{len(self.messages)}".encode(),
+            "originTopic": b"evictstream.pods",
+            "originPartition": b"0",
+            "originOffset": str(offset).encode(),
+            "sha256": digest.encode(),
+        }
+        self.messages.append(MessageRecord("dead-letters", 0, len(self.messages), at(20), KEY, headers, b""))
+        return self
+
+    def violations(self) -> list[Violation]:
+        return judge(self.inputs, self.messages, ended_at_us=at(60), partitions=1)
+
+
+def tainted(*tolerations: Json) -> Story:
+    """The pod is there from 5 on, the taint from 10 on."""
+    return Story().pod(5, *(tolerations or (tolerating(5),))).node(6).node(10, TAINT)
+
+
+def evicted() -> Story:
+    return tainted().say("Schedule", 10.1).say("Evict", 15.01).result(15.1, "Succeeded").pod(16, kind="DELETED")
+
+
+RIGHT = [
+    pytest.param(evicted(), id="12.6 announced, issued at the deadline, gone"),
+    pytest.param(
+        tainted().say("Schedule", 10.1).node(12).say("Cancel", 12.1, verdict="TaintRemoved"),
+        id="12.6 taint removed: cancelled",
+    ),
+    pytest.param(
+        tainted().say("Schedule", 10.1).pod(12, kind="DELETED").say("Cancel", 12.1, verdict="PodGone"),
+        id="12.7 pod deleted while only scheduled: cancelled",
+    ),
+    pytest.param(
+        tainted()
+        .say("Schedule", 10.1)
+        .pod(12, tolerating(3))
+        .say("Schedule", 12.1, 13, revision=2)
+        .say("Evict", 13.01, 13, revision=2)
+        .pod(14, kind="DELETED"),
+        id="12.7 seconds made shorter: measured from the recorded start",
+    ),
+    pytest.param(tainted(tolerating(None)), id="12.5 tolerated for ever: nothing"),
+    pytest.param(tainted(tolerating(300_000_000_000)), id="12.5 past the year 9999: nothing"),
+    pytest.param(
+        tainted({"operator": "Exists", "key": "other"})
+        .say("Evict", 10.2, 10, verdict="Untolerated")
+        .pod(11, kind="DELETED"),
+        id="12.5 untolerated: at once, unannounced",
+    ),
+    pytest.param(
+        Story().node(10, TAINT).pod(9, tolerating(5)).say("Schedule", 10.1).say("Evict", 15.01).pod(16, kind="DELETED"),
+        id="12.10 node before pod",
+    ),
+    pytest.param(
+        tainted()
+        .say("Schedule", 10.1)
+        .say("Evict", 15.01)
+        .result(15.1, "Failed")
+        .say("Evict", 15.6, attempt=2)
+        .pod(16, kind="DELETED"),
+        id="12.8 failed: repeated",
+    ),
+    pytest.param(tainted().pod(9, tolerating(None), phase="Succeeded"), id="12.5 terminal pods are left alone"),
+    pytest.param(
+        Story()
+        .pod(5, tolerating(5, UNREACHABLE), tolerating(7, "node.kubernetes.io/not-ready"))
+        .node(10, {"key": UNREACHABLE, "effect": "NoExecute"}, ready="Unknown")
+        .say("Schedule", 10.1, 15, taint=UNREACHABLE)
+        .node(12, {"key": "node.kubernetes.io/not-ready", "effect": "NoExecute"}, ready="False")
+        .say("Schedule", 12.1, 17, revision=2, taint="node.kubernetes.io/not-ready", window=12)
+        .say("Evict", 17.01, 17, revision=2, taint="node.kubernetes.io/not-ready", window=12)
+        .pod(18, kind="DELETED"),
+        id="12.4 a swap of health taints goes on with the outage: 10 + 7, not 12 + 7",
+    ),
+]
+
+WRONG = [
+    pytest.param(tainted().say("Schedule", 10.1).say("Evict", 14), "early", id="issued early"),
+    pytest.param(tainted().say("Schedule", 10.1), "not issued", id="lost"),
+    pytest.param(tainted(), "not announced", id="never heard of"),
+    pytest.param(evicted().say("Evict", 30, revision=1), "sent twice", id="twice"),
+    pytest.param(tainted().say("Schedule", 10.1).node(12), "not cancelled", id="forgotten cancel"),
+    pytest.param(
+        tainted().say("Schedule", 10.1).node(12).say("Cancel", 12.1, verdict="Tolerated"),
+        "unfounded",
+        id="cancelled with a wrong reason",
+    ),
+    pytest.param(
+        tainted().say("Schedule", 10.1).node(12).say("Cancel", 12.1, verdict="TaintRemoved").say("Evict", 15.01),
+        "after the end",
+        id="issued after its cancel",
+    ),
+    pytest.param(tainted().say("Schedule", 10.1, 16).say("Evict", 16.01, 16), "unfounded", id="another deadline"),
+    pytest.param(
+        tainted().node(11).node(20, TAINT).say("Schedule", 10.1).say("Schedule", 20.1, 25, revision=2),
+        "not cancelled",
+        id="a taint that came back moves the old deadline instead of opening a new window",
+    ),
+    pytest.param(
+        tainted().node(12).say("Schedule", 10.1).say("Evict", 20, 15), "not cancelled", id="decided on an old view"
+    ),
+    pytest.param(
+        tainted().say("Schedule", 10.1).say("Evict", 15.01).say("Evict", 15.5, attempt=2),
+        "repeated too soon",
+        id="repeated without a reason",
+    ),
+    pytest.param(tainted().say("Schedule", 10.1).say("Evict", 15.01), "not repeated", id="silence, and no repeat"),
+    pytest.param(
+        tainted().say("Schedule", 10.1).say("Evict", 15.01, attempt=2), "does not grow", id="an attempt is left out"
+    ),
+    pytest.param(evicted().say("Evict", 15.2, uid="nobody", name="e9"), "unfounded", id="about nobody"),
+    pytest.param(tainted(tolerating(None)).say("Evict", 20, 15), "unfounded", id="tolerated for ever, and evicted"),
+    pytest.param(evicted().hear("pods", 20, b"{"), "dead letters", id="an unreadable record without dead letter"),
+    pytest.param(evicted().bury(0), "needless dead letter", id="a dead letter of a good record"),
+    pytest.param(evicted().hear("pods", 20, None).bury(2).bury(2), "dead letters", id="two dead letters of one record"),
+    pytest.param(
+        tainted()
+        .hear("nodes", 1, BEATS[0], b"c/")
+        .hear("pods", 1, BEATS[0], b"c/")
+        .say("Schedule", 10.1)
+        .say("Evict", 15.01),
+        "feed silent",
+        id="issued while the feed was silent",
+    ),
+]
+
+
+@pytest.mark.parametrize("story", RIGHT)
+def test_what_is_right_passes(story: Story) -> None:
+    assert story.violations() == []
+
+
+@pytest.mark.parametrize(("story", "rule"), WRONG)
+def test_what_is_wrong_is_named(story: Story, rule: str) -> None:
+    assert rule in {violation.rule for violation in story.violations()}
