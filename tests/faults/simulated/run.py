@@ -199,7 +199,6 @@ def engine_config(plan: Plan) -> EngineConfig:
         commit_interval_seconds=1.0,
         linger_seconds=0.1,
         max_rows_per_transaction=30,
-        max_pending_entries=60,
         transaction_timeout_seconds=3.0,
         position_interval_seconds=2.0,
         takeover_timeout_seconds=3.0,
