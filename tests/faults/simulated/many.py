@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import multiprocessing
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -14,7 +13,6 @@ from tests.faults.plan import FaultKind, Shape
 from tests.faults.simulated.run import Outcome, simulate
 
 CHUNK = 20
-COLLECT_AFTER = 50  # runs; loops and tasks are full of cycles, and looking for them all the time costs a third
 
 
 def simulate_many(seeds: Sequence[int], kinds: tuple[FaultKind, ...], *, processes: int) -> Iterator[Outcome]:
@@ -28,8 +26,6 @@ def simulate_many(seeds: Sequence[int], kinds: tuple[FaultKind, ...], *, process
 
 
 def _run(kinds: tuple[FaultKind, ...], seed: int) -> Outcome:
-    if seed % COLLECT_AFTER == 0:
-        gc.collect()
     try:
         return simulate(generate(seed, Shape(kinds=kinds)))
     except Exception as error:  # noqa: BLE001 - a run that breaks is one that failed, and its seed has to be known
