@@ -92,8 +92,8 @@ class Shape:
     largest_window_seconds: int = 8
     partitions: int = 2
     clusters: tuple[int, int] = (1, 2)
-    nodes: tuple[int, int] = (1, 2)
-    pods: tuple[int, int] = (1, 3)
+    nodes: tuple[int, int] = (1, 3)
+    pods: tuple[int, int] = (1, 4)
     faults: tuple[int, int] = (1, 3)
     kinds: tuple[FaultKind, ...] = tuple(FaultKind)
 
