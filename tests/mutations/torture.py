@@ -59,6 +59,12 @@ BY_TORTURE = (
         (TORTURE,),
     ),
     Mutation(
+        "torture: leave some edits out of the rows",
+        "models/eviction/pod_step.py",
+        (("CauseKind.POD, event.origin)\n    step.write_pod(pod)\n", "CauseKind.POD, event.origin)\n"),),
+        (TORTURE,),
+    ),
+    Mutation(
         "torture: skip the fence",
         "streams/engine/transactions.py",
         (

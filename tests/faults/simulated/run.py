@@ -6,11 +6,13 @@ import dataclasses
 import itertools
 import json
 from collections import Counter
+from collections.abc import Iterator
 
 from models.eviction import Rules
 from models.messages.envelope import Limits
 from streams.engine.config import EngineConfig
 from streams.engine.positions import POSITIONS_KEY, decode_positions
+from streams.service.partition import EvictionPartition
 from streams.service.plan import ServicePlan
 from tests.faults.actor import ClusterActor
 from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
@@ -21,6 +23,7 @@ from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.install import VirtualTime, installed
 from tests.faults.simulated.log import Entry
+from tests.faults.simulated.state import check_rows
 from tests.faults.simulated.trouble import Trouble
 from tests.faults.simulated.worker import Worker
 from tests.faults.simulated.world import SECOND_US, World
@@ -75,7 +78,7 @@ class Simulation:
             Trouble(self).plan_faults()
             self._compact_later()
             self.world.run_until(self.plan.end_at_us)
-            violations = [*self._judge(), *self._unsettled()]
+            violations = [*self._judge(), *self._unsettled(), *self._misremembered()]
             for worker in self.world.workers:
                 worker.is_dead = True
                 worker.loop.bury()
@@ -181,6 +184,14 @@ class Simulation:
                     text = f"{topic} at {positions.get(topic)}, record {due[-1].offset} is not taken in"
                     found.append(Violation("not settled", "", f"partition {partition}", "", text))
         return found
+
+    def _misremembered(self) -> Iterator[Violation]:
+        """What is in memory at the end is what the rows say."""
+        for worker in self.world.workers:
+            for writer in worker.partitions.live() if worker.is_running and worker.numbers else ():
+                if writer.settled and isinstance(writer.logic, EvictionPartition):
+                    rows = self.broker.log(CHANGELOG, writer.partition).read(0, 1 << 30, "read_committed").records
+                    yield from check_rows(writer.logic, EvictionPartition(writer.partition, self._service), rows)
 
 
 def engine_config(plan: Plan) -> EngineConfig:

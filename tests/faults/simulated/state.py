@@ -1,0 +1,42 @@
+"""Whether what a restart would load is what the worker has in memory, in everything that decides.
+
+A row that was not written shows at the end of each run, not only where a worker is lost at the right moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from models.eviction import NodeAggregate
+from streams.engine.positions import POSITIONS_KEY
+from streams.service.partition import EvictionPartition
+from tests.faults.oracle import Violation
+from tests.faults.simulated.log import Entry
+
+
+def check_rows(live: EvictionPartition, loaded: EvictionPartition, rows: Iterable[Entry]) -> Iterator[Violation]:
+    """Load rows into `loaded`, which is empty, and compare."""
+    for row in rows:
+        if row.key is not None and row.key != POSITIONS_KEY:
+            loaded.load(row.key, row.value)
+    loaded.loaded()
+    there, here = _described(live), _described(loaded)
+    for name in sorted(there.keys() | here.keys()):
+        if there.get(name) != here.get(name):
+            cluster, _, node = name.partition("/")
+            text = f"in memory {there.get(name)}, from rows {here.get(name)}"
+            yield Violation("rows differ", cluster, node, "", text)
+
+
+def _described(partition: EvictionPartition) -> dict[str, object]:
+    return {name: _describe(found) for name, found in partition._aggregates.items() if not found.is_empty}
+
+
+def _describe(aggregate: NodeAggregate) -> object:
+    """Give everything but the versions of pods, which may be earlier ones in rows (`models.eviction.state`)."""
+    pods = {uid: msgspec.to_builtins(pod) for uid, pod in aggregate.pods.items()}
+    for pod in pods.values():
+        del pod["version"]
+    return msgspec.to_builtins((aggregate.node, aggregate.departed, pods, aggregate.gone))
