@@ -75,7 +75,8 @@ class PartitionWriter:
     ) -> None:
         """Take over from a recovered logic and a producer that has fenced the previous owner.
 
-        ``on_failure`` is told once, if ever; ``on_step`` after each step, so that timers can be looked at;
+        ``on_failure`` is told once, if ever; ``on_step`` after each step, and when a full outbox has made room, so that
+        timers can be looked at;
         ``spacing_seconds`` is asked how long after the beginning of a transaction the next one may begin;
         ``transaction_seconds`` takes the duration of each that was committed.
         """
@@ -251,6 +252,7 @@ class PartitionWriter:
                 await asyncio.wait_for(self._full.wait(), seconds)
 
     async def _commit(self) -> None:
+        was_full = not self.has_room
         outbox, self._outbox = self._outbox, Outbox()
         positions = dict(self.positions)
         began_at = time.monotonic()
@@ -260,7 +262,9 @@ class PartitionWriter:
         self._dirty.clear()
         self._urgent.clear()
         self._full.clear()
-        await self._notify()  # there is room again
+        if was_full:
+            self._on_step(self)  # due timers have waited for room
+        await self._notify()
         self.last_commit = await self._producer.commit(outbox, {POSITIONS_KEY: encode_positions(positions)})
         self.transactions += 1
         self._transaction_seconds.observe(time.monotonic() - began_at)

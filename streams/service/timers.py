@@ -62,7 +62,7 @@ class TimerService:
             self._clock.tick(now, time.monotonic())
             self._fire(writer, now, {})
             due_us = writer.logic.next_due_at_us() if writer.live else None
-        if due_us is not None and due_us < self._planned_us:
+        if due_us is not None and due_us < self._planned_us and writer.has_room:
             self._planned_us = due_us
             self._wake.set()
 
@@ -110,7 +110,8 @@ class TimerService:
             if due_us is not None and due_us <= now:
                 more = self._fire(writer, now, waiting) or more
                 due_us = writer.logic.next_due_at_us() if writer.live else None
-            if due_us is not None and writer.partition not in waiting:
+            # One without room is looked at again as soon as there is some; to look all the time would only burn time.
+            if due_us is not None and writer.partition not in waiting and writer.has_room:
                 self._planned_us = min(self._planned_us, due_us)
         self._tell(waiting)
         return more

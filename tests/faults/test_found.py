@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.faults.generate import VIRTUAL_START_US
-from tests.faults.objects import UNREACHABLE, Node, Pod
+from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event
 from tests.faults.oracle import Violation
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
@@ -36,12 +38,17 @@ def tainted(window_seconds: int) -> list[Change]:
     return [tell(Pod("c0", "ns", "p", "pod", "n0", [toleration]), 0.5, 1), tell(node, 1.0, 2)]
 
 
-def play(changes: list[Change], fault: Fault) -> tuple[list[Violation], int]:
+def play(changes: list[Change], *faults: Fault) -> tuple[list[Violation], int]:
     """Play it with one worker; returns what was wrong, and how many evictions were issued."""
-    shape = Shape(active_seconds=10, quiet_seconds=20, partitions=1)
-    plan = Plan(seed=1, shape=shape, start_at_us=VIRTUAL_START_US, changes=tuple(changes), faults=(fault,))
-    outcome = Simulation(plan, workers=1).run()
+    simulation = stage(changes, *faults)
+    outcome = simulation.run()
     return list(outcome.violations), outcome.seen["evictions"]
+
+
+def stage(changes: list[Change], *faults: Fault) -> Simulation:
+    shape = Shape(active_seconds=10, quiet_seconds=20, partitions=1)
+    plan = Plan(seed=1, shape=shape, start_at_us=VIRTUAL_START_US, changes=tuple(changes), faults=faults)
+    return Simulation(plan, workers=1)
 
 
 def test_a_worker_that_has_lost_all_its_partitions_takes_them_over_again() -> None:
@@ -66,3 +73,15 @@ def test_firing_goes_on_without_input_once_the_clock_is_right_again() -> None:
     violations, evictions = play(changes, Fault(FaultKind.CLOCK_STEP, 1.5, 3.0, 2.0))
     assert violations == []
     assert evictions > 0
+
+
+def test_many_timers_at_once_neither_spin_nor_wait_for_the_next_look() -> None:
+    """A full outbox let the timer service spin; it has to go on as soon as there is room, and only then."""
+    node = Node("c0", "n0", "node", [{"key": "k", "effect": "NoExecute"}])
+    pods = [tell(Pod("c0", "ns", f"p{number}", f"pod-{number}", "n0"), 0.5, number + 1) for number in range(100)]
+    simulation = stage([*pods, tell(node, 4.0, 200)], Fault(FaultKind.BROKER_PAUSE, 4.005, 1.0))
+    assert list(simulation.run().violations) == []
+    evicts = [json.loads(entry.value or b"") for entry in simulation.broker.entries("commands")]
+    first = [one["issuedAt"] for one in evicts if one["attempt"] == 1 and "~" not in one["podUid"]]
+    assert len(first) == 100
+    assert max(first) < instant(at(5.6))

@@ -149,6 +149,15 @@ def test_a_full_outbox_holds_firing_back() -> None:
     assert world.writer.fired == []
 
 
+def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
+    """Found by the torture: the timer service span for as long as a broker was away."""
+    world = World()
+    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.has_room = False
+    world.timers.turn()
+    assert world.timers._planned_us > now_us()
+
+
 def test_freshness_is_the_moment_of_the_last_answer_that_was_passed() -> None:
     world = World()
     fresh = world.freshness.age_seconds(cast("PartitionWriter", world.writer))
