@@ -104,4 +104,22 @@ BY_TORTURE = (
         (("if since is not None and since < older_than_us:", "if False:"),),
         (TORTURE,),
     ),
+    Mutation(
+        "torture: trust any clock",
+        "streams/service/clock.py",
+        (("if ahead_us > self._skew_limit_us:", "if False:"),),
+        (TORTURE,),
+    ),
+    Mutation(
+        "torture: keep no timers over a restart",
+        "streams/service/partition.py",
+        (("        self._timers.rebuild()\n", ""),),
+        (TORTURE,),
+    ),
+    Mutation(
+        "torture: begin a window anew when a taint's value changes",
+        "models/eviction/windows.py",
+        (("known.since_us, at_us, added_us)", "at_us, at_us, added_us)"),),
+        (TORTURE,),
+    ),
 )
