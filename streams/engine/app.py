@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 BATCHES_IN_QUEUE = 4  # fetched batches waiting for one agent, each bounded by max_poll_records: enough to keep it busy
 
 
+def _member_name(instance_id: str | None) -> str:
+    """Make a name that can stand in an address; the same for the same static member."""
+    return (uuid.uuid4() if instance_id is None else uuid.uuid5(uuid.NAMESPACE_OID, instance_id)).hex
+
+
 class BatchSchema(Schema[None, "Batch"]):
     """Passes batches through: decoding is the logic's business, where a bad record is data."""
 
@@ -68,8 +73,9 @@ class EngineApp(faust.App):
             broker_session_timeout=config.session_timeout_seconds,
             broker_heartbeat_interval=config.heartbeat_seconds,
             broker_request_timeout=max(config.session_timeout_seconds * 4, 40.0),
-            # Faust tells members apart by this address; nothing listens on it.
-            canonical_url=URL(f"evictstream://{uuid.uuid4().hex}:1"),
+            # Faust tells members apart by this address; nothing listens on it. A static member comes back under its own:
+            # the group gives it the assignment of before, which Faust takes for a stranger's otherwise.
+            canonical_url=URL(f"evictstream://{_member_name(config.instance_id)}:1"),
             autodiscover=False,
         )
         self.state_table = self.Table(config.table, partitions=config.partitions, key_type=bytes, value_type=bytes)
