@@ -10,7 +10,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench faults lock lock-kafka clean
+.PHONY: help demo test check format bench scale faults lock lock-kafka clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ format: $(VENV)/.ready ## Format the code and mend what lint can mend by itself.
 
 bench: $(VENV)/.ready ## Measure speed, latency, memory and recovery, and print the numbers.
 	$(BIN)/python -m tests.bench $(ARGS)
+
+scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour of a hundred clusters.
+	$(BIN)/python -m tests.scale $(ARGS)
 
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)

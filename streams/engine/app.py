@@ -73,8 +73,8 @@ class EngineApp(faust.App):
             broker_session_timeout=config.session_timeout_seconds,
             broker_heartbeat_interval=config.heartbeat_seconds,
             broker_request_timeout=max(config.session_timeout_seconds * 4, 40.0),
-            # Faust tells members apart by this address; nothing listens on it. A static member comes back under its own:
-            # the group gives it the assignment of before, which Faust takes for a stranger's otherwise.
+            # Faust tells members apart by this address; nothing listens on it. A static member comes back under its
+            # own: the group gives it the assignment of before, which Faust takes for a stranger's otherwise.
             canonical_url=URL(f"evictstream://{_member_name(config.instance_id)}:1"),
             autodiscover=False,
         )
