@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import time
 import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,7 +22,7 @@ from streams.broker.admin import Probe, probe
 from streams.broker.jars import kafka_version
 from streams.broker.node import KafkaNode
 from streams.broker.ports import LOOPBACK, free_ports
-from streams.broker.properties import NodeAddress
+from streams.broker.properties import Detour, NodeAddress
 from streams.errors import BrokerFailedError, WrongUseError
 
 START_TIMEOUT_SECONDS = 60.0
@@ -54,6 +55,8 @@ class EmbeddedBroker:
         port: int | None = None,
         nodes: int = 1,
         heap_megabytes: int = DEFAULT_HEAP_MEGABYTES,
+        detours: int = 0,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         """Choose ports and folder; nothing is started yet.
 
@@ -63,6 +66,8 @@ class EmbeddedBroker:
             port: where clients connect to the first node; without it, a free one.
             nodes: how many, 1 to 5. Three make leaders that move.
             heap_megabytes: for each node.
+            detours: how many further ways to each node, for tests that slow or cut connections (see `Detour`).
+            properties: Kafka's own, added to ours; they win.
 
         Raises:
             WrongUseError: a number out of range, or a folder made with another number of nodes.
@@ -74,12 +79,16 @@ class EmbeddedBroker:
         self._temporary = data is None
         self._folder = Path(tempfile.mkdtemp(prefix="evictstream-kafka-")) if data is None else data.resolve()
         self._cluster_id = _cluster_id(self._folder, nodes)
-        ports = free_ports(2 * nodes)
+        ports = free_ports((2 + 2 * detours) * nodes)
         if port is not None:
             ports[0] = port
         addresses = [
             NodeAddress(
-                node_id=index + 1, host=LOOPBACK, client_port=ports[2 * index], controller_port=ports[2 * index + 1]
+                node_id=index + 1,
+                host=LOOPBACK,
+                client_port=ports.pop(0),
+                controller_port=ports.pop(0),
+                detours=tuple(Detour(ports.pop(0), ports.pop(0)) for _ in range(detours)),
             )
             for index in range(nodes)
         ]
@@ -91,6 +100,7 @@ class EmbeddedBroker:
                 cluster_id=self._cluster_id,
                 heap_megabytes=heap_megabytes,
                 remove_folder=self._folder if self._temporary else None,
+                properties=properties,
             )
             for address in addresses
         )

@@ -13,7 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from streams.broker import _watchdog
@@ -52,10 +52,12 @@ class KafkaNode:
         cluster_id: str,
         heap_megabytes: int,
         remove_folder: Path | None = None,
+        properties: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare; nothing is written or started yet.
 
-        `remove_folder` is what the watchdog removes if we die; `None` leaves everything in place.
+        `remove_folder` is what the watchdog removes if we die; `None` leaves everything in place. `properties` are
+        added to ours and win.
         """
         self.address = address
         self._cluster = tuple(cluster)
@@ -63,6 +65,7 @@ class KafkaNode:
         self._cluster_id = cluster_id
         self._heap_megabytes = heap_megabytes
         self._remove_folder = remove_folder
+        self._properties = properties
         self._process: subprocess.Popen[bytes] | None = None
         self._watchdog: subprocess.Popen[bytes] | None = None
 
@@ -91,7 +94,11 @@ class KafkaNode:
         properties = self._folder / "server.properties"
         self._folder.mkdir(parents=True, exist_ok=True)
         properties.write_text(
-            as_file(node_properties(self.address, self._cluster, log_dirs=str(data), listen_host=LOOPBACK)),
+            as_file(
+                node_properties(
+                    self.address, self._cluster, log_dirs=str(data), listen_host=LOOPBACK, more=self._properties
+                )
+            ),
             encoding="utf-8",
         )
         if not (data / "meta.properties").exists():

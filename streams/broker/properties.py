@@ -16,6 +16,17 @@ use."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Detour:
+    """One more way to a node: it listens at one port and tells clients another one.
+
+    Whoever listens there stands between the node and the clients that come this way, and may slow or cut them off.
+    """
+
+    listen_port: int
+    told_port: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class NodeAddress:
     """One node of the cluster: where clients and where the other nodes reach it."""
 
@@ -23,6 +34,7 @@ class NodeAddress:
     host: str
     client_port: int
     controller_port: int
+    detours: tuple[Detour, ...] = ()
 
 
 def node_properties(
@@ -31,6 +43,7 @@ def node_properties(
     *,
     log_dirs: str,
     listen_host: str,
+    more: Mapping[str, str] | None = None,
 ) -> Mapping[str, str]:
     """Return the properties of one node that is broker and controller of a KRaft cluster at once.
 
@@ -39,18 +52,24 @@ def node_properties(
         cluster: all nodes, itself included, the same on each. Three or more keep three copies of Kafka's own topics.
         log_dirs: folder of its data.
         listen_host: address to bind; loopback unless it runs in a container that has its own.
+        more: further properties; they win.
 
     """
+    ways = [("PLAINTEXT", node.client_port, node.client_port)]
+    ways += [(f"DETOUR{n}", detour.listen_port, detour.told_port) for n, detour in enumerate(node.detours)]
+    listeners = [f"{name}://{listen_host}:{port}" for name, port, _ in ways]
     copies = str(min(3, len(cluster)))
     majority = str(min(3, len(cluster)) // 2 + 1)
     return {
         "process.roles": "broker,controller",
         "node.id": str(node.node_id),
         "controller.quorum.voters": ",".join(f"{n.node_id}@{n.host}:{n.controller_port}" for n in cluster),
-        "listeners": f"PLAINTEXT://{listen_host}:{node.client_port},CONTROLLER://{listen_host}:{node.controller_port}",
-        "advertised.listeners": f"PLAINTEXT://{node.host}:{node.client_port}",
+        "listeners": ",".join([*listeners, f"CONTROLLER://{listen_host}:{node.controller_port}"]),
+        "advertised.listeners": ",".join(f"{name}://{node.host}:{told}" for name, _, told in ways),
         "controller.listener.names": "CONTROLLER",
-        "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "listener.security.protocol.map": ",".join(
+            f"{name}:PLAINTEXT" for name in ["CONTROLLER", *(w[0] for w in ways)]
+        ),
         "log.dirs": log_dirs,
         # A misspelt topic is an error that tests must see.
         "auto.create.topics.enable": "false",
@@ -77,6 +96,7 @@ def node_properties(
         "log.cleaner.dedupe.buffer.size": str(16 * MEBIBYTE),
         "message.max.bytes": str(2 * MEBIBYTE),
         "replica.fetch.max.bytes": str(4 * MEBIBYTE),
+        **(more or {}),
     }
 
 

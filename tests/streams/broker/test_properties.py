@@ -3,7 +3,7 @@ from __future__ import annotations
 import socket
 
 from streams.broker.ports import FIRST_PORT, LAST_PORT, free_ports
-from streams.broker.properties import NodeAddress, as_environment, as_file, node_properties
+from streams.broker.properties import Detour, NodeAddress, as_environment, as_file, node_properties
 
 NODES = [
     NodeAddress(node_id=n, host="127.0.0.1", client_port=20_000 + n, controller_port=21_000 + n) for n in (1, 2, 3)
@@ -42,3 +42,22 @@ def test_free_ports_are_different_free_and_below_those_of_outgoing_connections()
         assert FIRST_PORT <= port <= LAST_PORT < 32_768
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", port))
+
+
+def test_a_detour_listens_at_one_port_and_tells_another() -> None:
+    node = NodeAddress(
+        node_id=1, host="127.0.0.1", client_port=20_001, controller_port=21_001, detours=(Detour(22_001, 23_001),)
+    )
+    properties = node_properties(node, [node], log_dirs="/d", listen_host="127.0.0.1")
+    assert properties["listeners"] == (
+        "PLAINTEXT://127.0.0.1:20001,DETOUR0://127.0.0.1:22001,CONTROLLER://127.0.0.1:21001"
+    )
+    assert properties["advertised.listeners"] == "PLAINTEXT://127.0.0.1:20001,DETOUR0://127.0.0.1:23001"
+    assert properties["listener.security.protocol.map"] == "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,DETOUR0:PLAINTEXT"
+
+
+def test_further_properties_win() -> None:
+    more = {"message.max.bytes": "1000", "early.start.listeners": "CONTROLLER"}
+    properties = node_properties(NODES[0], NODES, log_dirs="/d", listen_host="127.0.0.1", more=more)
+    assert properties["message.max.bytes"] == "1000"
+    assert properties["early.start.listeners"] == "CONTROLLER"
