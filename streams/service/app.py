@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_TIMEOUT_SECONDS = 25.0  # below the 30 s after which Kubernetes kills; enough to commit and leave the group
 PULSE_SECONDS = 1.0  # how old a snapshot may be; taking one costs microseconds for each partition
-CRASH_TIMEOUT_SECONDS = 3.0  # after a crash some of Faust's services never end; nothing is left to be saved
+SHORT_TIMEOUT_SECONDS = 3.0  # after a crash some of Faust's services never end; nothing is left to be saved
 
 
 class EvictionService:
@@ -136,18 +136,27 @@ class EvictionService:
         self.partitions.vitals.loop.begin(time.monotonic())
         pulse = asyncio.create_task(self._pulse(), name="pulse")
         self.watchdog.start()
-        await self.app.start()
+        starting = asyncio.create_task(self.app.start(), name="start")
+        ends = [
+            asyncio.create_task(self.app.wait_crashed(), name="crash"),
+            asyncio.create_task(stop.wait(), name="stop"),
+        ]
+        # Starting lasts until the first take-over, which others may hold up: a signal must not have to wait for it.
+        await asyncio.wait([starting, pulse, *ends], return_when=asyncio.FIRST_COMPLETED)
+        if starting.done():
+            starting.result()  # raises what kept it from starting
         helpers = [
-            asyncio.create_task(part, name=name)
-            for name, part in (
-                ("timers", self.timers.run()),
-                ("pauses", self.partitions.vitals.feel_pauses()),
-                ("freshness", self.freshness.run()),
-                ("newest", self.freshness.watch_newest()),
-                ("positions", self._write_positions()),
-                ("crash", self.app.wait_crashed()),
-                ("stop", stop.wait()),
-            )
+            *ends,
+            *(
+                asyncio.create_task(part, name=name)
+                for name, part in (
+                    ("timers", self.timers.run()),
+                    ("pauses", self.partitions.vitals.feel_pauses()),
+                    ("freshness", self.freshness.run()),
+                    ("newest", self.freshness.watch_newest()),
+                    ("positions", self._write_positions()),
+                )
+            ),
         ]
         done, _ = await asyncio.wait([pulse, *helpers], return_when=asyncio.FIRST_COMPLETED)
         error = self.app.crash_reason or next((task.exception() for task in done if task.exception()), None)
@@ -156,11 +165,16 @@ class EvictionService:
         for task in helpers:
             task.cancel()
         await asyncio.gather(*helpers, return_exceptions=True)
+        # Who has crashed or never began has nothing to commit.
+        began = starting.done()
+        patience = STOP_TIMEOUT_SECONDS if error is None and began else SHORT_TIMEOUT_SECONDS
         try:
-            async with asyncio.timeout(STOP_TIMEOUT_SECONDS if error is None else CRASH_TIMEOUT_SECONDS):
+            async with asyncio.timeout(patience):
                 await self.app.stop()
         except (TimeoutError, asyncio.CancelledError):
-            error = error or UncleanStopError(waited_seconds=STOP_TIMEOUT_SECONDS)
+            error = error or UncleanStopError(waited_seconds=patience)
+        if not began:  # its request to join is still out, in a thread that does not end before the answer
+            error = error or UncleanStopError(waited_seconds=patience)
         pulse.cancel()
         return error
 

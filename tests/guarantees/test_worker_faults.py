@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+from kafka.admin import KafkaAdminClient
+
 from streams.service.placement import partition_of
 from streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
@@ -133,6 +135,23 @@ def test_worker_paused_beyond_the_session_timeout_then_continued(
     assert frozen.process.poll() is None, "it joined again instead of dying"
     assert frozen.stop() == 0
     assert other.stop() == 0
+
+
+def test_sigterm_before_the_first_take_over(service: Settings, start_worker: StartWorker) -> None:
+    """A worker that still waits for its first partitions ends when it is told to (seed 114 on real Kafka)."""
+    patient = service.model_copy(update={"session_timeout_seconds": 45.0})
+    frozen = start_worker(patient, "frozen").wait_ready()
+    frozen.freeze()  # the group now waits for it, for as long as its session lasts
+    late = start_worker(patient, "late")
+    admin = KafkaAdminClient(bootstrap_servers=service.bootstrap_servers)
+    late.wait_for(
+        lambda: admin.describe_groups([service.group_id])[service.group_id]["group_state"] != "Stable", "a new member"
+    )
+    admin.close()
+    late.process.terminate()
+    assert late.wait_exit(15) == 1  # the grace time of a worker that has partitions is 25 s
+    assert "without leaving the group" in late.log_file.read_text().strip().splitlines()[-1]
+    frozen.thaw()
 
 
 def test_executor_down(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
