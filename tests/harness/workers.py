@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
@@ -19,33 +20,10 @@ POLL_SECONDS = 0.05
 
 WORKER = ("streams.cli.main", "worker")
 
-WIRED = (
-    "bootstrap_servers",
-    "topic_prefix",
-    "application_id",
-    "state_version",
-    "partitions",
-    "session_timeout_seconds",
-    "heartbeat_interval_seconds",
-    "lease_margin_seconds",
-    "lag_limit_seconds",
-    "feed_silence_limit_seconds",
-    "transaction_timeout_seconds",
-    "takeover_timeout_seconds",
-    "stall_limit_seconds",
-    "write_limit_seconds",
-    "broker_silence_limit_seconds",
-    "result_silence_seconds",
-    "retry_base_seconds",
-    "success_grace_seconds",
-    "remember_deleted_seconds",
-    "group_instance_id",
-)
-
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Spell settings as environment variables of a process."""
-    values = {name: getattr(settings, name) for name in WIRED}
+    """Spell what was set as environment variables of a process."""
+    values = {name: getattr(settings, name) for name in settings.model_fields_set}
     ours = {f"EVICTSTREAM_{name.upper()}": str(value) for name, value in values.items() if value is not None}
     return {**os.environ, **ours, "EVICTSTREAM_LOG_FORMAT": "json"}
 
@@ -54,9 +32,16 @@ class WorkerProcess:
     """One `evictstream worker`, with its log in a file. Use as a context manager: it never outlives the test."""
 
     def __init__(
-        self, settings: Settings, folder: Path, name: str = "worker", program: tuple[str, ...] = WORKER
+        self,
+        settings: Settings,
+        folder: Path,
+        name: str = "worker",
+        program: tuple[str, ...] = WORKER,
+        more: Mapping[str, str] | None = None,
     ) -> None:
+        """`more` is added to the process's environment."""
         self.settings = settings
+        self._more = more or {}
         self.program = program
         self.log_file = folder / f"{name}-{time.monotonic_ns()}.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,7 +54,7 @@ class WorkerProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=environment(self.settings),
+                env={**environment(self.settings), **self._more},
             )
         return self
 

@@ -1,0 +1,156 @@
+"""The workers of one schedule, under a supervisor that starts another one where one has ended."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self, cast
+
+from streams.settings import Settings
+from tests.faults.real.clock import SteppedClock
+from tests.harness.workers import WorkerProcess
+
+RESTART_SECONDS = 0.5
+"""As a supervisor's first pause after an end."""
+
+STOP_SECONDS = 35.0
+READY_SECONDS = 240.0
+
+CLEAN = (0, 1, -signal.SIGTERM)
+"""Exit codes that a worker may end with: told to, for a reason that it names, or told to before it could listen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a worker ended without being told to by SIGKILL.
+
+    Attributes:
+        worker: its name.
+        code: exit code.
+        last_line: what it said last.
+    """
+
+    worker: str
+    code: int
+    last_line: str
+
+
+@dataclass(slots=True)
+class Post:
+    """One place in the crew, filled by one worker after another.
+
+    Attributes:
+        stopped_until: `time.monotonic` until which the worker is frozen on purpose; 0 if it runs.
+        is_wanted: whether a worker that ends is followed by another one.
+    """
+
+    name: str
+    settings: Settings
+    clock: SteppedClock | None
+    is_wanted: bool = True
+    was_killed: bool = False
+    worker: WorkerProcess | None = None
+    free_since: float | None = None
+    logs: list[Path] = field(default_factory=list)
+
+
+class Crew:
+    """All workers of one schedule. Use as a context manager: none outlives it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.endings: list[Ending] = []
+        self.posts: list[Post] = []
+        self.starts = 0
+        self._folder = folder
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for post in self.posts:
+            if post.worker is not None:
+                post.worker.__exit__()
+
+    def add(self, name: str, settings: Settings, clock: SteppedClock | None = None) -> Post:
+        """Start one more worker; does not wait until it is ready."""
+        post = Post(name, settings, clock)
+        self.posts.append(post)
+        self._start(post)
+        return post
+
+    def tick(self) -> None:
+        """Look after all posts: note who has ended, start who is missing."""
+        for post in self.posts:
+            worker = post.worker
+            if worker is not None and (code := worker.process.poll()) is not None:
+                if not post.was_killed:
+                    self.endings.append(Ending(post.name, code, _last_line(worker.log_file)))
+                post.worker, post.free_since = None, time.monotonic()
+            elif worker is None and post.is_wanted and time.monotonic() - (post.free_since or 0) >= RESTART_SECONDS:
+                self._start(post)
+
+    def wait_ready(self, partitions: int) -> None:
+        """Wait until all partitions have been taken over; the last workers to start may be given nothing."""
+        until = time.monotonic() + READY_SECONDS
+        while len({number for post in self.posts for number in _taken_over(post)}) < partitions:
+            if time.monotonic() > until:
+                raise AssertionError(f"not all of {partitions} partitions are taken over in {READY_SECONDS:g} s")
+            time.sleep(0.1)
+
+    @property
+    def all_up(self) -> bool:
+        """Whether every wanted worker runs."""
+        return all(post.worker is not None for post in self.posts if post.is_wanted)
+
+    def kill(self, post: Post) -> None:
+        """SIGKILL."""
+        if post.worker is not None:
+            post.was_killed = True
+            post.worker.kill()
+
+    def terminate(self, post: Post) -> None:
+        """SIGTERM, without waiting."""
+        if post.worker is not None:
+            post.worker.process.terminate()
+
+    def stop_all(self) -> list[Ending]:
+        """SIGTERM to all, and wait; returns those that did not end with 0."""
+        for post in self.posts:
+            post.is_wanted = False
+            self.terminate(post)
+        until = time.monotonic() + STOP_SECONDS
+        known = len(self.endings)
+        while any(post.worker is not None for post in self.posts) and time.monotonic() < until:
+            self.tick()
+            time.sleep(0.05)
+        hanging = [post.worker for post in self.posts if post.worker is not None]
+        for worker in hanging:
+            worker.process.send_signal(signal.SIGABRT)  # with its last words: where each thread is
+            worker.wait_exit()
+        self.tick()
+        return [ending for ending in self.endings[known:] if ending.code not in CLEAN]
+
+    def logs(self) -> Sequence[Path]:
+        """Files with what the workers said."""
+        return [log for post in self.posts for log in post.logs]
+
+    def _start(self, post: Post) -> None:
+        more = {"PYTHONFAULTHANDLER": "1", **({} if post.clock is None else post.clock.environment)}
+        post.was_killed = False
+        post.worker = WorkerProcess(post.settings, self._folder, post.name, more=more).start()
+        post.logs.append(post.worker.log_file)
+        self.starts += 1
+
+
+def _taken_over(post: Post) -> Iterator[int]:
+    if post.worker is not None:
+        for entry in post.worker.events("partitions taken over"):
+            yield from cast("list[int]", entry["partitions"])
+
+
+def _last_line(log: Path) -> str:
+    lines = log.read_text(errors="replace").strip().splitlines()
+    return lines[-1] if lines else ""

@@ -1,0 +1,56 @@
+"""A folder for each run, kept when it failed: logs of workers, what was planned and done, and the log of all topics.
+
+`python -m tests.faults.real.kept FOLDER` judges a kept log again, without any Kafka.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from tests.faults.log import InputRecord, MessageRecord
+from tests.faults.oracle import judge
+
+INPUTS_FILE = "inputs.json"
+MESSAGES_FILE = "messages.json"
+FACTS_FILE = "facts.json"
+
+
+def keep(
+    folder: Path, inputs: Sequence[InputRecord], messages: Sequence[MessageRecord], facts: Mapping[str, object]
+) -> None:
+    """Write a run's log (bytes as base64) and facts."""
+    for name, content in ((INPUTS_FILE, inputs), (MESSAGES_FILE, messages), (FACTS_FILE, facts)):
+        (folder / name).write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1))
+
+
+def load(folder: Path) -> tuple[list[InputRecord], list[MessageRecord], dict[str, object]]:
+    """Read what `keep` wrote."""
+    return (
+        msgspec.json.decode((folder / INPUTS_FILE).read_bytes(), type=list[InputRecord]),
+        msgspec.json.decode((folder / MESSAGES_FILE).read_bytes(), type=list[MessageRecord]),
+        msgspec.json.decode((folder / FACTS_FILE).read_bytes(), type=dict[str, object]),
+    )
+
+
+def main() -> int:
+    """Judge again what stands in a folder."""
+    inputs, messages, facts = load(Path(sys.argv[1]))
+    found = judge(
+        inputs,
+        messages,
+        ended_at_us=int(str(facts["ended_at_us"])),
+        partitions=int(str(facts["partitions"])),
+        early_us=int(str(facts["early_us"])),
+    )
+    for violation in found:
+        print(violation)
+    print(f"{len(inputs)} inputs, {len(messages)} messages, {len(found)} violations")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,63 @@
+"""What came of many schedules, as a table for people."""
+
+from __future__ import annotations
+
+import collections
+from dataclasses import dataclass, field
+
+from tests.faults.real.verdict import Outcome
+
+KNOWN_ENDS = ("refuses what partition", "lost again and again", "no Kafka answered", "without leaving", "asked to")
+
+
+@dataclass(slots=True)
+class Summary:
+    """What came of many schedules."""
+
+    outcomes: list[Outcome] = field(default_factory=list)
+    seconds: float = 0.0
+    left_out: list[str] = field(default_factory=list)
+
+    @property
+    def failed(self) -> list[Outcome]:
+        """Those with violations, by seed."""
+        return sorted((one for one in self.outcomes if one.violations), key=lambda one: one.seed)
+
+    def lines(self) -> list[str]:
+        """Give the table for people."""
+        faults = collections.Counter(text.split()[1] for one in self.outcomes for text in one.faults)
+        rules = collections.Counter(violation.rule for one in self.outcomes for violation in one.violations)
+        ends = collections.Counter(_end_of(text) for one in self.outcomes for text in one.endings)
+        walls = sorted(one.seconds for one in self.outcomes) or [0.0]
+        lines = [
+            (
+                f"{len(self.outcomes)} schedules on real Kafka in {self.seconds:.0f} s"
+                f" (each {walls[0]:.0f} to {walls[-1]:.0f} s, median {walls[len(walls) // 2]:.0f} s):"
+                f" {len(self.failed)} with violations"
+            ),
+            (
+                f"{sum(one.inputs for one in self.outcomes)} input records,"
+                f" {sum(one.messages for one in self.outcomes)} messages,"
+                f" {sum(one.evicts for one in self.outcomes)} evictions issued,"
+                f" {sum(one.worker_starts for one in self.outcomes)} workers started,"
+                f" {sum(one.extended > 0 for one in self.outcomes)} schedules given more time"
+            ),
+            "faults: " + ", ".join(f"{kind} {count}" for kind, count in sorted(faults.items())),
+            "workers ended: " + (", ".join(f"{end} {count}" for end, count in sorted(ends.items())) or "none"),
+        ]
+        lines += [f"left out: {text}" for text in self.left_out]
+        if rules:
+            lines.append("violations: " + ", ".join(f"{rule} {count}" for rule, count in rules.most_common()))
+        lines += [
+            f"repeat with: python -m tests.faults --real 1 --seed {one.seed}   (kept: {one.folder})"
+            for one in self.failed
+        ]
+        return lines
+
+
+def _end_of(text: str) -> str:
+    """Classify an end by exit code and by what the worker said last."""
+    _, _, rest = text.partition(" ")
+    code, _, line = rest.partition(" ")
+    said = next((words for words in KNOWN_ENDS if words in line), line[:60])
+    return f"exit {code} ({said})" if said else f"exit {code}"

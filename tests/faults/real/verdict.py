@@ -1,0 +1,140 @@
+"""The end of a schedule: wait until it is quiet, read everything back, judge, stop the workers, look at their rows."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from streams.settings import Settings
+from tests.faults.log import InputRecord, MessageRecord
+from tests.faults.oracle import Violation, judge
+from tests.faults.plan import SECOND_US, FaultKind, Plan
+from tests.faults.real.arena import ArenaKind
+from tests.faults.real.crew import CLEAN, Crew
+from tests.faults.real.kept import keep
+from tests.faults.real.playing import Player
+from tests.faults.real.reading import UnreadableTopicError, read_log
+from tests.faults.real.state import check_state, read_rows, unread
+
+MORE_SECONDS = 6
+"""A run that is not quiet in time, on a busy machine, gets so much more, and again; only what stays wrong is wrong."""
+
+MORE_TIMES = 3
+
+EARLY_US = 5_000
+"""How early an eviction may be seen: event times are whole milliseconds."""
+
+SETTLE_US = 2_200_000
+"""Two of the intervals in which positions are written."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of one schedule.
+
+    Attributes:
+        faults: those that were done, one line each: when, kind, duration, amount.
+        seconds: wall time.
+        extended: how many times it needed more time than planned.
+        endings: ends of workers that a supervisor had to make good for, as text.
+        folder: where its logs are, if they were kept.
+    """
+
+    seed: int
+    arena: ArenaKind
+    violations: list[Violation] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    extended: int = 0
+    inputs: int = 0
+    messages: int = 0
+    evicts: int = 0
+    worker_starts: int = 0
+    endings: list[str] = field(default_factory=list)
+    folder: Path | None = None
+
+
+class Trial:
+    """Judges one schedule whose plan has been played."""
+
+    def __init__(self, plan: Plan, settings: Settings, player: Player, crew: Crew, outcome: Outcome) -> None:
+        self._plan, self._settings, self._player, self._crew = plan, settings, player, crew
+        self._outcome = outcome
+        self._early_us = _early_us(plan)
+        self._inputs: Sequence[InputRecord] = ()
+        self._messages: Sequence[MessageRecord] = ()
+        self._ended_at_us = plan.end_at_us
+
+    def hold(self, folder: Path) -> None:
+        """Judge, and keep the log in a folder."""
+        outcome = self._outcome
+        self._look()
+        while outcome.violations and outcome.extended < MORE_TIMES:
+            outcome.extended += 1
+            for _ in range(MORE_SECONDS):
+                self._player.beat()
+                self._player.play(time.time_ns() // 1000 + SECOND_US)
+            self._look()
+        self._end_workers()
+        outcome.inputs, outcome.messages = len(self._inputs), len(self._messages)
+        outcome.evicts = sum(m.topic == "commands" and b'"Evict"' in m.value for m in self._messages)
+        outcome.worker_starts = self._crew.starts
+        facts: dict[str, object] = {
+            "seed": self._plan.seed,
+            "arena": outcome.arena.value,
+            "start_at_us": self._plan.start_at_us,
+            "ended_at_us": self._ended_at_us,
+            "partitions": self._settings.partitions,
+            "early_us": self._early_us,
+            "faults": outcome.faults,
+            "endings": outcome.endings,
+            "violations": [str(violation) for violation in outcome.violations],
+        }
+        keep(folder, self._inputs, self._messages, facts)
+
+    def _look(self) -> None:
+        """Judge what stands there now, once nothing has come for long enough that positions are written."""
+        self._player.flush()
+        self._player.play(time.time_ns() // 1000 + SETTLE_US)
+        self._player.flush()
+        self._ended_at_us = time.time_ns() // 1000
+        self._judge()
+        if not self._outcome.violations:  # who has not read everything yet may still have much to say
+            self._outcome.violations = [*unread(self._settings, read_rows(self._settings))]
+
+    def _judge(self) -> None:
+        try:
+            self._inputs, self._messages = read_log(self._settings)
+        except UnreadableTopicError as error:
+            self._outcome.violations = [Violation("unreadable", "", "", "", str(error))]
+            return
+        self._outcome.violations = judge(
+            self._inputs,
+            self._messages,
+            ended_at_us=self._ended_at_us,
+            partitions=self._settings.partitions,
+            numbers=self._plan.numbers,
+            early_us=self._early_us,
+        )
+
+    def _end_workers(self) -> None:
+        """Stop all in order; what came until then is judged too, and the rows that they leave."""
+        outcome, crew = self._outcome, self._crew
+        endings = [*crew.endings]
+        unclean = crew.stop_all()
+        if not outcome.violations:
+            self._judge()
+            outcome.violations += check_state(self._settings, read_rows(self._settings), self._messages)
+        outcome.violations += [Violation("unclean stop", "", "", "", str(ending)) for ending in unclean]
+        for ending in endings:
+            outcome.endings.append(f"{ending.worker} {ending.code} {ending.last_line[-300:]}")
+            if ending.code not in CLEAN:
+                outcome.violations.append(Violation("worker broke", "", "", "", str(ending)))
+
+
+def _early_us(plan: Plan) -> int:
+    """How early an eviction may be: a clock that is ahead by less than its limit cannot be told from a true one."""
+    ahead = max((f.amount for f in plan.faults if f.kind is FaultKind.CLOCK_STEP), default=0.0)
+    return EARLY_US + int(min(max(ahead, 0.0), plan.numbers.clock_skew_limit_seconds) * SECOND_US)
