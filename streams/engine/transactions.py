@@ -130,11 +130,14 @@ class PartitionProducer:
         await self._producer.begin_transaction()
         futures: list[asyncio.Future[object]] = []
         self.unacknowledged.begin(time.monotonic())
+        broken: Exception | None = None
         try:
             rows = ((key, value, NO_HEADERS) for part in (outbox.rows, extra_rows) for key, value in part.items())
             await self._send(self._config.changelog, rows, futures)
             for topic, messages in outbox.messages.items():
                 await self._send(topic, messages, futures)
+        except kafka_errors.IllegalOperation as error:
+            broken = error  # the transaction failed while batches were added; one of theirs says why
         finally:
             # Every batch is waited for, also after an error, so that no outcome goes unseen.
             results = await asyncio.gather(*futures, return_exceptions=True)
@@ -142,6 +145,8 @@ class PartitionProducer:
         for result in results:
             if isinstance(result, BaseException):
                 raise result
+        if broken is not None:
+            raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
         await self._producer.commit_transaction()
         self._settled_at = time.monotonic() + SETTLE_SECONDS
         return max((getattr(result, "timestamp", -1) or -1 for result in results[:1]), default=-1)

@@ -12,6 +12,7 @@ import textwrap
 from collections.abc import Awaitable, Callable
 
 import pytest
+from aiokafka import errors as kafka_errors
 
 from streams.broker.admin import declare_topics
 from streams.engine.changelog import LogReader
@@ -186,6 +187,41 @@ def test_reading_ends_by_position_where_the_log_ends_in_markers(config: EngineCo
         outbox.put(b"a-0", None)
         await producer.commit(outbox, {})
         assert await read(config, config.changelog) == {b"a-0": None}
+        await producer.close()
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "expected"),
+    [
+        pytest.param(kafka_errors.TopicAuthorizationFailedError(), ProduceRefusedError, id="refused: seed 542"),
+        pytest.param(None, PartitionLostError, id="nobody says why"),
+    ],
+)
+def test_transaction_that_fails_while_batches_are_added(
+    config: EngineConfig, settings: Settings, outcome: Exception | None, expected: type[Exception]
+) -> None:
+    """The second topic's batch finds no transaction any more; what is told is why, not that."""
+
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        sent: list[asyncio.Future[object]] = []
+
+        async def send_batch(*_: object, **__: object) -> asyncio.Future[object]:
+            if sent:
+                raise kafka_errors.IllegalOperation("Can't send messages while not in transaction")
+            sent.append(asyncio.get_running_loop().create_future())
+            if outcome is None:
+                sent[0].set_result(None)
+            else:
+                sent[0].set_exception(outcome)
+            return sent[0]
+
+        producer._producer.send_batch = send_batch
+        with pytest.raises(expected):
+            await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
         await producer.close()
 
     run(test)
