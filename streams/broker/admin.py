@@ -39,6 +39,9 @@ KNOCK_SECONDS = 1.0
 RETRY_SECONDS = 0.25
 """Between attempts to reach a broker: soon enough for a person, seldom enough for a broker that is starting."""
 
+HEARSAY_SECONDS = 10.0
+"""How long all brokers may take to hear of a new topic: tens of milliseconds as a rule, seconds when they are busy."""
+
 Severity = Literal["breaks", "weakens"]
 
 
@@ -185,15 +188,29 @@ def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:
 def _differences(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> list[Difference]:
     if not specs:
         return []
-    names = [spec.name for spec in specs]
-    described = {topic["name"]: topic for topic in client.describe_topics(names)}
-    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    configs = client.describe_configs(resources, config_filter="all")["topic"]
+    partitions, configs = _described(client, [spec.name for spec in specs])
     differences: list[Difference] = []
     for spec in specs:
-        values = {name: str(config["value"]) for name, config in configs[spec.name].items()}
-        differences += compare(spec, partitions=described[spec.name]["partitions"], configs=values)
+        values = {name: str(config["value"]) for name, config in configs.get(spec.name, {}).items()}
+        differences += compare(spec, partitions=partitions.get(spec.name, []), configs=values)
     return differences
+
+
+def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Ask for partitions and settings of topics, by topic.
+
+    Any broker may answer, also one that has not yet heard of a topic just made: it knows no settings of it at all,
+    while a topic always has some. So it is asked again for a while.
+    """
+    resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
+    give_up_at = time.monotonic() + HEARSAY_SECONDS
+    while True:
+        partitions = {topic["name"]: topic["partitions"] for topic in client.describe_topics(names)}
+        configs = client.describe_configs(resources, config_filter="all")["topic"]
+        is_whole = all(partitions.get(name) and configs.get(name) for name in names)
+        if is_whole or time.monotonic() > give_up_at:
+            return partitions, configs
+        time.sleep(RETRY_SECONDS)
 
 
 def compare(
