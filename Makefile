@@ -35,7 +35,7 @@ bench: $(VENV)/.ready ## Measure speed, latency, memory and recovery, and print 
 	$(BIN)/python -m tests.bench $(ARGS)
 
 scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour of a hundred clusters.
-	$(BIN)/python -m tests.scale $(ARGS)
+	$(BIN)/python -m tests.bench --only million --only hour $(ARGS)
 
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 import logging
 import os
+import signal
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
@@ -20,6 +22,7 @@ from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
 from tests.bench.machine import Watch
 from tests.bench.peers import agreement, latency, lateness, outage, recovery, steady
+from tests.bench.scale import fleet_hour, million
 
 
 class Name(enum.StrEnum):
@@ -34,6 +37,8 @@ class Name(enum.StrEnum):
     LATENCY = "latency"
     LATENESS = "lateness"
     RECOVERY = "recovery"
+    MILLION = "million"
+    HOUR = "hour"
 
 
 MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
@@ -47,10 +52,16 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
     Name.LATENCY: latency.measure,
     Name.LATENESS: lateness.measure,
     Name.RECOVERY: recovery.measure,
+    # And these show how large it may become: `make scale`.
+    Name.MILLION: million.measure,
+    Name.HOUR: fleet_hour.measure,
 }
 COMPARING = frozenset({Name.STEADY, Name.OUTAGE, Name.LATENCY, Name.LATENESS, Name.RECOVERY})
 
-LONGEST_SECONDS = 900.0  # for one measure: three times what it takes
+USUAL = tuple(name for name in Name if name not in {Name.MILLION, Name.HOUR})
+
+LONGEST_SECONDS = {Name.MILLION: 3_600.0, Name.HOUR: 3_600.0}
+USUAL_LONGEST_SECONDS = 900.0  # for one measure: three times what it takes
 NOTABLE_SHARE = 0.05  # of all processor time; an idle system takes a hundredth
 
 app = typer.Typer(add_completion=False)
@@ -65,7 +76,7 @@ def bench(
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Measure one worker with its broker beside it on this machine, and programs that do the same job, and compare
-    with the goals. About 25 minutes.
+    with the goals. About 25 minutes; `million` and `hour` only run when they are named.
     """
     if write and (quick or only):
         raise typer.BadParameter("--write takes a whole run: leave --quick and --only away")
@@ -73,7 +84,11 @@ def bench(
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     say(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}")
     watch = Watch()
-    figures, problems = asyncio.run(_measure(only or list(Name), is_quick=quick))
+    try:
+        figures, problems = asyncio.run(_measure(only or USUAL, is_quick=quick))
+    except asyncio.CancelledError:
+        say("terminated")
+        raise typer.Exit(128 + signal.SIGTERM) from None
     others = watch.others_share()
     if others is not None:
         hint = "; the figures suffer" if others > NOTABLE_SHARE else ""
@@ -92,13 +107,19 @@ async def _measure(names: Sequence[Name], *, is_quick: bool) -> tuple[list[Figur
     """Give the figures, and why there are none of some measures."""
     figures: list[Figure] = []
     problems: dict[str, str] = {}
-    with tempfile.TemporaryDirectory(prefix="evictstream-bench-") as folder, EmbeddedBroker() as broker:
+    if task := asyncio.current_task():  # as Ctrl-C does, so that no worker of ours outlives us
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evictstream-bench-")))
+        data = folder / "kafka"
+        broker = stack.enter_context(EmbeddedBroker(data=data))
         say(broker.description)
-        lab = Lab(broker.bootstrap_servers, Path(folder), is_quick)
+        lab = Lab(broker.bootstrap_servers, folder, is_quick, data)
         is_agreed = False
         for name in names:
+            longest_seconds = LONGEST_SECONDS.get(name, USUAL_LONGEST_SECONDS)
             try:
-                async with asyncio.timeout(LONGEST_SECONDS):
+                async with asyncio.timeout(longest_seconds):
                     if name in COMPARING and not is_agreed:
                         await agreement.require_all_right(lab)
                         is_agreed = True
@@ -106,7 +127,7 @@ async def _measure(names: Sequence[Name], *, is_quick: bool) -> tuple[list[Figur
             except WrongResultError as error:
                 problems[name] = str(error)
             except TimeoutError:
-                problems[name] = f"not done after {LONGEST_SECONDS:g} s"
+                problems[name] = f"not done after {longest_seconds:g} s"
             if name in problems:
                 say(f"{name} gives no figures: {problems[name]}")
     return figures, problems

@@ -1,1 +1,1 @@
-"""Scale: a million pods in one worker, and an hour of a hundred clusters. Run by `python -m tests.scale`."""
+"""Scale: a million pods in one worker, and an hour of a hundred clusters. Run by `make scale`."""

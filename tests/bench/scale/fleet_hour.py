@@ -17,8 +17,8 @@ from tests.bench.figures import Figure, Goal, require
 from tests.bench.fleet import Entry, Fleet, Pod, make_pod, now_us
 from tests.bench.lab import Lab, resident_bytes, say
 from tests.bench.log import require_all_read, rows_since
+from tests.bench.scale.backlog import Backlog
 from tests.bench.writing import BulkWriter
-from tests.scale.backlog import Backlog
 
 CLUSTERS: Final = 100
 NODES: Final = 50

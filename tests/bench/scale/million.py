@@ -14,9 +14,9 @@ from typing import Final
 from tests.bench.figures import Figure, Goal, percentile, require
 from tests.bench.fleet import Entry, Fleet, Pod, now_us
 from tests.bench.lab import Lab, say, settled_bytes
+from tests.bench.scale.following import Follower
+from tests.bench.scale.pauses import Pauses
 from tests.bench.writing import BulkWriter
-from tests.scale.following import Follower
-from tests.scale.pauses import Pauses
 
 PODS_PER_NODE: Final = 40
 PODS: Final = 1_000_000
