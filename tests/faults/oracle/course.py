@@ -165,7 +165,7 @@ class Course:
         elif opened is None:
             yield from self._announce(after, Open("", decided), at_us)
         elif opened.waiting is None:
-            has_moved = decided.deadline_us != opened.due.deadline_us or decided.verdict != opened.due.verdict
+            has_moved = decided.deadline_us != opened.due.deadline_us  # 12.6: for the same deadline nothing is said
             moved = opened._replace(due=decided)
             yield from self._announce(after, moved, at_us) if has_moved else iter((after._replace(open=moved),))
         elif _is_ahead(decided, at_us) and decided.deadline_us > opened.waiting.issued_at_us:
