@@ -43,6 +43,7 @@ async def measure(lab: Lab) -> list[Figure]:
             empty = await settled_bytes(worker.process.pid)
             began = time.monotonic()
             await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=True))
+            await writer.write(settings.nodes_topic, fleet.marker_nodes())
             for some in _chunks(pending):
                 await writer.write(settings.pods_topic, fleet.pod_events(some, b"ADDED", seconds=PENDING_SECONDS))
             await follower.until("Schedule", count, seconds=LOAD_SECONDS)
@@ -65,10 +66,13 @@ async def measure(lab: Lab) -> list[Figure]:
             cancel_seconds = time.monotonic() - began
             cancel_pause = await asyncio.to_thread(pauses.longest_ms)
             say(f"{cancelled:,} cancelled in {cancel_seconds:.1f} s")
+        markers = fleet.markers()
+        await writer.write(settings.pods_topic, markers.entries)
         began = time.monotonic()
         async with lab.worker(settings):
+            await follower.until("Schedule", count + due + len(markers.pods), seconds=LOAD_SECONDS)
             ready_seconds = time.monotonic() - began
-            say(f"the next worker has all after {ready_seconds:.1f} s")
+            say(f"the next worker answers after {ready_seconds:.1f} s")
     return [
         Figure(
             "million-memory",
@@ -87,7 +91,7 @@ async def measure(lab: Lab) -> list[Figure]:
             {"p50_ms": percentile(follower.late_ms, 0.5), "max_ms": max(follower.late_ms)},
         ),
         Figure("million-cancel", f"{cancelled:,} cancelled at once, until all are read", "s", (cancel_seconds,)),
-        Figure("million-restart", "from the start of a worker until it has taken all over", "s", (ready_seconds,)),
+        Figure("million-restart", "from the start of a worker until it answers a new event", "s", (ready_seconds,)),
         Figure(
             "million-pause",
             "longest pause of the event loop while firing and cancelling",
