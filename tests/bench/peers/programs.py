@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import dataclasses
 import os
+import signal
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
@@ -141,6 +141,16 @@ class Running:
             self.kill()
             raise WrongResultError(f"{self.program.title} did not stop:\n{self.log_tail()}") from None
 
+    def freeze(self) -> None:
+        """Let it do nothing for a while, shorter than any session."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
+
     def kill(self) -> None:
         """End it at once."""
         if self._process is not None and self._process.poll() is None:
@@ -186,34 +196,3 @@ async def running(program: Program, settings: Settings, folder: Path) -> AsyncIt
         await asyncio.to_thread(process.stop)
     finally:
         process.kill()
-
-
-class CpuWatch:
-    """Samples the processor time of a process, so that it can be told for any stretch afterwards."""
-
-    STEP_SECONDS: Final = 0.05
-
-    def __init__(self, process: Running) -> None:
-        self._process = process
-        self._samples: list[tuple[float, float]] = []
-
-    @contextlib.asynccontextmanager
-    async def watching(self) -> AsyncIterator[Self]:
-        """Sample until the block ends."""
-        task = asyncio.create_task(self._sample())
-        try:
-            yield self
-        finally:
-            task.cancel()
-
-    def between(self, began: float, ended: float) -> float:
-        """Give the processor seconds between two instants of the wall clock, in seconds since 1970."""
-        return self._at(ended) - self._at(began)
-
-    def _at(self, instant: float) -> float:
-        return min(self._samples, key=lambda sample: abs(sample[0] - instant))[1]
-
-    async def _sample(self) -> None:
-        while True:
-            self._samples.append((time.time(), self._process.cpu_seconds()))
-            await asyncio.sleep(self.STEP_SECONDS)
