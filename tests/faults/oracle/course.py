@@ -165,9 +165,14 @@ class Course:
         elif opened is None:
             yield from self._announce(after, Open("", decided), at_us)
         elif opened.waiting is None:
-            has_moved = decided.deadline_us != opened.due.deadline_us  # 12.6: for the same deadline nothing is said
             moved = opened._replace(due=decided)
-            yield from self._announce(after, moved, at_us) if has_moved else iter((after._replace(open=moved),))
+            has_moved = decided.deadline_us != opened.due.deadline_us
+            # 12.6: for the same deadline nothing is said. That of what is untolerated moves with each edit, which is
+            # not followed here: coming from there it may have moved or not.
+            if not has_moved:
+                yield after._replace(open=moved)
+            if has_moved or decided.verdict != opened.due.verdict:
+                yield from self._announce(after, moved, at_us)
         elif _is_ahead(decided, at_us) and decided.deadline_us > opened.waiting.issued_at_us:
             yield from self._announce(after, opened._replace(due=decided, waiting=None), at_us)
         else:
