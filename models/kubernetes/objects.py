@@ -115,7 +115,9 @@ class _Metadata(msgspec.Struct, rename="camel", gc=False):
     annotations: _Annotations | None = None
 
 
-class _TaintObject(msgspec.Struct, rename="camel", gc=False):
+class TaintObject(msgspec.Struct, rename="camel", gc=False):
+    """One entry of `spec.taints` in the shape of its JSON."""
+
     key: str | None = None
     value: str | None = None
     effect: str | None = None
@@ -128,7 +130,7 @@ class _Condition(msgspec.Struct, gc=False):
 
 
 class _NodeSpec(msgspec.Struct, gc=False):
-    taints: list[_TaintObject] | None = None
+    taints: list[TaintObject] | None = None
 
 
 class _NodeStatus(msgspec.Struct, gc=False):
@@ -172,7 +174,7 @@ def read_node(found: NodeObject) -> Node:
         WrongKindError: not a v1 Node.
     """
     metadata = found.metadata
-    _check_kind(found.kind, found.api_version, "Node")
+    check_kind(found.kind, found.api_version, "Node")
     if metadata is None or not (metadata.name and metadata.uid and metadata.resource_version):
         raise _missing(metadata, namespaced=False)
     taints = found.spec.taints if found.spec is not None else None
@@ -181,7 +183,7 @@ def read_node(found: NodeObject) -> Node:
         name=metadata.name,
         uid=metadata.uid,
         resource_version=metadata.resource_version,
-        taints=tuple(_read_taint(taint) for taint in taints or ()),
+        taints=tuple(read_taint(taint) for taint in taints or ()),
         ready=next((condition.status for condition in conditions or () if condition.type == "Ready"), None),
     )
 
@@ -196,7 +198,7 @@ def read_pod(found: PodObject) -> Pod:
         msgspec.DecodeError: the text of the tolerations is no JSON.
     """
     if found.kind != "Pod" or found.api_version != API_VERSION:
-        _check_kind(found.kind, found.api_version, "Pod")
+        check_kind(found.kind, found.api_version, "Pod")
     metadata = found.metadata
     if metadata is None or not (metadata.name and metadata.uid and metadata.namespace and metadata.resource_version):
         raise _missing(metadata, namespaced=True)
@@ -224,7 +226,8 @@ def _read_tolerations(spec: _PodSpec) -> Tolerations:
         raise FieldTypeError(f"spec.tolerations{path}") from error
 
 
-def _read_taint(found: _TaintObject) -> Taint:
+def read_taint(found: TaintObject) -> Taint:
+    """Flatten a decoded taint; what is absent or null is empty, but for `timeAdded`."""
     return Taint(
         key=found.key or "",
         value=found.value or "",
@@ -233,7 +236,13 @@ def _read_taint(found: _TaintObject) -> Taint:
     )
 
 
-def _check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
+def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
+    """Refuse what is not a v1 object of the wanted kind.
+
+    Raises:
+        MissingFieldError: no kind.
+        WrongKindError: another kind, or an API version that is not v1.
+    """
     if kind != wanted:
         raise WrongKindError("kind") if kind else MissingFieldError("kind")
     if api_version != API_VERSION and api_version:  # a trimmed object may leave it out, another group may not pass

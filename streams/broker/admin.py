@@ -80,6 +80,7 @@ class TopicsReport:
         topics: all topics that were looked at, in order of specification.
         created: those that were missing and have been created just now.
         differences: everything that is not as specified, now.
+        others: names of all other topics on that Kafka.
 
     """
 
@@ -87,6 +88,7 @@ class TopicsReport:
     topics: tuple[str, ...]
     created: tuple[str, ...]
     differences: tuple[Difference, ...]
+    others: frozenset[str]
 
     @property
     def breaking(self) -> tuple[Difference, ...]:
@@ -118,12 +120,6 @@ def declare_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None)
 def check_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None) -> TopicsReport:
     """Report everything that is missing or differs; change nothing. Arguments and errors as in `declare_topics`."""
     return _report(settings, specs, create=False)
-
-
-def topic_names(settings: Settings) -> frozenset[str]:
-    """Return the names of all topics on the Kafka, ours or not. Errors as in `declare_topics`."""
-    with _client(settings, settings.admin_timeout_seconds) as client:
-        return frozenset(client.list_topics())
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,6 +160,7 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
         topics=tuple(spec.name for spec in wanted),
         created=tuple(spec.name for spec in missing) if create else (),
         differences=tuple(differences),
+        others=frozenset(present.difference(spec.name for spec in wanted)),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 
-from models.kubernetes.taints import Taint
+from models.kubernetes.taints import taint_text
 from models.messages.vocabulary import Action
 from models.messages.wire import EvictionCommand
 
@@ -57,12 +57,6 @@ class CommandRows:
         safe = ["".join(c if c.isprintable() else "?" for c in cell) for cell in cells]
         self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, safe, strict=True)]
         return _GAP.join(cell.ljust(width) for cell, width in zip(safe, self._widths, strict=True)).rstrip()
-
-
-def taint_text(taint: Taint) -> str:
-    """Write a taint as kubectl does, `key=value:effect`."""
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
 
 
 def distance(seconds: float) -> str:

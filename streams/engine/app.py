@@ -56,6 +56,8 @@ class EngineApp(faust.App):
         """Declare the app, its input topics, one agent for each and the table."""
         self.config = config
         self.partitions = Partitions(config, new_logic)
+        # From the very first look on: a worker that the group has not answered yet is not one in reserve.
+        self.partitions.vitals.ownership.begin(time.monotonic())
         super().__init__(
             config.application,
             broker=[URL(f"kafka://{server}") for server in config.bootstrap_servers.split(",")],
@@ -112,7 +114,6 @@ class EngineApp(faust.App):
         """Bind the partitions to the consumer before it can be assigned anything."""
         await super().on_start()
         self.partitions.bind(self.consumer_thread.seek_inputs, self.crash)
-        self.partitions.vitals.ownership.begin(time.monotonic())  # until the group has assigned for the first time
 
     def on_rebalance_start(self) -> None:
         """Note, in the consumer's thread, that the group assigns anew."""

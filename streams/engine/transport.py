@@ -36,9 +36,7 @@ LOG = logging.getLogger("faust.engine")  # what Faust says through these classes
 
 POLL_SECONDS = 0.2  # how long an idle poll waits; also how late a position without records is seen
 FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
-FETCHES_IN_ANSWER = (
-    2  # full partitions in one answer: 8 MiB are 20 ms of work, and memory once used is hardly given back
-)
+FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
 COMMIT_TIMEOUT_SECONDS = 5.0
 
 

@@ -115,12 +115,8 @@ class PartitionWriter:
     @property
     def has_room(self) -> bool:
         """Whether more may be stepped without waiting for the broker: what is in a transaction does not count."""
-        return not self._is_full
-
-    @property
-    def _is_full(self) -> bool:
         outbox = self._outbox
-        return outbox.entries >= self._config.max_rows_per_transaction or outbox.size_bytes >= FULL_BYTES
+        return outbox.entries < self._config.max_rows_per_transaction and outbox.size_bytes < FULL_BYTES
 
     @property
     def settled(self) -> bool:
@@ -216,7 +212,7 @@ class PartitionWriter:
             if self._unwritten.since is None:
                 self._unwritten.begin(time.monotonic())
             self._dirty.set()
-            if self._is_full:
+            if not self.has_room:
                 self._full.set()
                 self._urgent.set()
             elif outbox.messages:

@@ -132,8 +132,6 @@ class EvictionService:
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
-        # From the first look on: a worker that the group has not answered yet is not one in reserve.
-        self.partitions.vitals.ownership.begin(time.monotonic())
         self.partitions.vitals.loop.begin(time.monotonic())
         self.serve_health()
         pulse = asyncio.create_task(self._pulse(), name="pulse")

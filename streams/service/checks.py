@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from streams.broker.admin import check_topics, topic_names
+from streams.broker.admin import check_topics
 from streams.engine.changelog import LogReader
 from streams.errors import OtherStateVersionError
 from streams.service.plan import engine_config
@@ -34,16 +34,15 @@ async def checked_record_limit(settings: Settings) -> int:
     report.raise_if_breaking()
     for difference in report.differences:
         log.warning("topic is not as it should be", difference=str(difference))
-    await _refuse_empty_beside_another_version(settings)
+    await _refuse_empty_beside_another_version(settings, report.others)
     limits = [int(found.actual) for found in report.differences if found.what == "max.message.bytes"]
     return min(limits, default=settings.max_message_bytes) - FRAMING_BYTES
 
 
-async def _refuse_empty_beside_another_version(settings: Settings) -> None:
+async def _refuse_empty_beside_another_version(settings: Settings, topics: frozenset[str]) -> None:
     """Never begin with nothing where another version has state: every window would start anew."""
     pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
-    names = await asyncio.to_thread(topic_names, settings)
-    others = sorted(name for name in names if pattern.fullmatch(name) and name != settings.changelog_topic)
+    others = sorted(name for name in topics if pattern.fullmatch(name))
     if not others:
         return
     ours = [(settings.changelog_topic, number) for number in range(settings.partitions)]

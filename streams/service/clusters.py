@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from streams.service.clock import MILLISECOND_US
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -17,7 +19,6 @@ if TYPE_CHECKING:
 
 CLUSTER_PREFIX = b"cluster\x00"
 GAP_KEY = b"gap"
-MILLISECOND_US = 1000
 
 
 class ClusterState(msgspec.Struct, omit_defaults=True):

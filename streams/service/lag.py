@@ -11,11 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from streams.service.clock import MILLISECOND_US, SECOND_US
+
 Place = tuple[str, int]
 """A topic and a partition number."""
-
-MILLISECOND_US = 1000
-SECOND_US = 1_000_000
 
 
 class Lag:

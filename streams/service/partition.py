@@ -34,6 +34,7 @@ from models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
 from models.messages.unreadable import Unreadable
 from models.messages.vocabulary import DecisionKind
 from streams.engine.timers import TimerHeap
+from streams.service.clock import MILLISECOND_US, SECOND_US
 from streams.service.clusters import Clusters
 from streams.service.dead_letters import put_dead_letter
 from streams.service.overdue import count_open, deadline_us, overdue
@@ -52,8 +53,6 @@ if TYPE_CHECKING:
 
     Event = NodeEvent | PodEvent | ResultEvent | Signal
 
-MILLISECOND_US = 1000
-SECOND_US = 1_000_000
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
 SUSPECT_BYTES = 65_536  # smaller records cannot make a row or message too large for any topic

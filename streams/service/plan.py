@@ -11,12 +11,10 @@ from collections.abc import Callable
 from models.eviction import Rules
 from models.messages.envelope import Limits
 from streams.engine.config import EngineConfig
-from streams.service.clock import now_us
+from streams.service.clock import SECOND_US, now_us
 from streams.service.messages import MessageWriter
 from streams.service.tally import Tally
 from streams.settings import Settings
-
-SECOND_US = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,12 @@ from typing import NamedTuple
 
 import pytest
 
-from models.eviction import Rules
-from models.messages.envelope import Limits
 from streams.demo.oracle import Seen, check, expected
 from streams.demo.recording import read_recording
 from streams.demo.stand_in import StandIn
 from streams.engine.outbox import Outbox
 from streams.service.partition import EvictionPartition
-from streams.service.plan import ServicePlan
+from tests.harness.plans import one_partition
 
 INCIDENTS = sorted((Path(__file__).parents[2] / "examples" / "incidents").glob("*-no-evictor"))
 SECOND_US = 1_000_000
@@ -48,21 +46,7 @@ class VirtualService:
         self.letters = 0
         self.offset = 0
         self.stand_in = StandIn()
-        self.plan = ServicePlan(
-            nodes_topic="nodes",
-            pods_topic="pods",
-            results_topic="results",
-            commands_topic="commands",
-            decisions_topic="decisions",
-            dead_letters_topic="dead-letters",
-            application="test",
-            partitions=1,
-            rules=Rules(),
-            limits=Limits(),
-            record_limit_bytes=2_000_000,
-            feed_silence_us=60 * SECOND_US,
-            now_us=lambda: self.now_us,
-        )
+        self.plan = one_partition(lambda: self.now_us)
         self.logic = EvictionPartition(0, self.plan)
 
     def restart(self) -> None:

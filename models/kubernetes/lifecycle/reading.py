@@ -4,8 +4,7 @@ import msgspec
 
 from models.instants import microseconds
 from models.kubernetes.lifecycle.nodes import Condition, WatchedNode
-from models.kubernetes.objects import API_VERSION, MissingFieldError, Moment, WrongKindError
-from models.kubernetes.taints import Taint
+from models.kubernetes.objects import MissingFieldError, Moment, TaintObject, check_kind, read_taint
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
@@ -15,16 +14,9 @@ class _Metadata(msgspec.Struct, rename="camel", gc=False):
     creation_timestamp: Moment | None = None
 
 
-class _TaintObject(msgspec.Struct, rename="camel", gc=False):
-    key: str | None = None
-    value: str | None = None
-    effect: str | None = None
-    time_added: Moment | None = None
-
-
 class _Spec(msgspec.Struct, gc=False):
     unschedulable: bool | None = None
-    taints: list[_TaintObject] | None = None
+    taints: list[TaintObject] | None = None
 
 
 class _ConditionObject(msgspec.Struct, rename="camel", gc=False):
@@ -57,10 +49,7 @@ def read_watched_node(found: WatchedNodeObject) -> WatchedNode:
         MissingFieldError: no kind or name.
         WrongKindError: not a v1 Node.
     """
-    if found.kind != "Node":
-        raise WrongKindError("kind") if found.kind else MissingFieldError("kind")
-    if found.api_version and found.api_version != API_VERSION:
-        raise WrongKindError("apiVersion")
+    check_kind(found.kind, found.api_version, "Node")
     metadata = found.metadata
     if metadata is None or not metadata.name:
         raise MissingFieldError("metadata.name" if metadata is not None else "metadata")
@@ -73,10 +62,7 @@ def read_watched_node(found: WatchedNodeObject) -> WatchedNode:
         created_at_us=_instant_us(metadata.creation_timestamp) or 0,
         is_unschedulable=bool(spec.unschedulable),
         conditions=tuple(_read_condition(one) for one in status.conditions or ()),
-        taints=tuple(
-            Taint(one.key or "", one.value or "", one.effect or "", _instant_us(one.time_added))
-            for one in spec.taints or ()
-        ),
+        taints=tuple(map(read_taint, spec.taints or ())),
     )
 
 

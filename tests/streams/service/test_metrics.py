@@ -9,8 +9,6 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from models.eviction import Rules
-from models.messages.envelope import Limits
 from streams.engine.distribution import Distribution
 from streams.engine.outbox import Outbox
 from streams.engine.partitions import Partitions
@@ -18,12 +16,12 @@ from streams.engine.vitals import Vital, Vitals
 from streams.service.gates import Closed, Gate
 from streams.service.metrics import CLUSTERS_SHOWN, WorkerMetrics
 from streams.service.partition import EvictionPartition
-from streams.service.plan import ServicePlan
 from streams.service.snapshot import PartitionView, Snapshot, Waiting
 from streams.service.tally import LATENESS_BOUNDS_SECONDS, seconds_late
 from streams.service.watchdog import Watchdog, limits_of
 from streams.settings import Settings
 from tests.deploy.pages import page
+from tests.harness.plans import one_partition
 
 NOON_US = 1_795_262_400_000_000
 SECOND_US = 1_000_000
@@ -54,21 +52,7 @@ class Story:
 
     def __init__(self) -> None:
         self.now_us = NOON_US
-        self.plan = ServicePlan(
-            nodes_topic="nodes",
-            pods_topic="pods",
-            results_topic="results",
-            commands_topic="commands",
-            decisions_topic="decisions",
-            dead_letters_topic="dead-letters",
-            application="test",
-            partitions=1,
-            rules=Rules(),
-            limits=Limits(),
-            record_limit_bytes=2_000_000,
-            feed_silence_us=60 * SECOND_US,
-            now_us=lambda: self.now_us,
-        )
+        self.plan = one_partition(lambda: self.now_us)
         self.logic = EvictionPartition(0, self.plan)
         self.rows: dict[bytes, bytes] = {}
         self.outbox = Outbox()
