@@ -50,9 +50,11 @@ class Story:
         shown = Node("c", "n", "node", list(taints), ready).shown(self._version)
         return self.hear("nodes", seconds, watch_event("c", kind, shown, at(seconds if observed is None else observed)))
 
-    def pod(self, seconds: float, *tolerations: Json, kind: str = "MODIFIED", phase: str = "Running") -> Story:
+    def pod(
+        self, seconds: float, *tolerations: Json, kind: str = "MODIFIED", phase: str = "Running", version: int = 0
+    ) -> Story:
         self._version += 1
-        shown = Pod("c", "ns", "p", "pod", "n", list(tolerations), phase).shown(self._version)
+        shown = Pod("c", "ns", "p", "pod", "n", list(tolerations), phase).shown(version or self._version)
         return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds)))
 
     def result(self, seconds: float, outcome: str, attempt: int = 1) -> Story:
@@ -118,8 +120,8 @@ class Story:
         self.messages.append(MessageRecord("dead-letters", 0, len(self.messages), at(20), KEY, headers, b""))
         return self
 
-    def violations(self) -> list[Violation]:
-        return judge(self.inputs, self.messages, ended_at_us=at(60), partitions=1)
+    def violations(self, *, may_forget: bool = False) -> list[Violation]:
+        return judge(self.inputs, self.messages, ended_at_us=at(60), partitions=1, may_forget=may_forget)
 
 
 def tainted(*tolerations: Json) -> Story:
@@ -192,6 +194,10 @@ RIGHT = [
         .pod(18, kind="DELETED"),
         id="12.4 a swap of health taints goes on with the outage: 10 + 7, not 12 + 7",
     ),
+    pytest.param(
+        Story().node(10, TAINT).pod(59, tolerating(5)),
+        id="12.10 what comes right before the end need not have been heard (seed 18865)",
+    ),
 ]
 
 WRONG = [
@@ -253,3 +259,35 @@ def test_what_is_right_passes(story: Story) -> None:
 @pytest.mark.parametrize(("story", "rule"), WRONG)
 def test_what_is_wrong_is_named(story: Story, rule: str) -> None:
     assert rule in {violation.rule for violation in story.violations()}
+
+
+def overtaken() -> Story:
+    """An edit comes late, behind a newer version of the pod that changed nothing."""
+    return tainted().pod(11, tolerating(5)).pod(12, tolerating(3), version=2).say("Schedule", 10.1)
+
+
+def test_what_was_overtaken_is_outdated() -> None:
+    story = overtaken().say("Evict", 15.01).pod(16, kind="DELETED")
+    assert story.violations() == []
+    assert story.violations(may_forget=True) == []
+
+
+def test_what_was_overtaken_may_be_taken_for_new_after_a_crash_alone() -> None:
+    story = (
+        overtaken().say("Schedule", 12.1, 13, revision=2).say("Evict", 13.01, 13, revision=2).pod(14, kind="DELETED")
+    )
+    assert story.violations(may_forget=True) == [], "seed 16024"
+    assert story.violations() != []
+
+
+def test_a_late_delete_that_was_overtaken_may_be_taken_for_new_after_a_crash_alone() -> None:
+    story = tainted().pod(11, tolerating(5)).pod(12, kind="DELETED", version=2).say("Schedule", 10.1)
+    story = story.say("Cancel", 12.1, verdict="PodGone")
+    assert story.violations(may_forget=True) == [], "seed 11941"
+    assert story.violations() != []
+
+
+def test_what_is_older_than_a_change_is_outdated_even_after_a_crash() -> None:
+    story = tainted().pod(11, tolerating(6)).pod(12, tolerating(3), version=2).say("Schedule", 10.1)
+    story = story.say("Schedule", 11.1, 16, revision=2).say("Schedule", 12.1, 13, revision=3)
+    assert story.violations(may_forget=True) != []

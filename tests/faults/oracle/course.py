@@ -65,16 +65,30 @@ class Told(NamedTuple):
     commands: Sequence[Command]
 
 
+class Limits(NamedTuple):
+    """What holds for all pods of a node.
+
+    Attributes:
+        numbers: the settings of the service.
+        ended_at_us: when the run ended.
+        early_us: how much before its deadline an eviction may be issued.
+        silent_at_end: the cluster's feed was silent when the run ended, so evictions had to wait.
+    """
+
+    numbers: Numbers
+    ended_at_us: int
+    early_us: int
+    silent_at_end: bool
+
+
 class Course:
     """The search for one pod."""
 
-    def __init__(self, told: Told, numbers: Numbers, *, ended_at_us: int, early_us: int, silent_at_end: bool) -> None:
-        """Prepare. `silent_at_end`: the cluster's feed was silent when the run ended, so evictions had to wait."""
+    def __init__(self, told: Told, limits: Limits) -> None:
+        """Prepare."""
         self._nodes, self._pods, self._results, self._commands = told
+        numbers, self._ended_at_us, self._early_us, self._silent_at_end = limits
         self._numbers = numbers
-        self._ended_at_us = ended_at_us
-        self._early_us = early_us
-        self._silent_at_end = silent_at_end
         self._lag_us = int((numbers.lag_limit_seconds + numbers.clock_skew_limit_seconds) * SECOND_US)
         self._furthest: tuple[int, int] = (-1, -1)
         self._failure = Failure("unexplained", "nothing was tried")
@@ -107,15 +121,19 @@ class Course:
         return self._decisions[where]
 
     def _is_end(self, moment: Moment) -> bool:
-        """Whether everything was taken in and said, and nothing is owed that should have been done by now."""
-        if moment.node + 1 < len(self._nodes) or moment.pod + 1 < len(self._pods):
-            return False
-        if moment.results < len(self._results):
+        """Whether everything was taken in and said, and nothing is owed that should have been done by now.
+
+        What was appended within the slack before the end need not have been taken in.
+        """
+        limit_us = self._ended_at_us - int(self._numbers.slack_seconds * SECOND_US)
+        for states, place in ((self._nodes, moment.node), (self._pods, moment.pod)):
+            if place + 1 < len(states) and states[place + 1].append_at_us < limit_us:
+                return False
+        if moment.results < len(self._results) and self._results[moment.results].record.append_at_us < limit_us:
             return False
         if moment.said < len(self._commands):
             self._stuck(moment, "unfounded", f"{self._commands[moment.said]}: nothing that was heard explains it")
             return False
-        limit_us = self._ended_at_us - int(self._numbers.slack_seconds * SECOND_US)
         opened = moment.open
         if opened is None or opened.is_done or self._silent_at_end:
             return True

@@ -4,11 +4,15 @@ A history has only the states that differ from the one before in something that 
 things (another UID under a known name: the old one is gone, the new one has come) it has two states.
 
 Resource versions are numbers, and a deleted UID is remembered for good: runs are shorter than that memory.
+
+A version of a pod that changes nothing that counts is promised to be remembered only as long as no worker ends
+(docs/guarantees.md, "What is not promised"). What came late behind such a version is `overtaken`: it is outdated, and
+after the end of a worker it may be taken for new.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from tests.faults.numbers import SECOND_US, Numbers
@@ -63,12 +67,26 @@ class PodState:
 
 @dataclass(slots=True)
 class PodHistory:
-    """One pod, which is one UID."""
+    """One pod, which is one UID.
+
+    Attributes:
+        version: the newest one.
+        kept_version: the newest one that changed something: it is in the log, and no crash forgets it.
+    """
 
     namespace: str
     name: str
     states: list[PodState] = field(default_factory=lambda: [PodState()])
     version: int = 0
+    kept_version: int = 0
+
+
+@dataclass(slots=True)
+class PodHistories:
+    """All pods that were ever seen on one node, by UID, and the offsets of records that were overtaken."""
+
+    pods: dict[str, PodHistory] = field(default_factory=dict)
+    overtaken: list[int] = field(default_factory=list)
 
 
 def node_history(said: Iterable[Said], numbers: Numbers) -> list[NodeState]:
@@ -137,9 +155,15 @@ def _outage(
     return outage_us, one.at_us if gap_us is None else gap_us
 
 
-def pod_histories(said: Iterable[Said]) -> dict[str, PodHistory]:
-    """List the states of each pod that was ever seen on one node, by UID; the first state is "not there"."""
-    pods: dict[str, PodHistory] = {}
+def pod_histories(said: Iterable[Said], taken: Collection[int] = ()) -> PodHistories:
+    """List the states of each pod; the first state is "not there".
+
+    Args:
+        said: the records about one node's pods, by offset.
+        taken: offsets of overtaken records that were taken for new.
+    """
+    found = PodHistories()
+    pods = found.pods
     holders: dict[tuple[str, str], str] = {}
     dead: dict[str, int] = {}
     for one in said:
@@ -149,18 +173,18 @@ def pod_histories(said: Iterable[Said]) -> dict[str, PodHistory]:
         known = pods.get(uid)
         is_there = known is not None and not known.states[-1].absent
         if one.is_deleted:
-            if known is not None and is_there and seen >= known.version:
+            if known is not None and is_there and not _is_outdated(found, known, one, taken):
                 _leave(known, one, "PodGone")
                 holders.pop((known.namespace, known.name), None)
                 dead[uid] = seen
             elif not is_there:
                 dead[uid] = max(seen, dead.get(uid, 0))
             continue
-        if seen <= dead.get(uid, 0) or (known is not None and is_there and seen <= known.version):
+        if seen <= dead.get(uid, 0) or (known is not None and is_there and _is_outdated(found, known, one, taken)):
             continue
         holder = holders.get(name)
         if holder is not None and holder != uid:
-            if seen <= pods[holder].version:
+            if _is_outdated(found, pods[holder], one, taken):
                 continue  # of an earlier pod of that name
             _leave(pods[holder], one, "PodReplaced")
             dead[holder] = seen
@@ -168,7 +192,18 @@ def pod_histories(said: Iterable[Said]) -> dict[str, PodHistory]:
         known = pods.setdefault(uid, PodHistory(*name))
         known.version = seen
         _see(known, one)
-    return pods
+    return found
+
+
+def _is_outdated(found: PodHistories, known: PodHistory, one: Said, taken: Collection[int]) -> bool:
+    """Tell whether a record is outdated by what is known under its UID or name; notes it if it was overtaken."""
+    seen, newest, kept = _identity(one)[1], known.version, known.kept_version
+    if seen > newest or (one.is_deleted and seen == newest):
+        return False
+    if seen < kept or (seen == kept and not one.is_deleted):
+        return True
+    found.overtaken.append(one.record.offset)
+    return one.record.offset not in taken
 
 
 def _leave(pod: PodHistory, one: Said, why: str) -> None:
@@ -189,3 +224,4 @@ def _see(pod: PodHistory, one: Said) -> None:
     after = PodState(one.record.append_at_us, one.at_us, "", since_us, tolerations, frozenset(exempt))
     if not after.counts_as(before):
         pod.states.append(after)
+        pod.kept_version = pod.version

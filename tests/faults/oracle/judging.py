@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from tests.faults.log import InputRecord, MessageRecord
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.oracle.commands import Command, check_names, check_stream, read_command
-from tests.faults.oracle.course import Course, Told
+from tests.faults.oracle.course import Course, Failure, Limits, Told
 from tests.faults.oracle.feeds import Feeds
-from tests.faults.oracle.histories import node_history, pod_histories
+from tests.faults.oracle.histories import PodHistories, node_history, pod_histories
 from tests.faults.oracle.letters import Origin, check_letters
 from tests.faults.oracle.reading import Said, UnreadableError, place, read
 from tests.faults.oracle.violation import Violation
+
+MOST_OVERTAKEN = 6  # of one node in one run; more were never seen
 
 
 def judge(
@@ -24,6 +27,7 @@ def judge(
     partitions: int,
     numbers: Numbers = NUMBERS,
     early_us: int = 5_000,
+    may_forget: bool = False,
 ) -> list[Violation]:
     """Say what is wrong.
 
@@ -35,6 +39,7 @@ def judge(
         numbers: the settings of the service.
         early_us: how much before its deadline an eviction may be issued by the broker's clock: what the clocks of
             workers may be ahead, with the clock gate open.
+        may_forget: whether a worker ended or lost a partition, and so may have forgotten what changed nothing.
     """
     said, unreadable = _read_all(inputs, numbers, partitions)
     commands = [read_command(message) for message in messages if message.topic == "commands"]
@@ -42,24 +47,39 @@ def judge(
     found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     found += check_letters(unreadable, messages)
     for (cluster, node), of_node in _by_node(said, commands).items():
-        nodes = node_history(of_node.of_kind("Node"), numbers)
-        pods = pod_histories(of_node.of_kind("Pod"))
-        for uid in {command.pod_uid for command in of_node.commands} - set(pods):
+        histories = pod_histories(of_node.of_kind("Pod"))
+        for uid in {command.pod_uid for command in of_node.commands} - set(histories.pods):
             found.append(Violation("unfounded", cluster, node, uid, "commands about a pod that was never there"))
         partition = place(f"{cluster}/{node}".encode(), partitions)
-        for uid, pod in pods.items():
-            told = Told(nodes, pod.states, of_node.results_of(uid), of_node.commands_about(uid))
-            course = Course(
-                told,
-                numbers,
-                ended_at_us=ended_at_us,
-                early_us=early_us,
-                silent_at_end=feeds.is_silent(cluster, partition, ended_at_us),
-            )
-            failure = course.failure()
+        limits = Limits(numbers, ended_at_us, early_us, feeds.is_silent(cluster, partition, ended_at_us))
+        for uid in histories.pods:
+            failure = _failure(of_node, uid, histories, limits, may_forget=may_forget)
             if failure is not None:
                 found.append(Violation(failure.rule, cluster, node, uid, failure.text))
     return found
+
+
+def _failure(
+    of_node: _OfNode, uid: str, histories: PodHistories, limits: Limits, *, may_forget: bool
+) -> Failure | None:
+    """Say what is wrong about one pod; nothing if what was said is right after one of the things that may be so."""
+    nodes = node_history(of_node.of_kind("Node"), limits.numbers)
+    results, commands = of_node.results_of(uid), of_node.commands_about(uid)
+    failure = Course(Told(nodes, histories.pods[uid].states, results, commands), limits).failure()
+    if failure is None or not may_forget:
+        return failure
+    for taken in _some_of(histories.overtaken):
+        pods = pod_histories(of_node.of_kind("Pod"), taken).pods
+        if uid in pods and Course(Told(nodes, pods[uid].states, results, commands), limits).failure() is None:
+            return None
+    return failure
+
+
+def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Give each choice of one or more; no more than the first ones can be chosen from, for they double the work."""
+    first = offsets[:MOST_OVERTAKEN]
+    for number in range(1, len(first) + 1):
+        yield from itertools.combinations(first, number)
 
 
 def _read_all(

@@ -45,6 +45,7 @@ def main() -> int:
         ended_at_us=int(str(facts["ended_at_us"])),
         partitions=int(str(facts["partitions"])),
         early_us=int(str(facts["early_us"])),
+        may_forget=bool(facts["may_forget"]),
     )
     for violation in found:
         print(violation)

@@ -99,6 +99,11 @@ class Broker:
         producer = self._check(transactional_id, epoch)
         self._finish(producer, "committed" if commit else "aborted")
 
+    @property
+    def fenced_again(self) -> bool:
+        """Whether any transactional id was taken over from an earlier user."""
+        return any(producer.epoch for producer in self._producers.values())
+
     def _check(self, transactional_id: str, epoch: int) -> Producer:
         producer = self._producers[transactional_id]
         if producer.epoch != epoch:

@@ -164,6 +164,7 @@ class Simulation:
             partitions=self.plan.shape.partitions,
             numbers=self.plan.numbers,
             early_us=early_us,
+            may_forget=self.broker.fenced_again,
         )
 
     def _outputs(self, topic: str) -> list[Entry]:
