@@ -12,6 +12,8 @@ from models.eviction.row_layout import read_eviction_value, read_gone_value, rea
 from models.eviction.state import Eviction, NodeAggregate, PodState
 from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
 
+_NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION
+
 
 def load_row(aggregates: dict[str, NodeAggregate], key: bytes, value: bytes | None) -> None:
     """Apply one row.
@@ -30,18 +32,16 @@ def load_row(aggregates: dict[str, NodeAggregate], key: bytes, value: bytes | No
     if aggregate is None:
         cluster, _, name = aggregate_key.partition("/")
         aggregate = aggregates[aggregate_key] = NodeAggregate(cluster, name)
-    match kind:
-        case RowKind.NODE:
-            _load_node(aggregate, key, value)
-        case RowKind.POD:
-            _load_pod(aggregate, uid, None if value is None else read_pod_value(key, value, uid))
-        case RowKind.EVICTION:
-            _load_eviction(aggregate, uid, None if value is None else read_eviction_value(key, value))
-        case RowKind.GONE:
-            if value is None:
-                aggregate.gone.pop(uid, None)
-            else:
-                aggregate.gone[uid] = read_gone_value(key, value)
+    if kind is _POD:  # the most by far
+        _load_pod(aggregate, uid, None if value is None else read_pod_value(key, value, uid))
+    elif kind is _EVICTION:
+        _load_eviction(aggregate, uid, None if value is None else read_eviction_value(key, value))
+    elif kind is _NODE:
+        _load_node(aggregate, key, value)
+    elif value is None:
+        aggregate.gone.pop(uid, None)
+    else:
+        aggregate.gone[uid] = read_gone_value(key, value)
 
 
 def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:

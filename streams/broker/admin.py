@@ -133,7 +133,8 @@ class Probe:
 def probe(bootstrap_servers: str) -> Probe | None:
     """Ask an unprotected cluster; `None` if nobody answers within 2 s."""
     try:
-        with _client(Settings(bootstrap_servers=bootstrap_servers), PROBE_TIMEOUT_SECONDS) as client:
+        settings = Settings(bootstrap_servers=bootstrap_servers)
+        with admin_client(settings, first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
             answer = client.describe_cluster()
     except (BrokerUnreachableError, BrokerRefusedError):
         return None
@@ -144,7 +145,7 @@ def probe(bootstrap_servers: str) -> Probe | None:
 
 def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bool) -> TopicsReport:
     wanted = topic_specs(settings) if specs is None else tuple(specs)
-    with _client(settings, settings.admin_timeout_seconds) as client:
+    with admin_client(settings) as client:
         present = set(client.list_topics())
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
@@ -259,7 +260,23 @@ def _wait_until_somebody_listens(servers: str, give_up_at: float) -> None:
 
 
 @contextlib.contextmanager
-def _client(settings: Settings, first_answer_seconds: float) -> Iterator[KafkaAdminClient]:
+def admin_client(
+    settings: Settings, operation: str = "look at topics", *, first_answer_seconds: float | None = None
+) -> Iterator[KafkaAdminClient]:
+    """Open kafka-python's client for administration, once somebody listens, and close it.
+
+    Args:
+        settings: where Kafka is and how to speak with it.
+        operation: what Kafka is to do, for errors, as `look at topics`.
+        first_answer_seconds: how long to wait for somebody who listens; `admin_timeout_seconds` by default.
+
+    Raises:
+        SettingsError: the certificate files cannot be used.
+        BrokerUnreachableError: nobody answered in time.
+        BrokerRefusedError: Kafka said no.
+
+    """
+    first_answer_seconds = first_answer_seconds or settings.admin_timeout_seconds
     servers = settings.required_bootstrap_servers()
     try:
         security = settings.security_arguments()
@@ -284,9 +301,9 @@ def _client(settings: Settings, first_answer_seconds: float) -> Iterator[KafkaAd
     except AuthorizationError as error:
         reason = f"{type(error).__name__}: {error}"
         next_step = "give this user the rights to create and describe topics"
-        raise BrokerRefusedError("look at topics", reason=reason, next_step=next_step) from error
+        raise BrokerRefusedError(operation, reason=reason, next_step=next_step) from error
     except KafkaError as error:
-        raise BrokerRefusedError("look at topics", reason=f"{type(error).__name__}: {error}") from error
+        raise BrokerRefusedError(operation, reason=f"{type(error).__name__}: {error}") from error
     finally:
         if client is not None:
             client.close()

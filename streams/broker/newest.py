@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kafka import TopicPartition
-from kafka.admin import KafkaAdminClient, OffsetSpec
+from kafka.admin import OffsetSpec
 
-from streams.broker.clients import client_arguments, our_errors
+from streams.broker.admin import admin_client
 from streams.settings import Settings
 
 MILLISECOND_US = 1000
@@ -24,10 +24,6 @@ def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> di
 
     """
     wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}
-    with our_errors(settings, "tell the times of newest records"):
-        client = KafkaAdminClient(**client_arguments(settings))
-        try:
-            found = client.list_partition_offsets(wanted)
-        finally:
-            client.close()
+    with admin_client(settings, "tell the times of newest records") as client:
+        found = client.list_partition_offsets(wanted)
     return {(tp.topic, tp.partition): at.timestamp * MILLISECOND_US for tp, at in found.items() if at.timestamp >= 0}

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
-from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from streams.broker.clients import client_arguments, our_errors
+from streams.broker.admin import admin_client
 from streams.broker.topics import topic_specs
 from streams.settings import Settings
 
@@ -19,16 +18,10 @@ def delete_own(settings: Settings) -> None:
         BrokerError: Kafka did not answer, or said no.
 
     """
-    with our_errors(settings, "delete the demo's topics"):
-        arguments = client_arguments(settings)
-        known = {name: value for name, value in arguments.items() if name in KafkaAdminClient.DEFAULT_CONFIG}
-        client = KafkaAdminClient(**known)
-        try:
-            present = set(client.list_topics())
-            ours = [spec.name for spec in topic_specs(settings) if spec.name in present]
-            if ours:
-                client.delete_topics(ours)
-            with contextlib.suppress(KafkaError):  # a group that never formed; an empty one expires by itself
-                client.delete_groups([settings.group_id])
-        finally:
-            client.close()
+    with admin_client(settings, "delete the demo's topics") as client:
+        present = set(client.list_topics())
+        ours = [spec.name for spec in topic_specs(settings) if spec.name in present]
+        if ours:
+            client.delete_topics(ours)
+        with contextlib.suppress(KafkaError):  # a group that never formed; an empty one expires by itself
+            client.delete_groups([settings.group_id])
