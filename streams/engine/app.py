@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import faust
 from faust.serializers.schemas import Schema
+from mode.utils.queues import FlowControlEvent
 from yarl import URL
 
 from streams.engine.partitions import Partitions
@@ -45,6 +46,19 @@ class BatchSchema(Schema[None, "Batch"]):
         """Hand over the batch as it is."""
         del app
         return cast("Batch", message.value)
+
+
+class KeepingFlow(FlowControlEvent):
+    """Lets batches flow again without emptying the agents' queues; Faust empties them when it stops the flow, too.
+
+    When one rebalance follows close on another, the end of the first lets batches flow while the second goes on. What
+    was read after the second one's seek may then stand in a queue when that one ends; nobody would read it again.
+    """
+
+    def resume(self) -> None:
+        """Let flow; what is in the queues is of the newest seek, or the writer ignores it."""
+        self._suspend.clear()
+        self._resume.set()
 
 
 class EngineApp(faust.App):
@@ -80,6 +94,7 @@ class EngineApp(faust.App):
             canonical_url=URL(f"evictstream://{_member_name(config.instance_id)}:1"),
             autodiscover=False,
         )
+        self.flow_control = KeepingFlow()
         self.state_table = self.Table(config.table, partitions=config.partitions, key_type=bytes, value_type=bytes)
         for name in config.inputs:
             self._declare_agent(name)

@@ -9,6 +9,7 @@ BROKER = "tests/guarantees/test_broker_faults.py"
 REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
 WRITER = "tests/streams/engine/test_writer.py"
+REBALANCES = "tests/streams/engine/test_rebalances.py"
 GATES = "tests/streams/service/test_gates.py"
 HEALTH = "tests/guarantees/test_health.py"
 WATCHDOG = "tests/streams/service/test_watchdog.py"
@@ -44,6 +45,12 @@ MUTATIONS = (
         "streams/engine/takeover.py",
         (("settled[topic] = max(position, start)", "settled[topic] = end"),),
         (f"{WORKERS}::test_worker_killed_at_any_moment",),
+    ),
+    Mutation(
+        "empty the agents' queues when batches flow again",
+        "streams/engine/app.py",
+        (("        self._resume.set()", "        self._resume.set()\n        self.clear()"),),
+        (f"{REBALANCES}::test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again",),
     ),
     Mutation(
         "write positions without their rows and messages",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
@@ -26,6 +27,11 @@ AUTHORIZER = {
 """Not with several nodes: their controllers would have to be told apart from clients before any ACL is known."""
 
 START_TRIES = 3
+
+LOST_COORDINATOR = re.compile(r"Failed to load metadata from (__consumer_offsets-\d+) .* must be greater than")
+"""A disk without room can make Kafka 4.3 write a batch twice (its memory-mapped index fails after the log took the
+batch). It then never serves the groups of that partition again, and no worker of theirs may fire anything.
+"""
 
 STAMPS = {"log.message.timestamp.type": "LogAppendTime"}
 
@@ -77,6 +83,20 @@ class Arena:
                 self.broker.start()
                 return
         self.broker.start()
+
+    @property
+    def lost_coordinator(self) -> str | None:
+        """Which partition of group offsets the broker itself has destroyed, if any."""
+        for node in self.broker.nodes:
+            if found := LOST_COORDINATOR.search(node.log_file.read_text(errors="replace")):
+                return found[1]
+        return None
+
+    def renew(self) -> None:
+        """Begin anew with an empty broker; no schedule may be running."""
+        self._stack.close()
+        self.wires.clear()
+        self.__enter__()
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()

@@ -8,6 +8,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
@@ -26,6 +27,9 @@ LANES: dict[ArenaKind, tuple[int, int]] = {
     ArenaKind.OWN: (1, 1),
     ArenaKind.CLUSTER: (1, 1),
 }
+
+MOST_REPEATS = 2
+"""So often a schedule is begun again whose broker destroyed itself."""
 
 Tell = Callable[[str], None]
 
@@ -97,6 +101,7 @@ class _Lane:
     ) -> None:
         self._arena, self._lane, self._seeds, self._folder = arena, lane, seeds, folder
         self._summary, self._count, self._tell = summary, count, tell
+        self._repeats: Counter[int] = Counter()
 
     def run(self) -> None:
         """Take seeds until there are none."""
@@ -111,8 +116,22 @@ class _Lane:
             except Exception as error:  # noqa: BLE001 - one broken run must not end the others; it counts as failed
                 text = f"{error!r}\n{traceback.format_exc()}"
                 outcome = Outcome(seed, self._arena.kind, [Violation("run broke", "", "", "", text)], folder=folder)
+            lost = self._arena.lost_coordinator if self._arena.kind is ArenaKind.OWN else None
+            if lost is not None:
+                self._arena.renew()
+                if outcome.violations and self._repeats[seed] < MOST_REPEATS:
+                    self._begin_again(seed, lost, folder)
+                    continue
             self._summary.outcomes.append(outcome)
             self._report(outcome)
+
+    def _begin_again(self, seed: int, lost: str, folder: Path) -> None:
+        """What a broker without coordinator lets nobody do is no violation, and no pass either."""
+        self._repeats[seed] += 1
+        self._summary.begun_again.append(f"seed {seed}, the full disk made Kafka destroy its {lost}")
+        self._tell(f"    begun again: {self._summary.begun_again[-1]}")
+        shutil.rmtree(folder, ignore_errors=True)
+        self._seeds.put(seed)
 
     def _report(self, outcome: Outcome) -> None:
         verdict = "ok" if not outcome.violations else f"{len(outcome.violations)} VIOLATIONS"

@@ -17,6 +17,7 @@ class Summary:
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
     left_out: list[str] = field(default_factory=list)
+    begun_again: list[str] = field(default_factory=list)
 
     @property
     def failed(self) -> list[Outcome]:
@@ -46,6 +47,7 @@ class Summary:
             "workers ended: " + (", ".join(f"{end} {count}" for end, count in sorted(ends.items())) or "none"),
         ]
         lines += [f"left out: {text}" for text in self.left_out]
+        lines += [f"begun again on a new broker: {text}" for text in self.begun_again]
         if rules:
             lines.append("violations: " + ", ".join(f"{rule} {count}" for rule, count in rules.most_common()))
         lines += [

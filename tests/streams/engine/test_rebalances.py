@@ -1,0 +1,137 @@
+"""Rebalances that follow close on one another: nothing that was read after the last seek is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from typing import cast
+
+import pytest
+from kafka import KafkaProducer
+
+from streams.broker.admin import declare_topics
+from streams.broker.clients import client_arguments
+from streams.engine.app import EngineApp
+from streams.engine.batches import Batch, Record
+from streams.engine.config import EngineConfig
+from streams.engine.outbox import Outbox
+from streams.engine.recovery import EngineTableManager
+from streams.engine.transport import EngineConsumer
+from streams.service.plan import engine_config
+from streams.settings import Settings
+
+PATIENCE_SECONDS = 30.0
+FETCHED_SECONDS = 1.0  # after which a record that can be fetched has been
+
+
+class Counting:
+    """Keeps the offsets that were applied."""
+
+    def __init__(self, _partition: int) -> None:
+        self.offsets: list[int] = []
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        """Keep no rows."""
+
+    def loaded(self) -> None:
+        """Derive nothing."""
+
+    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+        self.offsets += [record.offset for record in records]
+        outbox.put(b"applied", str(self.offsets).encode())
+
+    def caught_up(self, outbox: Outbox) -> None:
+        """Decide nothing."""
+
+    def next_due_at_us(self) -> int | None:
+        return None
+
+    def fire(self, _now_us: int, _limit: int, _outbox: Outbox) -> int:
+        return 0
+
+    def objection(self) -> str | None:
+        return None
+
+    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
+        """Have no gaps."""
+
+
+@pytest.fixture
+def config(settings: Settings) -> EngineConfig:
+    declare_topics(settings).raise_if_breaking()
+    return engine_config(settings)
+
+
+@pytest.fixture
+def send(settings: Settings) -> Iterator[Callable[[str], None]]:
+    producer = KafkaProducer(**client_arguments(settings))
+
+    def send_one(topic: str) -> None:
+        producer.send(topic, b"{}", partition=0).get(timeout=PATIENCE_SECONDS)
+
+    yield send_one
+    producer.close()
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not holds():  # noqa: ASYNC110 - a test looks
+                await asyncio.sleep(0.01)
+    except TimeoutError:
+        pytest.fail(f"never {what}")
+
+
+def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
+    config: EngineConfig, send: Callable[[str], None]
+) -> None:
+    """Found by seed 47 on a real Kafka: a partition whose one batch was lost so fired nothing any more.
+
+    The first rebalance ends while the second one goes on, so batches flow. One that was read after the second one's
+    seek waits behind an agent that is busy when the second one ends.
+    """
+    topic = config.inputs[0]
+
+    async def test() -> None:
+        app = EngineApp(config, Counting)
+        app.finalize()
+        await app.start()
+        try:
+            partitions, consumer = app.partitions, cast("EngineConsumer", app.consumer)
+            await until(lambda: len(list(partitions.live())) == config.partitions, "all taken over")
+            await until(lambda: consumer.flow_active, "flowing")
+            writer = next(partitions.live())
+            logic = writer.logic
+            assert isinstance(logic, Counting)
+            is_free, seek_again, deliver, seek_all = (
+                asyncio.Event(),
+                asyncio.Event(),
+                partitions.deliver,
+                partitions.seek_all,
+            )
+
+            async def held(batch: Batch) -> None:
+                await is_free.wait()
+                await deliver(batch)
+
+            async def slow_seek() -> None:
+                await seek_all()
+                await seek_again.wait()
+
+            partitions.deliver = held  # type: ignore[method-assign]
+            send(topic)  # the agent of this topic is busy with it from now on
+            await asyncio.sleep(FETCHED_SECONDS)
+            partitions.seek_all = slow_seek  # type: ignore[method-assign]
+            recovery = cast("EngineTableManager", app.tables).recovery
+            recovering = asyncio.ensure_future(recovery.on_recovery_completed(app.consumer_generation_id))
+            await asyncio.sleep(FETCHED_SECONDS)
+            send(topic)
+            await asyncio.sleep(FETCHED_SECONDS)  # read after the seek, while batches flow: it waits in the queue
+            seek_again.set()
+            await recovering
+            is_free.set()
+            await until(lambda: logic.offsets == [0, 1], f"applied, but {logic.offsets}")
+        finally:
+            await app.stop()
+
+    asyncio.run(asyncio.wait_for(test(), 3 * PATIENCE_SECONDS))
