@@ -60,15 +60,16 @@ class _Hour:
             if draw.random() < EDITS_SHARE:
                 wait = self._seconds[pod] = 900 - self._seconds.get(pod, 300)
                 yield fleet.pod_event(pod, b"MODIFIED", seconds=wait, at_us=at_us)
-                changes += 1
+                made = 1
             else:
                 wait = self._seconds.pop(pod, 300)
                 yield fleet.pod_event(pod, b"DELETED", seconds=wait, at_us=at_us)
                 self._made += 1
                 new = pods[place] = make_pod(f"again-{self._made:021d}", pod.node)
                 yield fleet.pod_event(new, b"ADDED", seconds=300, at_us=at_us)
-                changes += 2
-            for _ in range(STATUS_PER_CHANGE):
+                made = 2
+            changes += made
+            for _ in range(STATUS_PER_CHANGE * made):
                 number = draw.randrange(len(self._fleets))
                 pod = draw.choice(self._pods[number])
                 wait = self._seconds.get(pod, 300)
