@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from streams.engine.logic import PartitionLogic
     from streams.engine.transactions import Committed, PartitionProducer
 
-SLICE_RECORDS = 500  # records stepped before the loop may breathe: about 5 ms at 10 us each
+SLICE_RECORDS = 50  # stepped at once: half a millisecond of pods, 50 ms of nodes with a hundred pods each
+SLICE_SECONDS = 0.005  # after which the loop may breathe
 # At that many bytes an outbox is full, however few its entries: records may have megabytes. Some 4,000 usual entries.
 FULL_BYTES = 4 * 1024 * 1024
 
@@ -144,17 +145,22 @@ class PartitionWriter:
             self.fail(PartitionLostError(partition=self.partition, reason=f"a batch of {batch.topic} went missing"))
             return
         records = batch.records
+        breathe_at = time.monotonic() + SLICE_SECONDS
         for start in range(0, len(records), SLICE_RECORDS):
             if not self.live or batch.epoch != self.epochs[batch.topic]:
                 return
             part = records[start : start + SLICE_RECORDS]
             self._step(batch.topic, part, part[-1].offset + 1)
-            if start + SLICE_RECORDS < len(records):
+            if not self.has_room:
+                await self._wait_for(lambda: self.has_room)
+            elif time.monotonic() > breathe_at:
                 await asyncio.sleep(0)
+            else:
+                continue
+            breathe_at = time.monotonic() + SLICE_SECONDS
         if self.live and batch.epoch == self.epochs[batch.topic]:
             self.positions[batch.topic] = max(batch.position, self.positions[batch.topic])
             self._check_caught_up()
-        await self._wait_for(lambda: self.has_room)
 
     def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
         known = self.positions[topic]

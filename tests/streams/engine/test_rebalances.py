@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
@@ -12,48 +12,16 @@ from kafka import KafkaProducer
 from streams.broker.admin import declare_topics
 from streams.broker.clients import client_arguments
 from streams.engine.app import EngineApp
-from streams.engine.batches import Batch, Record
+from streams.engine.batches import Batch
 from streams.engine.config import EngineConfig
-from streams.engine.outbox import Outbox
 from streams.engine.recovery import EngineTableManager
 from streams.engine.transport import EngineConsumer
 from streams.service.plan import engine_config
 from streams.settings import Settings
+from tests.harness.noting import Noting
 
 PATIENCE_SECONDS = 30.0
 FETCHED_SECONDS = 1.0  # after which a record that can be fetched has been
-
-
-class Counting:
-    """Keeps the offsets that were applied."""
-
-    def __init__(self, _partition: int) -> None:
-        self.offsets: list[int] = []
-
-    def load(self, key: bytes, value: bytes | None) -> None:
-        """Keep no rows."""
-
-    def loaded(self) -> None:
-        """Derive nothing."""
-
-    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> None:
-        self.offsets += [record.offset for record in records]
-        outbox.put(b"applied", str(self.offsets).encode())
-
-    def caught_up(self, outbox: Outbox) -> None:
-        """Decide nothing."""
-
-    def next_due_at_us(self) -> int | None:
-        return None
-
-    def fire(self, _now_us: int, _limit: int, _outbox: Outbox) -> int:
-        return 0
-
-    def objection(self) -> str | None:
-        return None
-
-    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
-        """Have no gaps."""
 
 
 @pytest.fixture
@@ -93,7 +61,7 @@ def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
     topic = config.inputs[0]
 
     async def test() -> None:
-        app = EngineApp(config, Counting)
+        app = EngineApp(config, Noting)
         app.finalize()
         await app.start()
         try:
@@ -102,7 +70,7 @@ def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
             await until(lambda: consumer.flow_active, "flowing")
             writer = next(partitions.live())
             logic = writer.logic
-            assert isinstance(logic, Counting)
+            assert isinstance(logic, Noting)
             is_free, seek_again, deliver, seek_all = (
                 asyncio.Event(),
                 asyncio.Event(),

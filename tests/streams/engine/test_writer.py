@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import itertools
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 import pytest
 
 from streams.broker.admin import declare_topics
-from streams.engine.batches import Batch, Record
+from streams.engine.batches import Batch
 from streams.engine.config import EngineConfig
 from streams.engine.distribution import Distribution
-from streams.engine.outbox import Outbox
 from streams.engine.transactions import PartitionProducer
 from streams.engine.writer import PartitionWriter
 from streams.errors import PartitionLostError
 from streams.service.plan import engine_config
 from streams.settings import Settings
+from tests.harness.noting import Noting
 
 
 class Entry(NamedTuple):
@@ -28,48 +30,22 @@ class Entry(NamedTuple):
     value: bytes | None = b"v"
 
 
-class Noting:
-    """A logic that notes the offsets it was given."""
-
-    def __init__(self) -> None:
-        self.offsets: list[int] = []
-
-    def load(self, key: bytes, value: bytes | None) -> None:
-        pass
-
-    def loaded(self) -> None:
-        pass
-
-    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
-        self.offsets.extend(record.offset for record in records)
-
-    def caught_up(self, outbox: Outbox) -> None:
-        pass
-
-    def next_due_at_us(self) -> int | None:
-        return None
-
-    def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
-        return 0
-
-    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
-        pass
-
-    def objection(self) -> str | None:
-        return None
-
-
 @pytest.fixture
 def config(settings: Settings) -> EngineConfig:
     declare_topics(settings).raise_if_breaking()
     return engine_config(settings)
 
 
-def run(config: EngineConfig, test: Callable[[PartitionWriter, Noting, list[BaseException]], Awaitable[None]]) -> None:
+def run(
+    config: EngineConfig,
+    test: Callable[[PartitionWriter, Noting, list[BaseException]], Awaitable[None]],
+    *,
+    rows_per_record: int = 0,
+) -> None:
     """Run a test on a writer that stands at offset 10 of its inputs, after its second seek."""
 
     async def with_writer() -> None:
-        producer, logic = PartitionProducer(0, config), Noting()
+        producer, logic = PartitionProducer(0, config), Noting(rows_per_record=rows_per_record)
         await producer.start()
         failures: list[BaseException] = []
         positions = dict.fromkeys(config.inputs, 10)
@@ -155,3 +131,28 @@ def test_what_waits_to_be_committed_has_an_age_and_an_idle_writer_has_none(confi
         assert not failures
 
     run(config, test)
+
+
+def test_a_batch_that_makes_much_waits_in_the_middle(config: EngineConfig) -> None:
+    """A node's record may decide a hundred pods: a whole batch of them would hold the loop, and fill the memory."""
+    rows_per_record = 100
+    small = dataclasses.replace(config, max_rows_per_transaction=1_000)
+
+    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+        steps: list[int] = []
+
+        async def look() -> None:
+            while True:
+                steps.append(len(logic.offsets))
+                await asyncio.sleep(0)
+
+        looking = asyncio.ensure_future(look())
+        await writer.apply(batch(config, *range(10, 1_010), start=10))
+        looking.cancel()
+        assert len(logic.offsets) == 1_000
+        at_once = max(after - before for before, after in itertools.pairwise(steps))
+        assert at_once <= 50
+        assert writer.transactions >= 10, "what was made went out on the way"
+        assert not failures
+
+    run(small, test, rows_per_record=rows_per_record)

@@ -1,0 +1,48 @@
+"""A logic for tests of the engine: it keeps no state but the offsets that it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from streams.engine.batches import Record
+from streams.engine.outbox import Outbox
+
+
+class Noting:
+    """Notes offsets, and writes some rows for each record."""
+
+    def __init__(self, _partition: int = 0, *, rows_per_record: int = 0) -> None:
+        """Begin without any."""
+        self.offsets: list[int] = []
+        self._rows_per_record = rows_per_record
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        """Keep no rows."""
+
+    def loaded(self) -> None:
+        """Derive nothing."""
+
+    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+        """Note them."""
+        for record in records:
+            self.offsets.append(record.offset)
+            for number in range(self._rows_per_record):
+                outbox.put(b"%d-%d" % (record.offset, number), b"row")
+
+    def caught_up(self, outbox: Outbox) -> None:
+        """Decide nothing."""
+
+    def next_due_at_us(self) -> int | None:
+        """Have no timers."""
+        return None
+
+    def fire(self, _now_us: int, _limit: int, _outbox: Outbox) -> int:
+        """Have no timers."""
+        return 0
+
+    def objection(self) -> str | None:
+        """Have none."""
+        return None
+
+    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
+        """Take gaps for nothing."""
