@@ -96,9 +96,8 @@ class Faults:
             _, _, work = heapq.heappop(self._due)
             try:
                 work()
-            except (KafkaError, OSError) as error:
+            except (KafkaError, OSError):
                 # The brokers are away by another fault just now.
-                self.done.append(f"again in {AGAIN_SECONDS:g} s: {type(error).__name__}")
                 self._at(elapsed_seconds + AGAIN_SECONDS, work)
 
     def end_all(self) -> None:
