@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import errors as kafka_errors
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -46,8 +47,14 @@ class LogReader:
         )
 
     async def __aenter__(self) -> Self:
-        """Connect."""
-        await self._consumer.start()
+        """Connect. Raises `KafkaError`."""
+        try:
+            await self._consumer.start()
+        except BaseException as error:
+            await self._consumer.stop()
+            if isinstance(error, AssertionError):  # a broker that has just come back named no broker at all
+                raise kafka_errors.KafkaConnectionError(str(error)) from error
+            raise
         return self
 
     async def __aexit__(

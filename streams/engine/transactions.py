@@ -101,7 +101,8 @@ class PartitionProducer:
             await self._producer.start()
         except REFUSED as error:
             raise self._refused(error) from error
-        except (kafka_errors.KafkaError, OSError) as error:
+        except (kafka_errors.KafkaError, OSError, AssertionError) as error:
+            # A broker that has just come back may name no broker at all, which aiokafka takes for its own mistake.
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
 
     async def commit(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> Committed:

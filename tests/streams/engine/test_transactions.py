@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 from aiokafka import errors as kafka_errors
+from aiokafka.client import AIOKafkaClient
 
 from streams.broker.admin import declare_topics
 from streams.engine.changelog import LogReader
@@ -223,5 +224,24 @@ def test_transaction_that_fails_while_batches_are_added(
         with pytest.raises(expected):
             await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
         await producer.close()
+
+    run(test)
+
+
+def test_a_broker_that_names_no_broker_is_asked_again(config: EngineConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one does that has just been resumed; aiokafka fails an assertion then, which must not end the worker."""
+
+    async def start(_client: object) -> None:
+        raise AssertionError("Did we not perform bootstrap?")
+
+    async def test() -> None:
+        monkeypatch.setattr(AIOKafkaClient, "bootstrap", start)
+        producer = PartitionProducer(0, config)
+        with pytest.raises(PartitionLostError):
+            await producer.start()
+        await producer.close()
+        with pytest.raises(kafka_errors.KafkaConnectionError):
+            async with LogReader(config):
+                pass
 
     run(test)
