@@ -134,7 +134,7 @@ def probe(bootstrap_servers: str) -> Probe | None:
     """Ask an unprotected cluster; `None` if nobody answers within 2 s."""
     try:
         settings = Settings(bootstrap_servers=bootstrap_servers)
-        with admin_client(settings, first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
+        with admin_client(settings, "look at the cluster", first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
             answer = client.describe_cluster()
     except (BrokerUnreachableError, BrokerRefusedError):
         return None
@@ -145,7 +145,8 @@ def probe(bootstrap_servers: str) -> Probe | None:
 
 def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bool) -> TopicsReport:
     wanted = topic_specs(settings) if specs is None else tuple(specs)
-    with admin_client(settings) as client:
+    next_step = "give this user the rights to create and describe topics"
+    with admin_client(settings, "look at topics", next_step=next_step) as client:
         present = set(client.list_topics())
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
@@ -261,13 +262,18 @@ def _wait_until_somebody_listens(servers: str, give_up_at: float) -> None:
 
 @contextlib.contextmanager
 def admin_client(
-    settings: Settings, operation: str = "look at topics", *, first_answer_seconds: float | None = None
+    settings: Settings,
+    operation: str,
+    *,
+    next_step: str = "give this user the right to do so",
+    first_answer_seconds: float | None = None,
 ) -> Iterator[KafkaAdminClient]:
     """Open kafka-python's client for administration, once somebody listens, and close it.
 
     Args:
         settings: where Kafka is and how to speak with it.
         operation: what Kafka is to do, for errors, as `look at topics`.
+        next_step: what to do when this user may not do that.
         first_answer_seconds: how long to wait for somebody who listens; `admin_timeout_seconds` by default.
 
     Raises:
@@ -300,7 +306,6 @@ def admin_client(
         raise BrokerUnreachableError(servers, waited_seconds=first_answer_seconds) from error
     except AuthorizationError as error:
         reason = f"{type(error).__name__}: {error}"
-        next_step = "give this user the rights to create and describe topics"
         raise BrokerRefusedError(operation, reason=reason, next_step=next_step) from error
     except KafkaError as error:
         raise BrokerRefusedError(operation, reason=f"{type(error).__name__}: {error}") from error

@@ -34,9 +34,8 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
 
-POLL_SECONDS = (
-    0.2  # how long an idle poll waits; also how late a position without records is seen, or something to poll
-)
+# How long an idle poll waits; also how late a position without records is seen, and that there is something to poll.
+POLL_SECONDS = 0.2
 FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
 FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
 COMMIT_TIMEOUT_SECONDS = 5.0
@@ -206,21 +205,21 @@ class EngineConsumer(driver.Consumer):
             generation_id=self.app.consumer_generation_id,
         )
 
-    async def _wait_next_records(self, timeout: float) -> tuple[Any, set[TP] | None]:  # noqa: ASYNC109 - Faust's signature
+    async def _poll(self) -> dict[TP, Batch]:
         """Fetch from what may be read now. Where that is nothing Faust sleeps a second: longer than most rebalances."""
         if not self.flow_active:
             await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
         active = self._get_active_partitions()
         if active:
-            return await self._getmany(active_partitions=active, timeout=timeout), active
+            fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
+            return cast("dict[TP, Batch]", fetched or {})
         await self.sleep(POLL_SECONDS)
-        return {}, active
+        return {}
 
     async def _drain_messages(self, fetcher: Any) -> None:
         try:
             while not (self.should_stop or fetcher.should_stop):
-                records, _ = await self._wait_next_records(POLL_SECONDS)
-                for tp, batch in cast("dict[TP, Batch]", records or {}).items():
+                for tp, batch in (await self._poll()).items():
                     if not self.flow_active:
                         # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
                         # was read before, its epoch is over and the writer ignores it.

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from tests.faults.log import InputRecord, MessageRecord
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.oracle.commands import Command, check_names, check_stream, read_command
-from tests.faults.oracle.course import Course, Failure, Limits, Told
+from tests.faults.oracle.course import Course, Limits, Told
 from tests.faults.oracle.feeds import Feeds
 from tests.faults.oracle.histories import PodHistories, node_history, pod_histories
 from tests.faults.oracle.letters import Origin, check_letters
@@ -47,32 +47,29 @@ def judge(
     found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     found += check_letters(unreadable, messages)
     for (cluster, node), of_node in _by_node(said, commands).items():
+        nodes = node_history(of_node.of_kind("Node"), numbers)
         histories = pod_histories(of_node.of_kind("Pod"))
         for uid in {command.pod_uid for command in of_node.commands} - set(histories.pods):
             found.append(Violation("unfounded", cluster, node, uid, "commands about a pod that was never there"))
         partition = place(f"{cluster}/{node}".encode(), partitions)
         limits = Limits(numbers, ended_at_us, early_us, feeds.is_silent(cluster, partition, ended_at_us))
         for uid in histories.pods:
-            failure = _failure(of_node, uid, histories, limits, may_forget=may_forget)
+            told = Told(nodes, histories.pods[uid].states, of_node.results_of(uid), of_node.commands_about(uid))
+            failure = Course(told, limits).failure()
+            if failure is not None and may_forget and _is_forgotten(of_node, uid, told, histories, limits):
+                continue
             if failure is not None:
                 found.append(Violation(failure.rule, cluster, node, uid, failure.text))
     return found
 
 
-def _failure(
-    of_node: _OfNode, uid: str, histories: PodHistories, limits: Limits, *, may_forget: bool
-) -> Failure | None:
-    """Say what is wrong about one pod; nothing if what was said is right after one of the things that may be so."""
-    nodes = node_history(of_node.of_kind("Node"), limits.numbers)
-    results, commands = of_node.results_of(uid), of_node.commands_about(uid)
-    failure = Course(Told(nodes, histories.pods[uid].states, results, commands), limits).failure()
-    if failure is None or not may_forget:
-        return failure
+def _is_forgotten(of_node: _OfNode, uid: str, told: Told, histories: PodHistories, limits: Limits) -> bool:
+    """Whether what was said about a pod is right if some of what was overtaken was taken for new."""
     for taken in _some_of(histories.overtaken):
         pods = pod_histories(of_node.of_kind("Pod"), taken).pods
-        if uid in pods and Course(Told(nodes, pods[uid].states, results, commands), limits).failure() is None:
-            return None
-    return failure
+        if uid in pods and Course(told._replace(pods=pods[uid].states), limits).failure() is None:
+            return True
+    return False
 
 
 def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:

@@ -27,6 +27,7 @@ from tests.faults.simulated.state import check_rows
 from tests.faults.simulated.trouble import Trouble
 from tests.faults.simulated.worker import Worker
 from tests.faults.simulated.world import SECOND_US, World
+from tests.harness.plans import one_partition
 
 INPUTS: tuple[InputTopic, ...] = ("nodes", "pods", "results")
 OUTPUTS: tuple[OutputTopic, ...] = ("commands", "decisions", "dead-letters")
@@ -226,13 +227,8 @@ def service_plan(plan: Plan, world: World) -> ServicePlan:
         return int(seconds * SECOND_US)
 
     time = VirtualTime(world)
-    return ServicePlan(
-        nodes_topic="nodes",
-        pods_topic="pods",
-        results_topic="results",
-        commands_topic="commands",
-        decisions_topic="decisions",
-        dead_letters_topic="dead-letters",
+    return dataclasses.replace(
+        one_partition(lambda: time.time_ns() // 1000),
         application="simulated",
         partitions=plan.shape.partitions,
         rules=Rules(
@@ -246,7 +242,6 @@ def service_plan(plan: Plan, world: World) -> ServicePlan:
         limits=Limits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,
         feed_silence_us=us(numbers.feed_silence_limit_seconds),
-        now_us=lambda: time.time_ns() // 1000,
     )
 
 

@@ -9,25 +9,17 @@ from typing import cast
 import pytest
 from kafka import KafkaProducer
 
-from streams.broker.admin import declare_topics
 from streams.broker.clients import client_arguments
 from streams.engine.app import EngineApp
 from streams.engine.batches import Batch
 from streams.engine.config import EngineConfig
 from streams.engine.recovery import EngineTableManager
 from streams.engine.transport import EngineConsumer
-from streams.service.plan import engine_config
 from streams.settings import Settings
 from tests.harness.noting import Noting
 
 PATIENCE_SECONDS = 30.0
 FETCHED_SECONDS = 1.0  # after which a record that can be fetched has been
-
-
-@pytest.fixture
-def config(settings: Settings) -> EngineConfig:
-    declare_topics(settings).raise_if_breaking()
-    return engine_config(settings)
 
 
 @pytest.fixture

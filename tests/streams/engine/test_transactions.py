@@ -15,22 +15,14 @@ import pytest
 from aiokafka import errors as kafka_errors
 from aiokafka.client import AIOKafkaClient
 
-from streams.broker.admin import declare_topics
 from streams.engine.changelog import LogReader
 from streams.engine.config import EngineConfig
 from streams.engine.outbox import Outbox
 from streams.engine.transactions import PartitionProducer
 from streams.errors import PartitionLostError, ProduceRefusedError
-from streams.service.plan import engine_config
 from streams.settings import Settings
 
 POSITIONS = {b"\x00positions": b"{}"}
-
-
-@pytest.fixture
-def config(settings: Settings) -> EngineConfig:
-    declare_topics(settings).raise_if_breaking()
-    return engine_config(settings)
 
 
 def rows_and_message(settings: Settings, name: bytes, rows: int = 3) -> Outbox:

@@ -9,17 +9,12 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
-import pytest
-
-from streams.broker.admin import declare_topics
 from streams.engine.batches import Batch
 from streams.engine.config import EngineConfig
 from streams.engine.distribution import Distribution
 from streams.engine.transactions import PartitionProducer
 from streams.engine.writer import PartitionWriter
 from streams.errors import PartitionLostError
-from streams.service.plan import engine_config
-from streams.settings import Settings
 from tests.harness.noting import Noting
 
 
@@ -28,12 +23,6 @@ class Entry(NamedTuple):
     timestamp: int = 0
     key: bytes | None = b"k"
     value: bytes | None = b"v"
-
-
-@pytest.fixture
-def config(settings: Settings) -> EngineConfig:
-    declare_topics(settings).raise_if_breaking()
-    return engine_config(settings)
 
 
 def run(

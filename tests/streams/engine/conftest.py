@@ -1,0 +1,16 @@
+"""What an engine of one test is told: topics of its own, declared."""
+
+from __future__ import annotations
+
+import pytest
+
+from streams.broker.admin import declare_topics
+from streams.engine.config import EngineConfig
+from streams.service.plan import engine_config
+from streams.settings import Settings
+
+
+@pytest.fixture
+def config(settings: Settings) -> EngineConfig:
+    declare_topics(settings).raise_if_breaking()
+    return engine_config(settings)
