@@ -31,7 +31,8 @@ MINUTES: Final = 60
 QUICK_MINUTES: Final = 3
 LARGEST_BACKLOG: Final = 400_000  # events written and not yet read; keeps the topics short
 INPUT_RETENTION_BYTES: Final = 256 * 1024 * 1024  # of each partition: the backlog several times over
-# UIDs of deleted pods are remembered for an hour. An hour that is played in some minutes keeps them for as many.
+# UIDs of deleted pods are remembered for an hour, and so are tombstones. An hour that is played in some minutes keeps
+# them for as many.
 REMEMBERED_SECONDS: Final = 60.0
 LARGEST_GROWTH: Final = 1.25  # of memory between the first third and the end, when it has to be level
 CHANGELOG_BYTES_PER_ROW_KEPT: Final = 2_000.0
@@ -87,7 +88,11 @@ class _Hour:
 async def measure(lab: Lab) -> list[Figure]:
     """Play, and look at memory and disk after each minute of the fleet."""
     minutes = QUICK_MINUTES if lab.is_quick else MINUTES
-    settings = lab.settings("fleet-hour", remember_deleted_seconds=REMEMBERED_SECONDS)
+    settings = lab.settings(
+        "fleet-hour",
+        remember_deleted_seconds=REMEMBERED_SECONDS,
+        changelog_delete_retention_hours=REMEMBERED_SECONDS / 3600,
+    )
     fleets = [
         Fleet(nodes=NODES, pods_per_node=PODS_PER_NODE, partitions=settings.partitions, cluster=f"prod-{number:03d}")
         for number in range(CLUSTERS)
