@@ -86,6 +86,9 @@ def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
 
 
 def _last_steps(*, as_json: bool, colors: bool) -> list[Processor]:
+    # Both show the local variables of each frame unless told: passwords, whole records, the settings.
     if as_json:
-        return [structlog.processors.dict_tracebacks, structlog.processors.JSONRenderer()]
-    return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at")]
+        as_data = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
+        return [structlog.processors.ExceptionRenderer(as_data), structlog.processors.JSONRenderer()]
+    as_text = structlog.dev.RichTracebackFormatter(show_locals=False)
+    return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=as_text)]

@@ -12,6 +12,8 @@ import typer
 from streams.cli.invocation import invocation
 from streams.errors import EvictstreamError, ExitCode
 
+LOG = logging.getLogger(__name__)
+
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 
@@ -40,6 +42,8 @@ def leave(error: BaseException) -> NoReturn:
     """Say what it was, in one line, and end at once with its exit code."""
     known = isinstance(error, EvictstreamError)
     line = str(error) if known else f"internal failure, {type(error).__name__}: {error}"
+    if not known:
+        LOG.error("internal failure", exc_info=error)
     typer.echo(f"evictstream: {line}", err=True)
     logging.shutdown()
     sys.stderr.flush()

@@ -143,8 +143,8 @@ class EvictionService:
         ]
         # Starting lasts until the first take-over, which others may hold up: a signal must not have to wait for it.
         await asyncio.wait([starting, pulse, *ends], return_when=asyncio.FIRST_COMPLETED)
-        if starting.done():
-            starting.result()  # raises what kept it from starting
+        if starting.done() and (refusal := starting.exception()) is not None:
+            return refusal
         helpers = [
             *ends,
             *(
@@ -173,6 +173,8 @@ class EvictionService:
                 await self.app.stop()
         except (TimeoutError, asyncio.CancelledError):
             error = error or UncleanStopError(waited_seconds=patience)
+        except Exception as failure:  # noqa: BLE001 - after a crash a thread that it needs may be gone; it ends all the same
+            error = error or failure
         if not began:  # its request to join is still out, in a thread that does not end before the answer
             error = error or UncleanStopError(waited_seconds=patience)
         pulse.cancel()

@@ -135,6 +135,13 @@ def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: S
     assert again.stop() == 0
 
 
+def test_a_crash_whose_stop_comes_too_late(service: Settings, tmp_path: Path) -> None:
+    """It ends with what it crashed of and that exit code, though Faust's thread is gone and nothing can be stopped."""
+    with WorkerProcess(service, tmp_path, program=("tests.harness.late_to_stop",)) as worker:
+        assert worker.wait_exit(60) == 1
+        assert "refuses" in worker.log_file.read_text().strip().splitlines()[-1]
+
+
 def _limit(settings: Settings, topic: str, limit_bytes: str) -> None:
     client = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
     client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": limit_bytes})])

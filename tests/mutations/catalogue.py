@@ -53,6 +53,12 @@ MUTATIONS = (
         (f"{REBALANCES}::test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again",),
     ),
     Mutation(
+        "let a stop that fails keep a crashed worker",
+        "streams/service/app.py",
+        (("except Exception as failure:", "except ZeroDivisionError as failure:"),),
+        (f"{BROKER}::test_a_crash_whose_stop_comes_too_late",),
+    ),
+    Mutation(
         "write positions without their rows and messages",
         "streams/engine/writer.py",
         (

@@ -89,6 +89,21 @@ def test_exceptions_are_data() -> None:
     assert lines(stream)[0]["exception"][0]["exc_type"] == "ZeroDivisionError"
 
 
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()], ids=["json", "text"])
+def test_exceptions_do_not_tell_what_was_in_variables(stream: io.StringIO) -> None:
+    configure_logging(Settings(), stream)
+
+    def connect(argument: str) -> None:
+        raise ValueError(f"{len(argument)} characters")
+
+    try:
+        connect("hunter-2".upper())
+    except ValueError:
+        structlog.get_logger().exception("failed")
+    assert "8 characters" in stream.getvalue()
+    assert "HUNTER-2" not in stream.getvalue()
+
+
 def test_a_second_call_replaces_the_first() -> None:
     first, second = io.StringIO(), io.StringIO()
     configure_logging(Settings(), first)
