@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.figures import Figure
-from tests.bench.peers.programs import PROGRAMS
+from tests.bench.peers.programs import BUSY
 from tests.bench.report import goal_text, number, result_text
 
 PATH: Final = Path(__file__).parents[2] / "docs" / "performance.md"
@@ -43,7 +43,7 @@ def _lines(figures: Sequence[Figure], problems: Mapping[str, str], others_share:
     machine = f"{os.cpu_count()} cores, {platform.system()}, Python {platform.python_version()}"
     yield f"{date}, {machine}{others}."
     yield "Medians, with the lowest and highest round."
-    titles = [program.title for program in PROGRAMS]
+    titles = [program.title for program in BUSY]
     yield from ("", "### Beside the same job in other programs", "")
     yield from _table(
         ["what", *titles, "goal for evictstream", "reached", ""],
@@ -59,7 +59,7 @@ def _lines(figures: Sequence[Figure], problems: Mapping[str, str], others_share:
 def _compared_row(figure: Figure) -> list[str]:
     compared = figure.compared
     assert compared is not None
-    names = [program.name for program in PROGRAMS]
+    names = [program.name for program in BUSY]
     cells = [_spread(compared.rounds.get(name, ()), compared.unit) for name in names]
     more = [f"{name} {_spread(found, compared.unit)}" for name, found in compared.rounds.items() if name not in names]
     what = ". ".join([figure.sentence, *more])

@@ -16,7 +16,7 @@ from tests.bench.figures import Figure, Goal, require
 from tests.bench.fleet import UNREACHABLE, UNTOLERATED, Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.peers.comparing import in_turn, limit, ratio
-from tests.bench.peers.programs import PROGRAMS, STREAMS, Program, Running, running
+from tests.bench.peers.programs import BUSY, STREAMS, Program, Running, running
 from tests.bench.watching import CommandWatch
 from tests.bench.writing import BulkWriter
 
@@ -39,10 +39,10 @@ class _Taken(NamedTuple):
 async def measure(lab: Lab) -> list[Figure]:
     """Measure all programs in turns."""
     nodes = NODES // 5 if lab.is_quick else NODES
-    taken: dict[Program, list[_Taken]] = {program: [] for program in PROGRAMS}
+    taken: dict[Program, list[_Taken]] = {program: [] for program in BUSY}
     async with contextlib.AsyncExitStack() as stack:
         zones = {}
-        for program in PROGRAMS:
+        for program in BUSY:
             settings = lab.settings(f"outage-{program.name}")
             watch = stack.enter_context(CommandWatch(settings))
             writer = await stack.enter_async_context(BulkWriter(settings))
@@ -51,15 +51,18 @@ async def measure(lab: Lab) -> list[Figure]:
                 zones[program] = await _Zone(settings, watch, writer, process, nodes).load()
             say(f"outage: {program.title} knows {zones[program].objects:,} objects")
         for number in range(-WARM_UP_ROUNDS, 1 if lab.is_quick else ROUNDS):
-            for program in in_turn(PROGRAMS, number):
+            for program in in_turn(BUSY, number):
                 with zones[program].process.blamed():
                     found = await zones[program].round()
                 if number >= 0:
                     taken[program].append(found)
                     times = f"{found.evict_seconds:.2f} s, scheduled {found.schedule_seconds:.2f} s"
                     say(f"outage, round {number + 1}, {program.title}: evicted {times}")
+        for zone in zones.values():
+            with zone.process.blamed():
+                zone.process.require_shared()
         peaks = {program: [zone.process.peak_bytes() / 1e6] for program, zone in zones.items()}
-        objects = zones[PROGRAMS[0]].objects
+        objects = zones[BUSY[0]].objects
     evict = {program: [one.evict_seconds for one in found] for program, found in taken.items()}
     schedule = {program: [one.schedule_seconds for one in found] for program, found in taken.items()}
     cancel = {program: [one.cancel_seconds for one in found] for program, found in taken.items()}

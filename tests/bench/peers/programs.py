@@ -1,4 +1,5 @@
-"""The programs that are compared: ours, Kafka Streams in its two guarantees, and stock Faust. One process each.
+"""The programs that are compared: ours, Kafka Streams in its two guarantees, and stock Faust. One process each, and
+ours in two where the question is what both cores can do: Kafka Streams has two threads.
 
 All read the same input topics and write the same commands; what a program keeps is named after it, so programs may
 share topics as long as one of them runs at a time.
@@ -25,6 +26,7 @@ from tests.harness.workers import environment
 
 STOP_SECONDS: Final = 60.0
 LOG_TAIL_BYTES: Final = 1_500
+FAIR_SHARE: Final = 0.5  # of what the busiest process used: one that has two of four partitions uses as much
 
 HEAP: Final = ("-Xms512m", "-Xmx2g", "-XX:+UseParallelGC")
 """On two cores the parallel collector has the highest throughput; 2 GB are three times what is alive at a million
@@ -46,6 +48,7 @@ class Program:
         title: for people.
         guarantee: of Kafka Streams; empty for the others.
         share: of the events that it is given in a measure of throughput; a slow one would take the whole day.
+        processes: how many of it run, in one group.
 
     """
 
@@ -53,6 +56,7 @@ class Program:
     title: str
     guarantee: str = ""
     share: float = 1.0
+    processes: int = 1
 
     @property
     def is_stock_faust(self) -> bool:
@@ -96,66 +100,66 @@ class Program:
 
 
 OURS: Final = Program("ours", "evictstream")
+OURS_TWICE: Final = Program("ours-2", "evictstream, two workers", processes=2)
 STREAMS: Final = Program("ks", "Kafka Streams, at least once", "at_least_once")
 STREAMS_EXACTLY_ONCE: Final = Program("ks-eos", "Kafka Streams, exactly once", "exactly_once_v2")
 FAUST: Final = Program("faust", "stock Faust", share=0.05)
 
 PROGRAMS: Final = (OURS, STREAMS, STREAMS_EXACTLY_ONCE, FAUST)
+BUSY: Final = (OURS, OURS_TWICE, STREAMS, STREAMS_EXACTLY_ONCE, FAUST)
+"""Those of a measure that keeps both cores busy."""
 
 
 class Running:
-    """One process of a program, and what it has used so far."""
+    """The processes of a program, nearly always one, and what they have used so far."""
 
     def __init__(self, program: Program, settings: Settings, folder: Path) -> None:
         self.program = program
         self.settings = settings
         self._files = Path(tempfile.mkdtemp(prefix=f"{program.name}-", dir=folder))
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        """Of the process."""
-        require(self._process is not None, "not started")
-        assert self._process is not None
-        return self._process.pid
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self) -> Self:
         """Start without waiting."""
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self.program.command(self.settings, self._files),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                env=self.program.environment(self.settings, self._files),
-            )
+            for _ in range(self.program.processes):
+                process = subprocess.Popen(
+                    self.program.command(self.settings, self._files),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self.program.environment(self.settings, self._files),
+                )
+                self._processes.append(process)
         return self
 
     def stop(self) -> None:
         """End it in order."""
-        assert self._process is not None
-        self._process.terminate()
+        self._signal(signal.SIGTERM)
         try:
-            self._process.wait(STOP_SECONDS)
+            for process in self._processes:
+                process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             raise WrongResultError(f"{self.program.title} did not stop:\n{self.log_tail()}") from None
 
     def freeze(self) -> None:
         """Let it do nothing for a while, shorter than any session."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Let it go on."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for process in self._processes:
+            process.send_signal(number)
 
     def kill(self) -> None:
         """End it at once."""
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        for process in self._processes:
+            process.kill()
+            process.wait()
 
     @contextlib.contextmanager
     def blamed(self) -> Iterator[None]:
@@ -171,19 +175,32 @@ class Running:
 
     def cpu_seconds(self) -> float:
         """Give the processor time of all its threads until now."""
-        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return sum(map(_cpu_seconds, self._processes))
+
+    def require_shared(self) -> None:
+        """Refuse a measurement in which one of several processes did much less than the other."""
+        used = sorted(map(_cpu_seconds, self._processes))
+        require(used[0] > FAIR_SHARE * used[-1], f"the work was not shared: {used} s of processor time")
 
     def peak_bytes(self) -> int:
         """Give the most that it ever had in memory."""
-        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-        raise WrongResultError("the system does not tell the peak of memory")
+        return sum(map(_peak_bytes, self._processes))
 
     @property
     def _log(self) -> Path:
         return self._files / "log"
+
+
+def _cpu_seconds(process: subprocess.Popen[bytes]) -> float:
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _peak_bytes(process: subprocess.Popen[bytes]) -> int:
+    for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
+    raise WrongResultError("the system does not tell the peak of memory")
 
 
 @contextlib.asynccontextmanager

@@ -19,7 +19,7 @@ from tests.bench.fleet import TRIMMED, Entry, Fleet, Rest, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import ends
 from tests.bench.peers.comparing import in_turn, limit, ratio
-from tests.bench.peers.programs import OURS, PROGRAMS, STREAMS, Program, Running, running
+from tests.bench.peers.programs import BUSY, OURS, STREAMS, Program, Running, running
 from tests.bench.watching import CommandWatch
 from tests.bench.whole_objects import WHOLE
 from tests.bench.writing import BulkWriter
@@ -62,10 +62,10 @@ class _Taken(NamedTuple):
 async def measure(lab: Lab) -> list[Figure]:
     """Measure all programs in turns."""
     factor = 0.1 if lab.is_quick else 1.0
-    grounds = {program: await _Ground.load(lab, program, factor * program.share) for program in PROGRAMS}
-    taken: dict[Program, list[_Taken]] = {program: [] for program in PROGRAMS}
+    grounds = {program: await _Ground.load(lab, program, factor * program.share) for program in BUSY}
+    taken: dict[Program, list[_Taken]] = {program: [] for program in BUSY}
     for number in range(1 if lab.is_quick else ROUNDS):
-        for program in in_turn(PROGRAMS, number):
+        for program in in_turn(BUSY, number):
             taken[program].append(found := await grounds[program].round())
             rates = ", ".join(f"{name} {found.events_per_second[name]:,.0f}/s" for name in MEASURED)
             say(f"steady, round {number + 1}, {program.title}: {rates}")
@@ -178,6 +178,7 @@ class _Ground:
                         seconds, cpu_seconds = await self._pass(watch, writer, process, (stretch,))
                         taken.events_per_second[stretch.name] = self._count(stretch) / seconds
                         taken.cpu_seconds_per_million[stretch.name] = cpu_seconds * 1e6 / self._count(stretch)
+                    process.require_shared()
         after = await ends(settings, changelog)
         written = sum(after[changelog].values()) - sum(before[changelog].values())
         changes = sum(self._count(stretch) for stretch in (*WARM_UP, *STRETCHES) if stretch.is_change)
