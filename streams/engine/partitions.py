@@ -208,13 +208,15 @@ class Partitions:
                     self._count_failure(number, error)
                     await asyncio.sleep(RETRY_PAUSE_SECONDS)
                 else:
-                    break
+                    if self._writers[number].live:  # it may have been lost while it was sought
+                        break
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever stops a repair has to stop the process
             await self._crash(error)
         else:
             self._repairs.pop(number, None)
+            self._failed_in_a_row.pop(number, None)
             self.note_owned()
 
     def _count_failure(self, number: int, error: PartitionLostError) -> None:

@@ -1,0 +1,112 @@
+"""A partition that is lost without a rebalance is taken over again: on a real Kafka, with seeks that are made up."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+from streams.engine.config import EngineConfig
+from streams.engine.partitions import Partitions
+from streams.engine.writer import PartitionWriter
+from streams.errors import PartitionLostError
+from tests.harness.noting import Noting
+
+Positions = Mapping[tuple[str, int], int]
+
+LOST = PartitionLostError(partition=0, reason="for a test")
+PATIENCE_SECONDS = 30.0
+
+
+def run(
+    config: EngineConfig,
+    on_seek: Callable[[Partitions], None],
+    test: Callable[[Partitions], Awaitable[None]],
+) -> list[BaseException]:
+    """Own partition 0 in a group that confirms all the time; returns what the application crashed of."""
+    crashes: list[BaseException] = []
+    partitions = Partitions(config, Noting)
+
+    async def seek(positions: Positions) -> dict[tuple[str, int], int]:
+        on_seek(partitions)
+        return dict.fromkeys(positions, 1)
+
+    async def crash(error: BaseException) -> None:
+        crashes.append(error)
+
+    async def confirm() -> None:
+        while True:
+            partitions.lease.renew(time.monotonic())
+            await asyncio.sleep(0.01)
+
+    async def owned() -> None:
+        partitions.bind(seek, crash)
+        confirming = asyncio.create_task(confirm())
+        try:
+            await first_takeover(partitions)
+            await test(partitions)
+        finally:
+            await partitions.close()
+            confirming.cancel()
+
+    asyncio.run(asyncio.wait_for(owned(), PATIENCE_SECONDS))
+    return crashes
+
+
+async def first_takeover(partitions: Partitions) -> None:
+    """Take partition 0 over, as often as a broker that has just started wants to be asked."""
+    for generation in range(1, 100):
+        try:
+            await partitions.assign({0}, generation)
+        except PartitionLostError:
+            await asyncio.sleep(0.2)
+        else:
+            return
+
+
+async def repaired(partitions: Partitions, lost: PartitionWriter) -> PartitionWriter:
+    """Wait until a partition that was lost is somebody's who lives."""
+    while (writer := next(partitions.live(), lost)) is lost:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.1)  # the seek comes right after
+    return writer
+
+
+def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: EngineConfig) -> None:
+    seeks: list[PartitionWriter] = []
+
+    def lose_the_first(partitions: Partitions) -> None:
+        seeks.extend(partitions.live())
+        if len(seeks) == 1:
+            seeks[0].fail(LOST)
+
+    async def test(partitions: Partitions) -> None:
+        writer = next(partitions.live())
+        writer.fail(LOST)
+        while len(seeks) < 2:
+            await repaired(partitions, writer)
+        assert next(partitions.live()) is seeks[1]
+
+    assert run(config, lose_the_first, test) == []
+
+
+def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: EngineConfig) -> None:
+    seeks = 0
+
+    def lose_every_other(_: Partitions) -> None:
+        nonlocal seeks
+        seeks += 1
+        if seeks % 2:
+            raise LOST
+
+    async def test(partitions: Partitions) -> None:
+        for _ in range(2):
+            next(partitions.live()).fail(LOST)
+            sought = seeks
+            while seeks < sought + 2:
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)  # what follows on the last seek
+            assert next(partitions.live(), None) is not None
+
+    assert run(dataclasses.replace(config, takeover_attempts=2), lose_every_other, test) == []
