@@ -65,12 +65,11 @@ async def first_takeover(partitions: Partitions) -> None:
             return
 
 
-async def repaired(partitions: Partitions, lost: PartitionWriter) -> PartitionWriter:
-    """Wait until a partition that was lost is somebody's who lives."""
-    while (writer := next(partitions.live(), lost)) is lost:
+async def until(condition: Callable[[], bool]) -> None:
+    """Wait for what nothing tells of, and a moment for what follows on it."""
+    while not condition():  # noqa: ASYNC110 - see above
         await asyncio.sleep(0.01)
-    await asyncio.sleep(0.1)  # the seek comes right after
-    return writer
+    await asyncio.sleep(0.1)
 
 
 def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: EngineConfig) -> None:
@@ -82,10 +81,8 @@ def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: E
             seeks[0].fail(LOST)
 
     async def test(partitions: Partitions) -> None:
-        writer = next(partitions.live())
-        writer.fail(LOST)
-        while len(seeks) < 2:
-            await repaired(partitions, writer)
+        next(partitions.live()).fail(LOST)
+        await until(lambda: len(seeks) == 2)
         assert next(partitions.live()) is seeks[1]
 
     assert run(config, lose_the_first, test) == []
@@ -101,12 +98,10 @@ def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: Eng
             raise LOST
 
     async def test(partitions: Partitions) -> None:
-        for _ in range(2):
-            next(partitions.live()).fail(LOST)
-            sought = seeks
-            while seeks < sought + 2:
-                await asyncio.sleep(0.01)
-            await asyncio.sleep(0.1)  # what follows on the last seek
-            assert next(partitions.live(), None) is not None
+        next(partitions.live()).fail(LOST)
+        await until(lambda: seeks == 2)
+        next(partitions.live()).fail(LOST)
+        await until(lambda: seeks == 4)
+        assert next(partitions.live(), None) is not None
 
     assert run(dataclasses.replace(config, takeover_attempts=2), lose_every_other, test) == []
