@@ -41,7 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # By name: simulated runs need neither Kafka nor what real ones import.
         summary = importlib.import_module("tests.faults.real.many").run_many(real, asked.seed, tell=_tell)
         seeds = [outcome.seed for outcome in summary.failed]
-        failed, found["real"] = failed or bool(seeds), {"failedSeeds": seeds, "said": summary.lines()}
+        found["real"] = {"asked": real, "runs": len(summary.outcomes), "failedSeeds": seeds, "said": summary.lines()}
+        failed = failed or summary.has_failed
         if asked.output == "text":
             print("\n".join(summary.lines()))
     if asked.output == "json":

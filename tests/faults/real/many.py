@@ -43,7 +43,7 @@ def run_many(count: int, first_seed: int, *, tell: Tell = print) -> Summary:
         tell: takes a line for people after each schedule.
     """
     started_at = time.monotonic()
-    summary = Summary()
+    summary = Summary(asked=count)
     folder = Path(tempfile.mkdtemp(prefix="evictstream-faults-"))
     brokers = folder / "brokers"
     waiting: dict[ArenaKind, queue.SimpleQueue[int]] = {kind: queue.SimpleQueue() for kind in ArenaKind}
@@ -64,7 +64,7 @@ def run_many(count: int, first_seed: int, *, tell: Tell = print) -> Summary:
                     work = _Lane(arena, lane, seeds, folder, summary, count, tell)
                     threads.append(threading.Thread(target=work.run, name=f"{kind.value}-{number}-{lane}"))
         _work(threads, waiting, tell)
-    shutil.rmtree(folder if not summary.failed else brokers, ignore_errors=True)
+    shutil.rmtree(brokers if summary.has_failed else folder, ignore_errors=True)
     summary.seconds = time.monotonic() - started_at
     return summary
 
@@ -102,6 +102,7 @@ class _Lane:
         self._arena, self._lane, self._seeds, self._folder = arena, lane, seeds, folder
         self._summary, self._count, self._tell = summary, count, tell
         self._repeats: Counter[int] = Counter()
+        self._is_arena_usable = True
 
     def run(self) -> None:
         """Take seeds until there are none."""
@@ -111,19 +112,39 @@ class _Lane:
             except queue.Empty:
                 return
             folder = self._folder / f"seed-{seed}"
-            try:
-                outcome = run_schedule(seed, self._arena, self._lane, folder)
-            except Exception as error:  # noqa: BLE001 - one broken run must not end the others; it counts as failed
-                text = f"{error!r}\n{traceback.format_exc()}"
-                outcome = Outcome(seed, self._arena.kind, [Violation("run broke", "", "", "", text)], folder=folder)
-            lost = self._arena.lost_coordinator if self._arena.kind is ArenaKind.OWN else None
-            if lost is not None:
-                self._arena.renew()
-                if outcome.violations and self._repeats[seed] < MOST_REPEATS:
-                    self._begin_again(seed, lost, folder)
-                    continue
+            outcome = self._run(seed, folder)
+            lost = self._renew_if_lost(outcome)
+            if lost is not None and outcome.violations and self._repeats[seed] < MOST_REPEATS:
+                self._begin_again(seed, lost, folder)
+                continue
             self._summary.outcomes.append(outcome)
             self._report(outcome)
+
+    def _run(self, seed: int, folder: Path) -> Outcome:
+        try:
+            if not self._is_arena_usable:
+                self._renew()
+            return run_schedule(seed, self._arena, self._lane, folder)
+        except Exception as error:  # noqa: BLE001 - one broken run must not end the others; it counts as failed
+            return Outcome(seed, self._arena.kind, [_broke(error)], folder=folder)
+
+    def _renew_if_lost(self, outcome: Outcome) -> str | None:
+        """Renew a broker that destroyed itself; returns what of it. If that fails, the outcome has a violation more."""
+        if self._arena.kind is not ArenaKind.OWN:
+            return None
+        try:
+            lost = self._arena.lost_coordinator
+            if lost is not None:
+                self._renew()
+        except Exception as error:  # noqa: BLE001 - the next seed tries again
+            outcome.violations.append(_broke(error))
+            return None
+        return lost
+
+    def _renew(self) -> None:
+        self._is_arena_usable = False
+        self._arena.renew()
+        self._is_arena_usable = True
 
     def _begin_again(self, seed: int, lost: str, folder: Path) -> None:
         """What a broker without coordinator lets nobody do is no violation, and no pass either."""
@@ -149,3 +170,7 @@ class _Lane:
             )
         elif outcome.folder is not None:
             shutil.rmtree(outcome.folder, ignore_errors=True)
+
+
+def _broke(error: Exception) -> Violation:
+    return Violation("run broke", "", "", "", f"{error!r}\n{traceback.format_exc()}")

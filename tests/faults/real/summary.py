@@ -12,8 +12,9 @@ KNOWN_ENDS = ("refuses what partition", "lost again and again", "no Kafka answer
 
 @dataclass(slots=True)
 class Summary:
-    """What came of many schedules."""
+    """What came of many schedules; `asked` is how many there should be."""
 
+    asked: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
     seconds: float = 0.0
     left_out: list[str] = field(default_factory=list)
@@ -23,6 +24,11 @@ class Summary:
     def failed(self) -> list[Outcome]:
         """Those with violations, by seed."""
         return sorted((one for one in self.outcomes if one.violations), key=lambda one: one.seed)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a schedule has violations, or one that was asked for has not been run to its end."""
+        return bool(self.failed) or len(self.outcomes) < self.asked
 
     def lines(self) -> list[str]:
         """Give the table for people."""
@@ -48,6 +54,8 @@ class Summary:
         ]
         lines += [f"left out: {text}" for text in self.left_out]
         lines += [f"begun again on a new broker: {text}" for text in self.begun_again]
+        if len(self.outcomes) < self.asked:
+            lines.append(f"not run: {self.asked - len(self.outcomes)} of {self.asked} schedules; this counts as failed")
         if rules:
             lines.append("violations: " + ", ".join(f"{rule} {count}" for rule, count in rules.most_common()))
         lines += [
