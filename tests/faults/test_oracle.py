@@ -236,7 +236,7 @@ WRONG = [
     ),
     pytest.param(evicted().say("Evict", 15.2, uid="nobody", name="e9"), "unfounded", id="about nobody"),
     pytest.param(tainted(tolerating(None)).say("Evict", 20, 15), "unfounded", id="tolerated for ever, and evicted"),
-    pytest.param(evicted().hear("pods", 20, b"{"), "dead letters", id="an unreadable record without dead letter"),
+    pytest.param(evicted().hear("pods", 20, b"{"), "no dead letter", id="an unreadable record without dead letter"),
     pytest.param(evicted().bury(0), "needless dead letter", id="a dead letter of a good record"),
     pytest.param(evicted().hear("pods", 20, None).bury(2).bury(2), "dead letters", id="two dead letters of one record"),
     pytest.param(

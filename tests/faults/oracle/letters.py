@@ -27,7 +27,9 @@ def check_letters(unreadable: Mapping[Origin, InputRecord], messages: Sequence[M
         elif record.value is not None and message.headers["sha256"].decode() != _hash(record.value):
             yield _wrong("wrong dead letter", origin, "its hash is of something else")
     for origin in unreadable:
-        if letters[origin] != 1:
+        if not letters[origin]:
+            yield _wrong("no dead letter", origin, "there has to be one")
+        elif letters[origin] > 1:
             yield _wrong("dead letters", origin, f"{letters[origin]} instead of one")
 
 

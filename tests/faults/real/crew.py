@@ -23,6 +23,10 @@ CLEAN = (0, 1, -signal.SIGTERM)
 """Exit codes that a worker may end with: told to, for a reason that it names, or told to before it could listen."""
 
 
+class NotReadyError(AssertionError):
+    """Workers have not taken all partitions over in time."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ending:
     """How a worker ended without being told to by SIGKILL.
@@ -93,11 +97,15 @@ class Crew:
                 self._start(post)
 
     def wait_ready(self, partitions: int) -> None:
-        """Wait until all partitions have been taken over; the last workers to start may be given nothing."""
+        """Wait until all partitions have been taken over; the last workers to start may be given nothing.
+
+        Raises:
+            NotReadyError: that takes too long.
+        """
         until = time.monotonic() + READY_SECONDS
         while len({number for post in self.posts for number in _taken_over(post)}) < partitions:
             if time.monotonic() > until:
-                raise AssertionError(f"not all of {partitions} partitions are taken over in {READY_SECONDS:g} s")
+                raise NotReadyError(f"not all of {partitions} partitions are taken over in {READY_SECONDS:g} s")
             time.sleep(0.1)
 
     @property

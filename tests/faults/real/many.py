@@ -16,6 +16,7 @@ from pathlib import Path
 from tests.faults.oracle import Violation
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.clock import faketime_library
+from tests.faults.real.crew import NotReadyError
 from tests.faults.real.schedule import arena_of, run_schedule
 from tests.faults.real.summary import Summary
 from tests.faults.real.verdict import Outcome
@@ -30,6 +31,14 @@ LANES: dict[ArenaKind, tuple[int, int]] = {
 
 MOST_REPEATS = 2
 """So often a schedule is begun again whose broker destroyed itself."""
+
+WITHOUT_COORDINATOR = frozenset(
+    {
+        *("not announced", "not issued", "not repeated", "not cancelled", "no dead letter"),
+        *("state: positions", "unreadable", "not ready", "unclean stop"),
+    }
+)
+"""Rules that say that something has not happened: all that workers can be guilty of which no group takes in."""
 
 Tell = Callable[[str], None]
 
@@ -114,7 +123,7 @@ class _Lane:
             folder = self._folder / f"seed-{seed}"
             outcome = self._run(seed, folder)
             lost = self._renew_if_lost(outcome)
-            if lost is not None and outcome.violations and self._repeats[seed] < MOST_REPEATS:
+            if lost is not None and _is_explained(outcome) and self._repeats[seed] < MOST_REPEATS:
                 self._begin_again(seed, lost, folder)
                 continue
             self._summary.outcomes.append(outcome)
@@ -125,6 +134,9 @@ class _Lane:
             if not self._is_arena_usable:
                 self._renew()
             return run_schedule(seed, self._arena, self._lane, folder)
+        except NotReadyError as error:
+            violation = Violation("not ready", "", "", "", str(error))
+            return Outcome(seed, self._arena.kind, [violation], folder=folder)
         except Exception as error:  # noqa: BLE001 - one broken run must not end the others; it counts as failed
             return Outcome(seed, self._arena.kind, [_broke(error)], folder=folder)
 
@@ -170,6 +182,12 @@ class _Lane:
             )
         elif outcome.folder is not None:
             shutil.rmtree(outcome.folder, ignore_errors=True)
+
+
+def _is_explained(outcome: Outcome) -> bool:
+    """Whether there are violations, and the lack of a coordinator explains all of them."""
+    rules = {violation.rule for violation in outcome.violations}
+    return bool(rules) and rules <= WITHOUT_COORDINATOR
 
 
 def _broke(error: Exception) -> Violation:

@@ -8,9 +8,10 @@ from typing import cast
 
 import pytest
 
+from tests.faults.oracle import Violation
 from tests.faults.real import many
 from tests.faults.real.arena import Arena, ArenaKind
-from tests.faults.real.many import _Lane
+from tests.faults.real.many import MOST_REPEATS, _Lane
 from tests.faults.real.summary import Summary
 from tests.faults.real.verdict import Outcome
 
@@ -31,9 +32,11 @@ class FakeArena:
             raise OSError("no room for a new broker")
 
 
-def run_lane(monkeypatch: pytest.MonkeyPatch, folder: Path, arena: FakeArena, seeds: int) -> Summary:
+def run_lane(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, arena: FakeArena, seeds: int, rules: tuple[str, ...] = ()
+) -> Summary:
     def run_schedule(seed: int, *_: object) -> Outcome:
-        return Outcome(seed, ArenaKind.OWN)
+        return Outcome(seed, ArenaKind.OWN, [Violation(rule, "", "", "", "") for rule in rules])
 
     monkeypatch.setattr(many, "run_schedule", run_schedule)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -55,6 +58,24 @@ def test_a_broker_that_cannot_be_renewed_is_reported_and_the_lane_goes_on(
 def test_a_broker_that_can_never_be_renewed_fails_each_seed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     summary = run_lane(monkeypatch, tmp_path, FakeArena(failures=99), seeds=3)
     assert [outcome.seed for outcome in summary.failed] == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("rules", "begun_again"),
+    [
+        ((), 0),
+        (("not issued", "state: positions"), MOST_REPEATS),
+        (("not issued", "early"), 0),
+        (("sent twice",), 0),
+        (("run broke",), 0),
+    ],
+)
+def test_only_what_a_missing_coordinator_explains_is_begun_again(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, rules: tuple[str, ...], begun_again: int
+) -> None:
+    summary = run_lane(monkeypatch, tmp_path, FakeArena(failures=0), 1, rules)
+    assert len(summary.begun_again) == begun_again
+    assert [[violation.rule for violation in one.violations] for one in summary.outcomes] == [[*rules]]
 
 
 def test_fewer_schedules_than_asked_for_is_a_failure() -> None:
