@@ -10,6 +10,7 @@ from tests.faults.log import InputRecord, MessageRecord
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.oracle.commands import Command, check_names, check_stream, read_command
 from tests.faults.oracle.course import Course, Limits, Told
+from tests.faults.oracle.decisions import check_decisions
 from tests.faults.oracle.feeds import Feeds
 from tests.faults.oracle.histories import PodHistories, node_history, pod_histories
 from tests.faults.oracle.letters import Origin, check_letters
@@ -45,6 +46,7 @@ def judge(
     commands = [read_command(message) for message in messages if message.topic == "commands"]
     feeds = Feeds(said, numbers)
     found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
+    found += check_decisions(commands, messages)
     found += check_letters(unreadable, messages)
     for (cluster, node), of_node in _by_node(said, commands).items():
         nodes = node_history(of_node.of_kind("Node"), numbers)

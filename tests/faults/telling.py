@@ -1,0 +1,147 @@
+"""Stories written by hand, for tests of the oracle: what was heard, what was said, second by second.
+
+Seconds count from an arbitrary instant, and a run ends at 60. Everything is about the node `c/n` and its pod `p`.
+"""
+
+from __future__ import annotations
+
+import json
+
+from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
+from tests.faults.objects import Json, Node, Pod, instant, watch_event
+from tests.faults.oracle import Violation, judge
+
+BEGIN_US = 1_700_000_000_000_000
+SECOND_US = 1_000_000
+KEY = b"c/n"
+TAINT: Json = {"key": "maintenance", "effect": "NoExecute"}
+DECISIONS = {"Schedule": "Scheduled", "Evict": "Issued", "Cancel": "Cancelled"}
+
+
+def at(seconds: float) -> int:
+    return BEGIN_US + int(seconds * SECOND_US)
+
+
+def tolerating(seconds: int | None, key: str = "maintenance") -> Json:
+    found: Json = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+    return found if seconds is None else {**found, "tolerationSeconds": seconds}
+
+
+class Story:
+    """Inputs and messages in the order in which they are told."""
+
+    def __init__(self) -> None:
+        self.inputs: list[InputRecord] = []
+        self.messages: list[MessageRecord] = []
+        self._version = 0
+
+    def hear(self, topic: InputTopic, seconds: float, value: bytes | None, key: bytes = KEY) -> Story:
+        offset = sum(record.topic == topic for record in self.inputs)
+        self.inputs.append(InputRecord(topic, 0, offset, at(seconds), key, value))
+        return self
+
+    def node(
+        self, seconds: float, *taints: Json, kind: str = "MODIFIED", ready: str = "True", observed: float | None = None
+    ) -> Story:
+        self._version += 1
+        shown = Node("c", "n", "node", list(taints), ready).shown(self._version)
+        return self.hear("nodes", seconds, watch_event("c", kind, shown, at(seconds if observed is None else observed)))
+
+    def pod(
+        self, seconds: float, *tolerations: Json, kind: str = "MODIFIED", phase: str = "Running", version: int = 0
+    ) -> Story:
+        self._version += 1
+        shown = Pod("c", "ns", "p", "pod", "n", list(tolerations), phase).shown(version or self._version)
+        return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds)))
+
+    def result(self, seconds: float, outcome: str, attempt: int = 1) -> Story:
+        value = {
+            "apiVersion": "evictstream.io/v1",
+            "kind": "EvictionResult",
+            "evictionId": "e0",
+            "attempt": attempt,
+            "cluster": "c",
+            "namespace": "ns",
+            "pod": "p",
+            "podUid": "pod",
+            "node": "n",
+            "outcome": outcome,
+        }
+        return self.hear("results", seconds, json.dumps(value).encode())
+
+    def say(
+        self,
+        action: str,
+        seconds: float,
+        deadline: float = 15.0,
+        *,
+        name: str = "e0",
+        revision: int = 1,
+        attempt: int | None = None,
+        verdict: str = "TolerationExpires",
+        window: float = 10.0,
+        taint: str = "maintenance",
+        uid: str = "pod",
+    ) -> Story:
+        """Let a command be written, and the decision that belongs to it."""
+        attempt = (action == "Evict") if attempt is None else attempt
+        value = {
+            "action": action,
+            "evictionId": name,
+            "revision": revision,
+            "attempt": int(attempt),
+            "cluster": "c",
+            "namespace": "ns",
+            "pod": "p",
+            "podUid": uid,
+            "node": "n",
+            "reason": {"verdict": verdict, "taint": {"key": taint}},
+            "windowStart": instant(at(window)),
+            "deadline": instant(at(deadline)),
+            "issuedAt": instant(at(seconds)),
+        }
+        ce_id = f"{name}.{revision}.{int(attempt)}.{action}".encode()
+        offset = len(self.messages)
+        record = MessageRecord("commands", 0, offset, at(seconds), KEY, {"ce_id": ce_id}, json.dumps(value).encode())
+        self.messages.append(record)
+        return self.decide(DECISIONS[action], record)
+
+    def decide(self, decision: str, command: MessageRecord) -> Story:
+        """Let a decision be written that says what a command says."""
+        told = json.loads(command.value)
+        reason = told.pop("reason")
+        value = {**told, **reason, "decision": decision, "cause": {"at": told["issuedAt"]}}
+        offset = len(self.messages)
+        headers = {"ce_id": f"{decision} {offset}".encode()}
+        self.messages.append(
+            MessageRecord("decisions", 0, offset, command.append_at_us, KEY, headers, json.dumps(value).encode())
+        )
+        return self
+
+    def without(self, topic: OutputTopic, place: int) -> Story:
+        """Take a message of a topic back, by its place among them."""
+        self.messages.remove([message for message in self.messages if message.topic == topic][place])
+        return self
+
+    def bury(self, offset: int, digest: str = "") -> Story:
+        headers = {
+            "ce_id": f"pods/0/{offset}/{len(self.messages)}".encode(),
+            "originTopic": b"evictstream.pods",
+            "originPartition": b"0",
+            "originOffset": str(offset).encode(),
+            "sha256": digest.encode(),
+        }
+        self.messages.append(MessageRecord("dead-letters", 0, len(self.messages), at(20), KEY, headers, b""))
+        return self
+
+    def violations(self, *, may_forget: bool = False) -> list[Violation]:
+        return judge(self.inputs, self.messages, ended_at_us=at(60), partitions=1, may_forget=may_forget)
+
+
+def tainted(*tolerations: Json) -> Story:
+    """The pod is there from 5 on, the taint from 10 on."""
+    return Story().pod(5, *(tolerations or (tolerating(5),))).node(6).node(10, TAINT)
+
+
+def evicted() -> Story:
+    return tainted().say("Schedule", 10.1).say("Evict", 15.01).result(15.1, "Succeeded").pod(16, kind="DELETED")
