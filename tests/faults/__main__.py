@@ -1,4 +1,6 @@
-"""`python -m tests.faults`: run the torture. Exit code 0 without a violation, 1 with one, 2 for wrong use.
+"""`python -m tests.faults`: run the torture.
+
+Exit code 0 without a violation, 1 with one or with fewer schedules run than asked for, 2 for wrong use.
 
 Without arguments, 20,000 simulated schedules on all cores and 200 on a real Kafka. A seed that fails prints itself with
 the command that repeats it.
@@ -31,15 +33,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"no fault is called {asked.only!r}; there are {', '.join(FaultKind)}", file=sys.stderr)
         return 2
     simulated, real = _counts(asked)
+    if real and asked.only:
+        print("--only is for simulated schedules alone: say how many with --simulated COUNT", file=sys.stderr)
+        return 2
+    first_seed = asked.seed or 0
     failed, found = False, dict[str, object]()
     if simulated:
-        tally = _simulate(asked, simulated, kinds)
+        tally = _simulate(asked, range(first_seed, first_seed + simulated), kinds)
         failed, found["simulated"] = bool(tally.failed), tally.summary()
         if asked.output == "text":
             print(tally.text())
     if real:
         # By name: simulated runs need neither Kafka nor what real ones import.
-        summary = importlib.import_module("tests.faults.real.many").run_many(real, asked.seed, tell=_tell)
+        summary = importlib.import_module("tests.faults.real.many").run_many(real, first_seed, tell=_tell)
         seeds = [outcome.seed for outcome in summary.failed]
         found["real"] = {"asked": real, "runs": len(summary.outcomes), "failedSeeds": seeds, "said": summary.lines()}
         failed = failed or summary.has_failed
@@ -56,32 +62,33 @@ def _tell(line: str) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.faults", description=__doc__)
-    parser.add_argument("--seed", type=int, default=0, help="first seed; alone: just this one, simulated")
+    parser.add_argument("--seed", type=int, help="first seed, else 0; without counts: just this one, simulated")
     parser.add_argument("--simulated", type=int, metavar="COUNT", help="how many simulated schedules")
     parser.add_argument("--real", type=int, metavar="COUNT", help="how many schedules on a real Kafka")
-    parser.add_argument("--only", default="", metavar="KIND", help="only faults with this word in their name")
+    parser.add_argument(
+        "--only", default="", metavar="KIND", help="simulated: only faults with this word in their name"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1, help="for simulated schedules")
     parser.add_argument("-o", "--output", choices=["text", "json"], default="text", help="form of the summary")
     return parser
 
 
 def _counts(asked: argparse.Namespace) -> tuple[int, int]:
-    """Tell how many of each: what was said, else all; one simulated run for a seed alone."""
+    """Tell how many of each: what was said, else all; one simulated run for a seed without counts."""
     if asked.simulated is not None or asked.real is not None:
         return asked.simulated or 0, asked.real or 0
-    return (1, 0) if asked.seed else (SIMULATED, REAL)
+    return (1, 0) if asked.seed is not None else (SIMULATED, REAL)
 
 
-def _simulate(asked: argparse.Namespace, count: int, kinds: tuple[FaultKind, ...]) -> Tally:
-    tally = Tally("simulated", repeat=f"python -m tests.faults --simulated 1{_only(asked)} --seed")
-    seeds = range(asked.seed, asked.seed + count)
+def _simulate(asked: argparse.Namespace, seeds: range, kinds: tuple[FaultKind, ...]) -> Tally:
+    tally = Tally("simulated", seeds, repeat=f"--simulated 1{_only(asked)}")
     told_at = time.monotonic()
-    for outcome in simulate_many(seeds, kinds, processes=min(asked.processes, count)):
+    for outcome in simulate_many(seeds, kinds, processes=min(asked.processes, len(seeds))):
         for line in tally.take(outcome):
             _tell(line)
         if time.monotonic() - told_at > PROGRESS_SECONDS:
             told_at = time.monotonic()
-            _tell(f"{tally.runs} of {count}, {len(tally.failed)} failed")
+            _tell(f"{tally.runs} of {len(seeds)}, {len(tally.failed)} failed")
     tally.finish()
     return tally
 

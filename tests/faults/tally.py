@@ -12,8 +12,13 @@ from tests.faults.oracle import Violation
 SHOWN = 5  # violations of one run that are printed
 
 
+def repeat_command(arguments: str, seed: int) -> str:
+    """Give the command that repeats a run, to be typed in the project's folder."""
+    return f"make faults ARGS='{arguments} --seed {seed}'"
+
+
 class Outcome(Protocol):
-    """What a run came to; simulated and real ones have more."""
+    """What a run came to, as far as it is counted."""
 
     @property
     def seed(self) -> int:
@@ -37,9 +42,10 @@ class Tally:
         seen: faults and other things by how often.
     """
 
-    def __init__(self, name: str, repeat: str) -> None:
-        """Begin; `repeat` is the command that repeats a run, less the seed."""
+    def __init__(self, name: str, seeds: range, repeat: str) -> None:
+        """Begin; `repeat` are the arguments that repeat a run, less the seed."""
         self.name = name
+        self._seeds = seeds
         self.runs = 0
         self.failed: list[int] = []
         self.rules: Counter[str] = Counter()
@@ -56,7 +62,7 @@ class Tally:
             return
         self.failed.append(outcome.seed)
         self.rules.update(violation.rule for violation in outcome.violations)
-        yield f"seed {outcome.seed} failed; repeat it with: {self._repeat} {outcome.seed}"
+        yield f"seed {outcome.seed} failed; repeat it with: {repeat_command(self._repeat, outcome.seed)}"
         for violation in outcome.violations[:SHOWN]:
             yield f"  {violation}"
 
@@ -67,6 +73,8 @@ class Tally:
     def summary(self) -> dict[str, object]:
         """Give everything for a machine."""
         return {
+            "firstSeed": self._seeds[0],
+            "lastSeed": self._seeds[-1],
             "runs": self.runs,
             "seconds": round(self.seconds, 1),
             "failedSeeds": self.failed,
@@ -78,4 +86,7 @@ class Tally:
         """Give everything for people."""
         seen = "\n".join(f"  {count:>9,} {name}" for name, count in sorted(self.seen.items()))
         rules = ", ".join(f"{count} x {rule}" for rule, count in self.rules.most_common()) or "none"
-        return f"{self.name}: {self.runs:,} schedules in {self.seconds:.0f} s; violations: {rules}\n{seen}"
+        return (
+            f"{self.name}: {self.runs:,} schedules (seeds {self._seeds[0]} to {self._seeds[-1]})"
+            f" in {self.seconds:.0f} s; violations: {rules}\n{seen}"
+        )

@@ -31,9 +31,23 @@ def test_an_unknown_fault_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_failed_seed_prints_itself_with_the_command_that_repeats_it() -> None:
-    tally = Tally("simulated", repeat="python -m tests.faults --simulated 1 --seed")
+    tally = Tally("simulated", range(10, 20), repeat="--simulated 1")
     violation = Violation("early", "c0", "n0", "pod", "too soon")
     lines = list(tally.take(Outcome(17, (violation,), Counter())))
-    assert lines[0].endswith("python -m tests.faults --simulated 1 --seed 17")
+    assert lines[0].endswith("make faults ARGS='--simulated 1 --seed 17'")
     assert lines[1].strip() == "early: c0/n0 pod: too soon"
     assert tally.summary()["failedSeeds"] == [17]
+    assert "(seeds 10 to 19)" in tally.text()
+
+
+def test_a_seed_without_counts_is_one_simulated_run_be_it_0(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--seed", "0"]) == 0
+    assert "1 schedules (seeds 0 to 0)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("counts", [["--real", "1"], ["--real", "1", "--simulated", "1"], []])
+def test_one_kind_of_fault_is_refused_where_it_would_not_count(
+    capsys: pytest.CaptureFixture[str], counts: list[str]
+) -> None:
+    assert main(["--only", "network-cut", *counts]) == 2
+    assert "--simulated" in capsys.readouterr().err

@@ -12,7 +12,7 @@ BLOCKS, SEEDS_IN_BLOCK = 10, 20
 
 @pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_schedules(block: int) -> None:
-    """Nothing lost, nothing twice, nothing early. Repeat one with `python -m tests.faults --simulated 1 --seed N`."""
+    """Nothing lost, nothing twice, nothing early. Repeat one with `make faults ARGS='--seed N'`."""
     seeds = range(block * SEEDS_IN_BLOCK, (block + 1) * SEEDS_IN_BLOCK)
     outcomes = list(simulate_many(seeds, tuple(FaultKind), processes=1))
     assert {

@@ -21,6 +21,7 @@ from tests.faults.real.schedule import arena_of, run_schedule
 from tests.faults.real.summary import Summary
 from tests.faults.real.verdict import Outcome
 from tests.faults.real.wire import WireLoop
+from tests.faults.tally import repeat_command
 
 LANES: dict[ArenaKind, tuple[int, int]] = {
     # How many arenas of a kind, and how many schedules at once on each: a broker's faults hit all who are on it.
@@ -177,9 +178,7 @@ class _Lane:
         for violation in outcome.violations[:5]:
             self._tell(f"    {violation}")
         if outcome.violations:
-            self._tell(
-                f"    repeat with: python -m tests.faults --real 1 --seed {outcome.seed}; kept in {outcome.folder}"
-            )
+            self._tell(f"    repeat with: {repeat_command('--real 1', outcome.seed)}; kept in {outcome.folder}")
         elif outcome.folder is not None:
             shutil.rmtree(outcome.folder, ignore_errors=True)
 

@@ -6,6 +6,7 @@ import collections
 from dataclasses import dataclass, field
 
 from tests.faults.real.verdict import Outcome
+from tests.faults.tally import repeat_command
 
 KNOWN_ENDS = ("refuses what partition", "lost again and again", "no Kafka answered", "without leaving", "asked to")
 
@@ -58,10 +59,7 @@ class Summary:
             lines.append(f"not run: {self.asked - len(self.outcomes)} of {self.asked} schedules; this counts as failed")
         if rules:
             lines.append("violations: " + ", ".join(f"{rule} {count}" for rule, count in rules.most_common()))
-        lines += [
-            f"repeat with: python -m tests.faults --real 1 --seed {one.seed}   (kept: {one.folder})"
-            for one in self.failed
-        ]
+        lines += [f"repeat with: {repeat_command('--real 1', one.seed)}   (kept: {one.folder})" for one in self.failed]
         return lines
 
 
