@@ -47,8 +47,11 @@ class Post:
     """One place in the crew, filled by one worker after another.
 
     Attributes:
-        stopped_until: `time.monotonic` until which the worker is frozen on purpose; 0 if it runs.
         is_wanted: whether a worker that ends is followed by another one.
+        was_killed: whether a fault has ended its worker with SIGKILL.
+        worker: None between the end of one and the start of the next.
+        free_since: `time.monotonic` at which the last one was found ended.
+        logs: what each of them said.
     """
 
     name: str
@@ -107,11 +110,6 @@ class Crew:
             if time.monotonic() > until:
                 raise NotReadyError(f"not all of {partitions} partitions are taken over in {READY_SECONDS:g} s")
             time.sleep(0.1)
-
-    @property
-    def all_up(self) -> bool:
-        """Whether every wanted worker runs."""
-        return all(post.worker is not None for post in self.posts if post.is_wanted)
 
     def kill(self, post: Post) -> None:
         """SIGKILL."""

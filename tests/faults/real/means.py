@@ -45,6 +45,7 @@ from tests.faults.real.arena import Arena
 from tests.faults.real.clock import SteppedClock
 from tests.faults.real.crew import Crew, Post
 from tests.faults.real.wire import Wire
+from tests.harness.workers import WorkerProcess
 
 OWN_TOPICS = ("__consumer_offsets", "__transaction_state")
 PREFERRED = 0
@@ -74,8 +75,16 @@ class Scene:
     wire: Wire
 
 
+class NobodyThereError(Exception):
+    """The worker that was to be hit has ended, and the next one is not there yet."""
+
+
 class Faults:
-    """Begins and ends the faults of one plan at their times; call `tick` often."""
+    """Begins and ends the faults of one plan at their times; call `tick` often.
+
+    Attributes:
+        done: those that have struck, one line each.
+    """
 
     def __init__(self, scene: Scene, faults: tuple[Fault, ...]) -> None:
         self._scene = scene
@@ -111,27 +120,33 @@ class Faults:
         heapq.heappush(self._due, (seconds, next(self._order), work))
 
     def _begin(self, fault: Fault) -> None:
-        end = getattr(self, f"_{fault.kind.name.lower()}")(fault)
+        try:
+            end = getattr(self, f"_{fault.kind.name.lower()}")(fault)
+        except NobodyThereError:
+            return
         self.done.append(f"{fault.at_seconds:.2f} {fault.kind} {fault.duration_seconds:.2f} {fault.amount:.3f}")
         if end is not None:
             self._at(fault.at_seconds + fault.duration_seconds, end)
 
     # ------------------------------------------------------------------------------------------------ workers
 
-    def _post(self, fault: Fault) -> Post:
+    def _post(self, fault: Fault) -> tuple[Post, WorkerProcess]:
         posts = [post for post in self._scene.crew.posts if post.is_wanted]
-        return posts[int(fault.amount * len(posts)) % len(posts)]
+        post = posts[int(fault.amount * len(posts)) % len(posts)]
+        if post.worker is None or post.worker.process.poll() is not None:
+            raise NobodyThereError
+        return post, post.worker
 
     def _worker_kill(self, fault: Fault) -> None:
-        self._scene.crew.kill(self._post(fault))
+        post, _ = self._post(fault)
+        self._scene.crew.kill(post)
 
     def _worker_term(self, fault: Fault) -> None:
-        self._scene.crew.terminate(self._post(fault))
+        post, _ = self._post(fault)
+        self._scene.crew.terminate(post)
 
-    def _worker_stop_cont(self, fault: Fault) -> Callable[[], None] | None:
-        worker = self._post(fault).worker
-        if worker is None or worker.process.poll() is not None:
-            return None
+    def _worker_stop_cont(self, fault: Fault) -> Callable[[], None]:
+        _, worker = self._post(fault)
         worker.freeze()
         return worker.thaw
 

@@ -8,7 +8,13 @@ from dataclasses import dataclass, field
 from tests.faults.real.verdict import Outcome
 from tests.faults.tally import repeat_command
 
-KNOWN_ENDS = ("refuses what partition", "lost again and again", "no Kafka answered", "without leaving", "asked to")
+KNOWN_ENDS = (
+    "refuses what partition",
+    "could not be taken over in",
+    "no Kafka answered",
+    "without leaving",
+    "asked to",
+)
 
 
 @dataclass(slots=True)

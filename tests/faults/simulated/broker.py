@@ -32,7 +32,6 @@ class Broker:
         down_until_us: nothing is answered before.
         refused: topics that may not be written.
         is_full: no write works.
-        on_commit: told of each committed transaction's messages.
         on_append: told of each partition that has something new for its readers.
     """
 
