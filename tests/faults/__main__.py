@@ -12,6 +12,7 @@ import argparse
 import importlib
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -98,4 +99,6 @@ def _only(asked: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
+    # As Ctrl-C: workers are ended and mounts undone on the way out.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     sys.exit(main())
