@@ -1,7 +1,8 @@
 """Run the mutations: copy the tree, break one thing, run its tests, and say whether they noticed.
 
 Exit code 0 when every mutation was noticed, else 1. `--only WORD` runs those whose name has the word; `--list` shows
-them all. A mutation whose text is not found in its file any more counts as a failure: mend the catalogue.
+them all. A mutation whose text is not found in its file any more counts as a failure: mend the catalogue. So does a
+test that gives no verdict: one that takes too long, or that pytest cannot run.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from tests.mutations.torture import BY_TORTURE
 
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240
+PASSED, FAILED = 0, 1  # pytest's exit codes; any other (no tests, broken collection) is no verdict
+NOTICED = "noticed"
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
 
 
@@ -48,21 +51,23 @@ def _is_noticed(mutation: Mutation) -> bool:
                 print(f"STALE     {mutation.name}: {file} has no {old!r}", flush=True)
                 return False
             (tree / file).write_text(text.replace(old, new))
-        verdicts = {test: _fails(tree, test) for test in mutation.tests}
-    for test, (failed, seconds) in verdicts.items():
-        print(f"{'noticed  ' if failed else 'UNNOTICED'} {mutation.name}: {test} ({seconds:.0f} s)", flush=True)
-    return all(failed for failed, _ in verdicts.values())
+        verdicts = [_verdict(tree, mutation, test) for test in mutation.tests]
+    return all(verdict == NOTICED for verdict in verdicts)
 
 
-def _fails(tree: Path, test: str) -> tuple[bool, float]:
+def _verdict(tree: Path, mutation: Mutation, test: str) -> str:
+    """Run one test on the broken tree, and say what came of it."""
     started_at = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
     try:
         done = subprocess.run(command, cwd=tree, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return True, time.monotonic() - started_at
-    tests_failed = 1  # pytest's exit code; anything else (no tests, broken collection) is no verdict
-    return done.returncode == tests_failed, time.monotonic() - started_at
+        verdict = "no verdict (timed out)"
+    else:
+        known = {FAILED: NOTICED, PASSED: "UNNOTICED"}
+        verdict = known.get(done.returncode, f"no verdict (pytest's exit code {done.returncode})")
+    print(f"{verdict:9} {mutation.name}: {test} ({time.monotonic() - started_at:.0f} s)", flush=True)
+    return verdict
 
 
 if __name__ == "__main__":
