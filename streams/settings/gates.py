@@ -23,12 +23,12 @@ class GateSettings(SettingsGroup):
     be in what is unread. Ten seconds is a rebalance."""
 
     clock_skew_limit_seconds: Seconds = 5.0
-    """Firing waits when our clock and the broker's append times differ by more. NTP keeps machines within tenths of a
-    second."""
+    """Firing waits when our clock is ahead of the brokers' append times by more. One that is ahead by less fires early by
+    as much; one that is behind only delays. NTP keeps machines within tenths of a second."""
 
     clock_jump_limit_seconds: Seconds = 30.0
     """Firing waits when our clock has jumped forward by more than this against the monotonic clock. A jump back only
     delays."""
 
     clock_jump_hold_seconds: Seconds = 300.0
-    """How long firing waits after such a jump, unless an operator confirms the time earlier."""
+    """How long firing waits after such a jump."""
