@@ -1,7 +1,7 @@
 """The eviction job as one writes it from Faust's manual: agents, tables in memory, a timer. Settings are Faust's own.
 
 A table cannot be changed from a timer, so the timer sends what is due to a topic of the program's own, and an agent on
-that topic decides. Run as a program, with `worker` as its argument and the environment of `programs.StockFaust`.
+that topic decides. Run as a program, with `worker` as its argument, in `programs.Program.environment`.
 """
 
 from __future__ import annotations
