@@ -34,7 +34,7 @@ class EngineConfig:
         max_batch_bytes: record batch size; below the smallest ``max.message.bytes`` of our topics.
         max_record_bytes: largest single record any of our topics takes.
         transaction_timeout_seconds: the broker aborts a transaction that is older.
-        max_poll_records: bounds one batch, and so how long a step may hold the loop.
+        max_poll_records: bounds one batch; the writer steps it in smaller slices.
         max_fetch_bytes: per partition and fetch.
         position_interval_seconds: how often positions are written when nothing else is.
         takeover_timeout_seconds: bound for fencing and finding offsets; reading rows is not bounded.

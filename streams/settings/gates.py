@@ -23,8 +23,8 @@ class GateSettings(SettingsGroup):
     be in what is unread. Ten seconds is a rebalance."""
 
     clock_skew_limit_seconds: Seconds = 5.0
-    """Firing waits when our clock is ahead of the brokers' append times by more. One that is ahead by less fires early by
-    as much; one that is behind only delays. NTP keeps machines within tenths of a second."""
+    """Firing waits when our clock is ahead of the brokers' append times by more. One that is ahead by less fires early
+    by as much; one that is behind only delays. NTP keeps machines within tenths of a second."""
 
     clock_jump_limit_seconds: Seconds = 30.0
     """Firing waits when our clock has jumped forward by more than this against the monotonic clock. A jump back only
