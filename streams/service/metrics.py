@@ -127,7 +127,11 @@ class WorkerMetrics(Collector):
             {view.partition: view.view_age_seconds for view in views},
         )
         for name, meaning, values in (
-            ("evictstream_lag_seconds", "Newest event time less processed event time.", "lag_seconds"),
+            (
+                "evictstream_lag_seconds",
+                "Append time of the newest record less that of the newest applied one.",
+                "lag_seconds",
+            ),
             ("evictstream_lag_records", "Offsets not applied yet.", "lag_records"),
         ):
             yield _gauge(

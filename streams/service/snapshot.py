@@ -47,7 +47,8 @@ class PartitionView:
         caught_up: whether it has read to the end that its inputs had at take-over.
         closed: the gate that its timers would wait behind now, if any.
         view_age_seconds: since it was last known to have applied everything; may be infinite.
-        lag_seconds: newest event time less processed event time, by input topic; may be infinite.
+        lag_seconds: append time of the newest record less that of the newest applied one, by input topic; may be
+            infinite.
         lag_records: offsets not applied yet, by input topic.
         pending: open evictions by cluster.
         waiting: evictions whose time has come, by gate and cluster.
