@@ -2,116 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, NamedTuple, cast
-
 import pytest
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.parser import text_string_to_metric_families
 
-from streams.engine.distribution import Distribution
-from streams.engine.outbox import Outbox
-from streams.engine.partitions import Partitions
-from streams.engine.vitals import Vital, Vitals
+from streams.engine.vitals import Vital
 from streams.service.gates import Closed, Gate
-from streams.service.metrics import CLUSTERS_SHOWN, WorkerMetrics
+from streams.service.metrics import CLUSTERS_SHOWN
 from streams.service.partition import EvictionPartition
-from streams.service.snapshot import PartitionView, Snapshot, Waiting
+from streams.service.snapshot import PartitionView, Waiting
 from streams.service.tally import LATENESS_BOUNDS_SECONDS, seconds_late
-from streams.service.watchdog import Watchdog, limits_of
-from streams.settings import Settings
 from tests.deploy.pages import page
-from tests.harness.plans import one_partition
-
-NOON_US = 1_795_262_400_000_000
-SECOND_US = 1_000_000
-TAINT = {"key": "lab", "effect": "NoExecute"}
-
-
-class FakeRecord(NamedTuple):
-    """A consumed record."""
-
-    offset: int
-    timestamp: int
-    key: bytes
-    value: bytes
-
-
-class FakePartitions:
-    """What metrics read of the engine."""
-
-    def __init__(self) -> None:
-        self.transaction_seconds = Distribution((0.01, 0.1))
-        self.vitals = Vitals()
-        self.takeovers = 3
-        self.failures = 1
-
-
-class Story:
-    """One partition, told events at seconds after noon."""
-
-    def __init__(self) -> None:
-        self.now_us = NOON_US
-        self.plan = one_partition(lambda: self.now_us)
-        self.logic = EvictionPartition(0, self.plan)
-        self.rows: dict[bytes, bytes] = {}
-        self.outbox = Outbox()
-        self.offset = 0
-        self.views: tuple[PartitionView, ...] = ()
-        self.engine = FakePartitions()
-        self.ages = dict.fromkeys(Vital, 0.0)
-
-    def event(self, at: float, topic: str, event_type: str, obj: dict[str, Any]) -> None:
-        value = json.dumps({"cluster": "lab", "type": event_type, "object": obj}).encode()
-        self.raw(at, topic, value)
-
-    def raw(self, at: float, topic: str, value: bytes) -> None:
-        self.now_us = NOON_US + round(at * SECOND_US)
-        self.offset += 1
-        record = FakeRecord(self.offset, self.now_us // 1000, b"lab/n", value)
-        self.logic.apply(topic, [record], self.outbox)
-
-    def node(self, at: float, *taints: dict[str, str]) -> None:
-        meta = {"name": "n", "uid": "node", "resourceVersion": str(self.offset + 100)}
-        self.event(at, "nodes", "MODIFIED", {"kind": "Node", "metadata": meta, "spec": {"taints": taints}})
-
-    def pod(self, at: float, name: str, seconds: int | None, event_type: str = "ADDED", **more: object) -> None:
-        meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self.offset + 100), **more}
-        tolerations = [] if seconds is None else [{"operator": "Exists", "tolerationSeconds": seconds}]
-        spec = {"nodeName": "n", "tolerations": tolerations}
-        self.event(at, "pods", event_type, {"kind": "Pod", "metadata": meta, "spec": spec})
-
-    def heartbeat(self, at: float) -> None:
-        value = json.dumps({"cluster": "lab", "type": "HEARTBEAT"}).encode()
-        for topic in ("nodes", "pods"):
-            self.now_us = NOON_US + round(at * SECOND_US)
-            self.offset += 1
-            self.logic.apply(topic, [FakeRecord(self.offset, self.now_us // 1000, b"lab/", value)], self.outbox)
-
-    def fire(self, at: float) -> None:
-        self.now_us = NOON_US + round(at * SECOND_US)
-        self.logic.fire(self.now_us, 100, self.outbox)
-
-    def scrape(self) -> dict[tuple[str, ...], float]:
-        """Values by name and label values, these in the order of the labels' names."""
-        metrics = WorkerMetrics(
-            tally=self.plan.tally,
-            partitions=cast("Partitions", self.engine),
-            watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
-            limits=limits_of(Settings()),
-            snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
-            inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
-            version="1.2.3",
-            now_us=lambda: self.now_us,
-            monotonic=lambda: 0.0,
-        )
-        registry = CollectorRegistry()
-        registry.register(metrics)
-        return {
-            (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
-            for family in text_string_to_metric_families(generate_latest(registry).decode())
-            for sample in family.samples
-        }
+from tests.streams.service.story import NOON_US, SECOND_US, TAINT, Story
 
 
 def view(**overrides: object) -> PartitionView:
@@ -170,6 +70,50 @@ COUNTED = {
 @pytest.mark.parametrize(("name", "value"), COUNTED.items(), ids=["-".join(name) for name in COUNTED])
 def test_what_is_counted(name: tuple[str, ...], value: float) -> None:
     assert told().scrape()[name] == value
+
+
+def answered() -> Story:
+    """One pod, evicted at second 10, with all that is no news about it; its cluster is forgotten at 40."""
+    story = Story()
+    story.heartbeat(0)
+    story.node(0, TAINT)
+    story.pod(0, "a", 10, resourceVersion="500")
+    story.pod(1, "a", 10, resourceVersion="500")  # again
+    story.pod(2, "a", 20, resourceVersion="499")  # of before
+    story.pod(3, "a", 20, resourceVersion="498")
+    story.fire(10)
+    story.result(11, "Failed")
+    story.result(12, "Failed")  # again
+    story.result(13, "Succeeded", attempt=7)  # of an attempt that never was
+    story.result(14, "Succeeded")  # run twice by its executor: the success counts too
+    story.heartbeat(15)
+    story.forget(40)
+    story.pod(39, "b", 10)  # read after the order to forget, appended before it
+    return story
+
+
+ANSWERED = {
+    ("evictstream_events_total", "nodes", "changed"): 1,
+    ("evictstream_events_total", "nodes", "signal"): 3,
+    ("evictstream_events_total", "pods", "changed"): 1,
+    ("evictstream_events_total", "pods", "unchanged"): 0,
+    ("evictstream_events_total", "pods", "duplicate"): 1,
+    ("evictstream_events_total", "pods", "stale"): 2,
+    ("evictstream_events_total", "pods", "signal"): 2,
+    ("evictstream_events_total", "pods", "forgotten"): 1,
+    ("evictstream_events_total", "results", "changed"): 2,
+    ("evictstream_events_total", "results", "duplicate"): 1,
+    ("evictstream_events_total", "results", "stale"): 1,
+    ("evictstream_results_total", "Failed"): 1,
+    ("evictstream_results_total", "Succeeded"): 1,
+}
+
+
+def test_what_is_counted_of_answers_repeats_and_signals() -> None:
+    """All of both metrics: nothing is counted under another name."""
+    seen = answered().scrape()
+    counted = {"evictstream_events_total", "evictstream_results_total"}
+    assert {name: value for name, value in seen.items() if name[0] in counted} == ANSWERED
 
 
 def test_lateness_is_in_seconds_from_deadline_to_decision() -> None:

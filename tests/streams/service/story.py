@@ -1,0 +1,123 @@
+"""A short story of one partition, told without Kafka: events at known seconds, and what metrics say of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, NamedTuple, cast
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+
+from streams.engine.distribution import Distribution
+from streams.engine.outbox import Outbox
+from streams.engine.partitions import Partitions
+from streams.engine.vitals import Vital, Vitals
+from streams.service.metrics import WorkerMetrics
+from streams.service.partition import EvictionPartition
+from streams.service.snapshot import PartitionView, Snapshot
+from streams.service.watchdog import Watchdog, limits_of
+from streams.settings import Settings
+from tests.harness.plans import one_partition
+
+NOON_US = 1_795_262_400_000_000
+SECOND_US = 1_000_000
+TAINT = {"key": "lab", "effect": "NoExecute"}
+
+
+class FakeRecord(NamedTuple):
+    """A consumed record."""
+
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes
+
+
+class FakePartitions:
+    """What metrics read of the engine."""
+
+    def __init__(self) -> None:
+        self.transaction_seconds = Distribution((0.01, 0.1))
+        self.vitals = Vitals()
+        self.takeovers = 3
+        self.failures = 1
+
+
+class Story:
+    """One partition, told events at seconds after noon."""
+
+    def __init__(self) -> None:
+        self.now_us = NOON_US
+        self.plan = one_partition(lambda: self.now_us)
+        self.logic = EvictionPartition(0, self.plan)
+        self.rows: dict[bytes, bytes] = {}
+        self.outbox = Outbox()
+        self.offset = 0
+        self.views: tuple[PartitionView, ...] = ()
+        self.engine = FakePartitions()
+        self.ages = dict.fromkeys(Vital, 0.0)
+
+    def event(self, at: float, topic: str, event_type: str, obj: dict[str, Any]) -> None:
+        value = json.dumps({"cluster": "lab", "type": event_type, "object": obj}).encode()
+        self.raw(at, topic, value)
+
+    def raw(self, at: float, topic: str, value: bytes, key: bytes = b"lab/n") -> None:
+        self.now_us = NOON_US + round(at * SECOND_US)
+        self.offset += 1
+        record = FakeRecord(self.offset, self.now_us // 1000, key, value)
+        self.logic.apply(topic, [record], self.outbox)
+
+    def node(self, at: float, *taints: dict[str, str]) -> None:
+        meta = {"name": "n", "uid": "node", "resourceVersion": str(self.offset + 100)}
+        self.event(at, "nodes", "MODIFIED", {"kind": "Node", "metadata": meta, "spec": {"taints": taints}})
+
+    def pod(self, at: float, name: str, seconds: int | None, event_type: str = "ADDED", **more: object) -> None:
+        meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self.offset + 100), **more}
+        tolerations = [] if seconds is None else [{"operator": "Exists", "tolerationSeconds": seconds}]
+        spec = {"nodeName": "n", "tolerations": tolerations}
+        self.event(at, "pods", event_type, {"kind": "Pod", "metadata": meta, "spec": spec})
+
+    def heartbeat(self, at: float) -> None:
+        self._signal(at, "HEARTBEAT", "nodes", "pods")
+
+    def forget(self, at: float) -> None:
+        self._signal(at, "FORGET", "nodes")
+
+    def _signal(self, at: float, event_type: str, *topics: str) -> None:
+        value = json.dumps({"cluster": "lab", "type": event_type}).encode()
+        for topic in topics:
+            self.raw(at, topic, value, key=b"lab/")
+
+    def result(self, at: float, outcome: str, *, attempt: int | None = None) -> None:
+        """Answer the newest command as an executor; `attempt` instead of its own."""
+        command = json.loads(self.outbox.messages["commands"][-1].value)
+        same = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
+        value = {name: command[name] for name in same} | {"kind": "EvictionResult", "outcome": outcome}
+        if attempt is not None:
+            value["attempt"] = attempt
+        self.raw(at, "results", json.dumps(value).encode())
+
+    def fire(self, at: float) -> None:
+        self.now_us = NOON_US + round(at * SECOND_US)
+        self.logic.fire(self.now_us, 100, self.outbox)
+
+    def scrape(self) -> dict[tuple[str, ...], float]:
+        """Values by name and label values, these in the order of the labels' names."""
+        metrics = WorkerMetrics(
+            tally=self.plan.tally,
+            partitions=cast("Partitions", self.engine),
+            watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
+            limits=limits_of(Settings()),
+            snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
+            inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
+            version="1.2.3",
+            now_us=lambda: self.now_us,
+            monotonic=lambda: 0.0,
+        )
+        registry = CollectorRegistry()
+        registry.register(metrics)
+        return {
+            (sample.name, *(value for _, value in sorted(sample.labels.items()))): sample.value
+            for family in text_string_to_metric_families(generate_latest(registry).decode())
+            for sample in family.samples
+        }
