@@ -149,6 +149,7 @@ class Partitions:
                 self._spacing_seconds,
                 transaction_seconds=self.transaction_seconds,
             )
+            writer.last_commit = takeover.committed
             self._writers[takeover.partition] = writer
             writer.expect_ends(takeover.ends)
             self.takeovers += 1

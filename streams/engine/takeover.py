@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from streams.engine.config import EngineConfig
     from streams.engine.logic import LogicFactory, PartitionLogic
+    from streams.engine.transactions import Committed
 
 log = structlog.get_logger(__name__)
 
@@ -35,7 +36,7 @@ log = structlog.get_logger(__name__)
 class Takeover:
     """What a finished take-over of one partition hands to its writer."""
 
-    __slots__ = ("ends", "logic", "partition", "positions", "producer", "rows")
+    __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "rows")
 
     def __init__(self, partition: int, producer: PartitionProducer, logic: PartitionLogic) -> None:
         """Begin with nothing read."""
@@ -45,6 +46,7 @@ class Takeover:
         self.positions: dict[str, int] = {}
         self.ends: dict[str, int] = {}
         self.rows = 0
+        self.committed: Committed | None = None
 
     def take_row(self, key: bytes, value: bytes | None) -> None:
         """Take one changelog row: ours or the logic's."""
@@ -109,10 +111,15 @@ async def _fence(takeovers: list[Takeover]) -> None:
 async def _settle_positions(
     takeovers: list[Takeover], bounds: dict[tuple[str, int], tuple[int, int]], config: EngineConfig
 ) -> None:
-    """Compare positions with the log and write what had to be chosen in a first transaction."""
+    """Compare positions with the log and write them, with what had to be chosen, in a first transaction.
+
+    Also if nothing had: it brings the brokers' time back, without which a clock that is ahead would not be noticed
+    before the first timers have fired.
+    """
     fresh = [takeover for takeover in takeovers if not takeover.positions]
     if fresh:
         await _refuse_lost_state(fresh, config)
+    outboxes = list[Outbox]()
     for takeover in takeovers:
         outbox, lost = Outbox(), dict[str, int]()
         settled: dict[str, int] = {}
@@ -128,9 +135,14 @@ async def _settle_positions(
         if lost:
             log.error("input expired unread", partition=takeover.partition, lost=lost)
             takeover.logic.gap_found(lost, time.time_ns() // 1000, outbox)
-        if settled != takeover.positions:
-            takeover.positions = settled
-            await takeover.producer.commit(outbox, {POSITIONS_KEY: encode_positions(settled)})
+        takeover.positions = settled
+        outboxes.append(outbox)
+    firsts = [
+        takeover.producer.commit(outbox, {POSITIONS_KEY: encode_positions(takeover.positions)})
+        for takeover, outbox in zip(takeovers, outboxes, strict=True)
+    ]
+    for takeover, committed in zip(takeovers, await asyncio.gather(*firsts), strict=True):
+        takeover.committed = committed
 
 
 async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> None:

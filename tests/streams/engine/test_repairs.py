@@ -72,6 +72,17 @@ async def until(condition: Callable[[], bool]) -> None:
     await asyncio.sleep(0.1)
 
 
+def test_the_brokers_time_is_known_before_anything_is_stepped(config: EngineConfig) -> None:
+    async def test(partitions: Partitions) -> None:
+        for _ in range(2):
+            known = next(partitions.live()).last_commit
+            assert known is not None
+            assert abs(known.broker_ms / 1000 - time.time()) < PATIENCE_SECONDS
+            await partitions.assign({0}, 1_000)  # a generation was missed: taken over anew, with its positions there
+
+    assert run(config, lambda _: None, test) == []
+
+
 def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: EngineConfig) -> None:
     seeks: list[PartitionWriter] = []
 
