@@ -15,9 +15,9 @@ import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
-from aiokafka import AIOKafkaProducer
 from aiokafka import errors as kafka_errors
 
+from streams.engine.producer import TransactionalProducer
 from streams.engine.vitals import Wait
 from streams.errors import PartitionLostError, ProduceRefusedError
 
@@ -74,7 +74,7 @@ class PartitionProducer:
         self.unacknowledged = Wait()
         self._config = config
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
-        self._producer = AIOKafkaProducer(
+        self._producer = TransactionalProducer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=config.transactional_id(partition),
             transactional_id=config.transactional_id(partition),

@@ -172,6 +172,14 @@ MUTATIONS = (
         ("tests/streams/engine/test_transactions.py::test_one_record_too_large_aborts_the_whole_transaction",),
     ),
     Mutation(
+        "send what waits to be added to a transaction that has failed",
+        "streams/engine/producer.py",
+        (("waiting.clear()", "unsent.clear()"),),
+        (
+            "tests/streams/engine/test_transactions.py::test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden",
+        ),
+    ),
+    Mutation(
         "start with an empty changelog beside committed offsets",
         "streams/engine/takeover.py",
         (("await _refuse_lost_state(fresh, config)", "pass"),),

@@ -231,7 +231,7 @@ class Faults:
         topics = (settings.commands_topic, settings.decisions_topic, settings.changelog_topic)
         choice = int(fault.amount * 2 * len(topics)) % (2 * len(topics))
         topic = topics[choice % len(topics)]
-        refuse, allow = (_forbid, _permit) if choice < len(topics) else (_shrink, _widen)
+        refuse, allow = (forbid_writing, _permit) if choice < len(topics) else (_shrink, _widen)
         refuse(settings, topic)
         return lambda: allow(settings, topic)
 
@@ -265,7 +265,8 @@ def _with_admin(settings: Settings, work: Callable[[KafkaAdminClient], object]) 
         admin.close()
 
 
-def _forbid(settings: Settings, topic: str) -> None:
+def forbid_writing(settings: Settings, topic: str) -> None:
+    """Deny everybody to write to a topic, by an ACL."""
     place = ResourcePattern(ResourceType.TOPIC, topic)
     acls = [
         ACL("User:*", "*", ACLOperation.ALL, ACLPermissionType.ALLOW, place),

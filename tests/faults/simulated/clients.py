@@ -64,7 +64,7 @@ class TransactionManager:
 
 
 class SimulatedProducer:
-    """Stands in for `AIOKafkaProducer`."""
+    """Stands in for `TransactionalProducer`."""
 
     def __init__(self, *, transactional_id: str, transaction_timeout_ms: int, **_: object) -> None:
         self._id = transactional_id

@@ -52,7 +52,7 @@ def installed(world: World) -> Iterator[None]:
         for module in TALKING:
             stack.enter_context(mock.patch.object(module, "log", Silence()))
         stack.enter_context(mock.patch.object(timers, "LONGEST_SLEEP_SECONDS", LONGEST_SLEEP_SECONDS))
-        stack.enter_context(mock.patch.object(transactions, "AIOKafkaProducer", SimulatedProducer))
+        stack.enter_context(mock.patch.object(transactions, "TransactionalProducer", SimulatedProducer))
         stack.enter_context(mock.patch.object(changelog, "AIOKafkaConsumer", SimulatedConsumer))
         stack.enter_context(mock.patch.object(takeover, "AIOKafkaAdminClient", SimulatedAdmin))
         yield

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import os
 import signal
@@ -10,18 +11,27 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 
 import pytest
 from aiokafka import errors as kafka_errors
 from aiokafka.client import AIOKafkaClient
+from kafka import KafkaConsumer, TopicPartition
 
+from streams.broker.admin import declare_topics
+from streams.broker.clients import client_arguments
+from streams.broker.embedded import EmbeddedBroker
 from streams.engine.changelog import LogReader
 from streams.engine.config import EngineConfig
 from streams.engine.outbox import Outbox
 from streams.engine.transactions import PartitionProducer
 from streams.errors import PartitionLostError, ProduceRefusedError
+from streams.service.plan import engine_config
 from streams.settings import Settings
+from tests.faults.real.arena import AUTHORIZER
+from tests.faults.real.means import forbid_writing
 
+SETTLED_SECONDS = 0.5  # after which markers, and what should not have been sent, are in the log
 POSITIONS = {b"\x00positions": b"{}"}
 
 
@@ -218,6 +228,42 @@ def test_transaction_that_fails_while_batches_are_added(
         await producer.close()
 
     run(test)
+
+
+def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_path: Path) -> None:
+    """Nor into the transaction before: seed 124 found rows and positions there, whose commands were refused.
+
+    The broker of this test takes whatever it is sent, as a partition does in which that transaction is still open.
+    """
+    trusting = {"transaction.partition.verification.enable": "false"}
+    with EmbeddedBroker(data=tmp_path / "kafka", properties=AUTHORIZER | trusting) as broker:
+        ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 1}
+        settings = Settings.model_validate(ours)
+        declare_topics(settings).raise_if_breaking()
+        config = engine_config(settings)
+
+        places = [TopicPartition(config.changelog, 0), TopicPartition(settings.decisions_topic, 0)]
+        with contextlib.closing(KafkaConsumer(**client_arguments(settings))) as log:
+
+            async def test() -> None:
+                producer = PartitionProducer(0, config)
+                await producer.start()
+                await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+                await asyncio.sleep(SETTLED_SECONDS)
+                before = log.end_offsets(places)  # of all, aborted and open transactions included
+                await asyncio.to_thread(forbid_writing, settings, settings.commands_topic)
+                outbox = rows_and_message(settings, b"b")
+                outbox.send(settings.decisions_topic, b"key", b"why", [])
+                with pytest.raises(ProduceRefusedError):
+                    await producer.commit(outbox, POSITIONS)
+                await asyncio.sleep(SETTLED_SECONDS)
+                await producer.close()
+                successor = PartitionProducer(0, config)
+                await successor.start()
+                assert log.end_offsets(places) == before
+                await successor.close()
+
+            run(test)
 
 
 def test_a_broker_that_names_no_broker_is_asked_again(config: EngineConfig, monkeypatch: pytest.MonkeyPatch) -> None:
