@@ -92,11 +92,12 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     eviction.due = due
     eviction.attempt += 1
     eviction.state = _ISSUED if is_first else _RETRYING
-    eviction.issued_at_us = step.at_us
+    # As the command says it, also where our clock is behind: whoever counts from there sees no repeat too soon.
+    eviction.issued_at_us = max(step.at_us, due.window_start_us)
     eviction.outcome = None
     send(step, _EVICT, pod, eviction, due.verdict)
     rules = step.rules
-    eviction.next_attempt_us = step.at_us + wait_us(
+    eviction.next_attempt_us = eviction.issued_at_us + wait_us(
         rules.silence_us, rules.retry_ceiling_us, step.commands[-1].eviction_id, eviction.attempt
     )
     record(step, _DECIDED_ISSUED if is_first else _DECIDED_RETRIED, pod, eviction, due.verdict, previous)

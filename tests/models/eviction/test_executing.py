@@ -41,6 +41,16 @@ def test_silence_is_answered_with_another_attempt() -> None:
     assert (scene.kinds[-1], scene.state) == ("Retried", "retrying")
 
 
+def test_silence_counts_from_what_the_command_says_where_our_clock_is_behind() -> None:
+    """Repeated by a clock three seconds behind the event time of a new taint; found by the torture, seed 17838."""
+    behind, right = issued(), issued()
+    for scene, at in ((behind, 92), (right, 95)):
+        scene.node(95, A, B)
+        scene.fire(at)
+        assert (scene.commands[-1].attempt, _seconds(scene.commands[-1].issued_at)) == (2, 95)
+    assert next_attempt(behind) == next_attempt(right)
+
+
 def test_silence_grows_up_to_the_ceiling_and_never_ends() -> None:
     scene = issued()
     scene.run_until(100_000)
