@@ -230,7 +230,7 @@ MUTATIONS = (
     Mutation(
         "never look again after an attempt",
         "models/eviction/lifecycle.py",
-        (("eviction.next_attempt_us = step.at_us + ", "eviction.next_attempt_us = 10**18 + "),),
+        (("eviction.next_attempt_us = eviction.issued_at_us + ", "eviction.next_attempt_us = 10**18 + "),),
         (f"{WORKERS}::test_executor_down",),
     ),
     Mutation(
