@@ -16,7 +16,7 @@ from typing import assert_never
 
 from models.eviction.backoff import wait_us
 from models.eviction.decision import Idle, decide
-from models.eviction.records import before, record, send
+from models.eviction.records import before, issued_at_us, record, send
 from models.eviction.state import Due, Eviction, PodState
 from models.eviction.step import Step
 from models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
@@ -92,8 +92,7 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     eviction.due = due
     eviction.attempt += 1
     eviction.state = _ISSUED if is_first else _RETRYING
-    # As the command says it, also where our clock is behind: whoever counts from there sees no repeat too soon.
-    eviction.issued_at_us = max(step.at_us, due.window_start_us)
+    eviction.issued_at_us = issued_at_us(step, due)  # whoever counts from there sees no repeat too soon
     eviction.outcome = None
     send(step, _EVICT, pod, eviction, due.verdict)
     rules = step.rules

@@ -1,6 +1,6 @@
 """From the state to what is sent: commands and decision records."""
 
-from models.eviction.state import Eviction, PodState
+from models.eviction.state import Due, Eviction, PodState
 from models.eviction.step import Step
 from models.instants import instant_text
 from models.kubernetes.matching import is_shadowing
@@ -10,11 +10,19 @@ from models.messages.wire import COMMAND_KIND, DECISION_KIND, DecisionRecord, Ev
 _KINDS_WITH_WARNINGS = frozenset({DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED})
 
 
+def issued_at_us(step: Step, due: Due) -> int:
+    """Give a command's `issuedAt`: the step's instant, but not before its reason.
+
+    The later of two topics may have been read first, or our clock be behind.
+    """
+    return max(step.at_us, due.window_start_us)
+
+
 def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict: Verdict) -> None:
     """Add a command to the step.
 
     Args:
-        step: being made; its instant is the command's `issuedAt`.
+        step: being made.
         action: what the executor shall do.
         pod: the pod.
         eviction: its eviction as it is after the decision.
@@ -40,8 +48,7 @@ def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict:
             Reason(verdict, due.taint, due.toleration),
             instant_text(due.window_start_us),
             instant_text(due.deadline_us),
-            # The later of two topics may have been read first; a command is not issued before its reason.
-            instant_text(max(step.at_us, due.window_start_us)),
+            instant_text(issued_at_us(step, due)),
         )
     )
 

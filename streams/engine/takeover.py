@@ -137,12 +137,12 @@ async def _settle_positions(
             takeover.logic.gap_found(lost, time.time_ns() // 1000, outbox)
         takeover.positions = settled
         outboxes.append(outbox)
-    firsts = [
-        takeover.producer.commit(outbox, {POSITIONS_KEY: encode_positions(takeover.positions)})
-        for takeover, outbox in zip(takeovers, outboxes, strict=True)
-    ]
-    for takeover, committed in zip(takeovers, await asyncio.gather(*firsts), strict=True):
-        takeover.committed = committed
+    await asyncio.gather(*map(_write_first, takeovers, outboxes))
+
+
+async def _write_first(takeover: Takeover, outbox: Outbox) -> None:
+    positions = {POSITIONS_KEY: encode_positions(takeover.positions)}
+    takeover.committed = await takeover.producer.commit(outbox, positions)
 
 
 async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> None:

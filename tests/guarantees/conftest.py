@@ -28,6 +28,14 @@ QUICK = {
 }
 
 
+def own_settings(servers: str, **more: object) -> Settings:
+    """Settings of a quick service on brokers that nobody else uses, its topics declared."""
+    names = {"bootstrap_servers": servers, "topic_prefix": "own.", "application_id": "own", "partitions": 2}
+    settings = Settings.model_validate({**names, **QUICK, **more})
+    declare_topics(settings).raise_if_breaking()
+    return settings
+
+
 @pytest.fixture
 def service(make_settings: MakeSettings) -> Settings:
     """Settings of a quick service with its topics declared."""

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from streams.broker.admin import declare_topics
 from streams.broker.embedded import EmbeddedBroker
 from streams.settings import Settings
-from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
+from tests.guarantees.conftest import OpenReader, StartWorker, own_settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands, instant
 from tests.harness.workers import WorkerProcess
@@ -23,17 +22,7 @@ DOWN_SECONDS = 12.0
 @pytest.fixture
 def own_service(own_broker: EmbeddedBroker) -> Settings:
     """Settings on a broker that the test may kill, topics declared."""
-    settings = Settings.model_validate(
-        {
-            "bootstrap_servers": own_broker.bootstrap_servers,
-            "topic_prefix": "own.",
-            "application_id": "own",
-            "partitions": 2,
-            **QUICK,
-        }
-    )
-    declare_topics(settings).raise_if_breaking()
-    return settings
+    return own_settings(own_broker.bootstrap_servers)
 
 
 @pytest.mark.parametrize("fault", ["killed", "frozen"])

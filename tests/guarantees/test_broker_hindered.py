@@ -11,14 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
 from tests.faults.plan import Fault, FaultKind
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.crew import Crew
 from tests.faults.real.means import Faults, Scene
 from tests.faults.real.wire import WireLoop
-from tests.guarantees.conftest import QUICK
+from tests.guarantees.conftest import own_settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands, instant
 from tests.harness.workers import WorkerProcess
@@ -34,17 +32,9 @@ class Stage:
     def __init__(self, kind: ArenaKind, folder: Path, stack: ExitStack) -> None:
         self.arena = stack.enter_context(Arena(kind, stack.enter_context(WireLoop()), folder, 1))
         replicas = len(self.arena.broker.nodes)
-        ours = {
-            "bootstrap_servers": self.arena.broker.bootstrap_servers,
-            "topic_prefix": "own.",
-            "application_id": "own",
-            "partitions": 2,
-            "replication_factor": replicas,
-            "min_insync_replicas": min(replicas, 2),
-            **QUICK,
-        }
-        self.settings = Settings.model_validate(ours)
-        declare_topics(self.settings).raise_if_breaking()
+        self.settings = own_settings(
+            self.arena.broker.bootstrap_servers, replication_factor=replicas, min_insync_replicas=min(replicas, 2)
+        )
         self.hindered = self.settings.model_copy(update={"bootstrap_servers": self.arena.wires[0].address})
         self._scene = Scene(self.settings, self.arena, Crew(folder), {}, self.arena.wires[0])
 

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.admin import declare_topics
 from streams.broker.embedded import EmbeddedBroker
 from streams.errors import ExitCode
 from streams.settings import Settings
-from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
+from tests.guarantees.conftest import OpenReader, StartWorker, own_settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.probing import Answer, Probe
 from tests.harness.reading import commands
@@ -93,19 +92,12 @@ def test_blocked_event_loop(service: Settings, tmp_path: Path) -> None:
 
 def test_broker_that_answers_no_more(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
     """For a while it is only not ready; beyond the limit it ends and says what it waited for."""
-    settings = Settings.model_validate(
-        {
-            "bootstrap_servers": own_broker.bootstrap_servers,
-            "topic_prefix": "own.",
-            "application_id": "own",
-            "partitions": 2,
-            "transaction_timeout_seconds": 5.0,
-            "takeover_timeout_seconds": 5.0,
-            "broker_silence_limit_seconds": SILENCE_SECONDS,
-            **QUICK,
-        }
+    settings = own_settings(
+        own_broker.bootstrap_servers,
+        transaction_timeout_seconds=5.0,
+        takeover_timeout_seconds=5.0,
+        broker_silence_limit_seconds=SILENCE_SECONDS,
     )
-    declare_topics(settings).raise_if_breaking()
     with WorkerProcess(settings, tmp_path) as worker:
         probe = Probe(worker)
         probe.wait_for("/readyz", is_ready, 40)

@@ -50,7 +50,6 @@ class Story:
         self.now_us = NOON_US
         self.plan = one_partition(lambda: self.now_us)
         self.logic = EvictionPartition(0, self.plan)
-        self.rows: dict[bytes, bytes] = {}
         self.outbox = Outbox()
         self.offset = 0
         self.views: tuple[PartitionView, ...] = ()
