@@ -2,7 +2,8 @@
 
 A wake-up only says "look at this again then"; whether something is due is decided by whoever looks. So moved and
 cancelled timers need no search: their old wake-ups pop and come to nothing. A heap that has doubled since it was
-last known to be lean is rebuilt from the truth, so flapping cannot make it grow without bound.
+last known to be lean is replaced by one made from the truth, so flapping cannot make it grow without bound. That goes
+on in slices, one with each push: with a hundred thousand wake-ups it would stop the event loop for 300 ms at once.
 """
 
 from __future__ import annotations
@@ -13,54 +14,83 @@ from collections.abc import Callable, Iterable, Iterator
 Wakeup = tuple[int, bytes, str]
 """When (microseconds UTC), and two parts of a name: which aggregate, and what in it."""
 
-LEAN_FLOOR = 10_000  # below this many wake-ups a rebuild saves nothing worth having
+Truth = Callable[[], Iterable[Iterable[Wakeup]]]
+"""Lists the wake-ups that are really wanted, aggregate by aggregate.
+
+It names the aggregates that there are when it is asked, and what each wants when its turn comes. What an aggregate
+comes to want from then on has to be pushed.
+"""
+
+LEAN_FLOOR = 10_000  # below this many wake-ups a leaner heap saves nothing worth having
 
 
 class TimerHeap:
     """Wake-ups in time order. In memory only: rows are the truth, and a take-over rebuilds it from them."""
 
-    __slots__ = ("_heap", "_lean", "_truth")
+    __slots__ = ("_former", "_heap", "_lean", "_moving", "_truth")
 
-    def __init__(self, truth: Callable[[], Iterable[Wakeup]]) -> None:
-        """``truth`` lists the wake-ups that are really wanted; it is asked at each rebuild."""
+    def __init__(self, truth: Truth) -> None:
+        """``truth`` is asked at each rebuild."""
         self._truth = truth
         self._heap: list[Wakeup] = []
+        self._former: list[Wakeup] = []  # the heap that is being replaced, whole until the other one has everything
+        self._moving: Iterator[Iterable[Wakeup]] | None = None
         self._lean = LEAN_FLOOR
 
     def __len__(self) -> int:
-        """Wake-ups held, outdated ones included."""
-        return len(self._heap)
+        """Wake-ups held, outdated ones and copies included."""
+        return len(self._heap) + len(self._former)
 
     def rebuild(self) -> None:
-        """Start over from the truth."""
-        self._heap = list(self._truth())
+        """Start over from the truth, at once."""
+        self._heap = [wakeup for part in self._truth() for wakeup in part]
         heapq.heapify(self._heap)
-        self._lean = max(LEAN_FLOOR, 2 * len(self._heap))
+        self._replaced()
 
     def push(self, wakeup: Wakeup) -> None:
         """Add a wake-up; the same one may be added twice."""
         heapq.heappush(self._heap, wakeup)
-        if len(self._heap) > self._lean:
-            self.rebuild()
+        if self._moving is not None:
+            self._move(self._moving)
+        elif len(self._heap) > self._lean:
+            self._former, self._heap = self._heap, []
+            self._moving = iter(self._truth())
+
+    def _move(self, parts: Iterator[Iterable[Wakeup]]) -> None:
+        part = next(parts, None)
+        if part is None:
+            self._replaced()
+            return
+        for wakeup in part:
+            heapq.heappush(self._heap, wakeup)
+
+    def _replaced(self) -> None:
+        self._former, self._moving = [], None
+        self._lean = max(LEAN_FLOOR, 2 * len(self._heap))
+
+    def _earlier(self) -> list[Wakeup]:
+        former, heap = self._former, self._heap
+        return former if former and (not heap or former[0] < heap[0]) else heap
 
     def next_at_us(self) -> int | None:
         """When the earliest wake-up is due, or ``None``."""
-        return self._heap[0][0] if self._heap else None
+        heap = self._earlier()
+        return heap[0][0] if heap else None
 
     def due(self, now_us: int, limit: int) -> Iterator[Wakeup]:
         """Show what is due without taking it, in no order; looks at no more than ``limit`` wake-ups."""
-        heap = self._heap
-        places = [0]
-        for _ in range(limit):
-            if not places:
-                return
-            place = places.pop()
-            if place < len(heap) and heap[place][0] <= now_us:
-                yield heap[place]
-                places += (2 * place + 1, 2 * place + 2)
+        for heap in (self._heap, self._former):
+            places = [0]
+            while places and limit:
+                limit -= 1
+                place = places.pop()
+                if place < len(heap) and heap[place][0] <= now_us:
+                    yield heap[place]
+                    places += (2 * place + 1, 2 * place + 2)
 
     def pop_due(self, now_us: int) -> Wakeup | None:
-        """Take the earliest wake-up if it is due."""
-        if self._heap and self._heap[0][0] <= now_us:
-            return heapq.heappop(self._heap)
+        """Take the earliest wake-up if it is due; while the heap is being replaced one may come twice."""
+        heap = self._earlier()
+        if heap and heap[0][0] <= now_us:
+            return heapq.heappop(heap)
         return None

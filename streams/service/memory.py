@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 import gc
 
-COLLECTOR_THRESHOLDS = (50_000, 5, 10_000)  # new objects, then rounds; twenty stopped the loop for 80 ms
+COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then rounds; 50,000 stopped the loop for up to 100 ms
 
 
 def calm_collector() -> None:

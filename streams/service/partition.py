@@ -309,7 +309,6 @@ class EvictionPartition:
         lost = ", ".join(f"{count} of {topic}" for topic, count in sorted(gap.lost.items()))
         return f"input expired unread ({lost}); list again, or run `evictstream accept-gap`"
 
-    def _wanted_wakeups(self) -> Iterator[Wakeup]:
-        for key, aggregate in self._by_key.items():
-            for at_us, uid in wakeups(aggregate):
-                yield at_us, key, uid
+    def _wanted_wakeups(self) -> Iterator[list[Wakeup]]:
+        for aggregate in list(self._by_key.values()):
+            yield [(at_us, aggregate.record_key, uid) for at_us, uid in wakeups(aggregate)]

@@ -117,6 +117,12 @@ BY_TORTURE = (
         (TORTURE,),
     ),
     Mutation(
+        "torture: forget the former heap before its wake-ups are moved",
+        "streams/engine/timers.py",
+        (("self._former, self._heap = self._heap, []", "self._former, self._heap = [], []"),),
+        (TORTURE,),
+    ),
+    Mutation(
         "torture: begin a window anew when a taint's value changes",
         "models/eviction/windows.py",
         (("known.since_us, at_us, added_us)", "at_us, at_us, added_us)"),),
