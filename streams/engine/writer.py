@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY, encode_positions
 from streams.engine.vitals import Wait
+from streams.engine.waiting import set_within
 from streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
@@ -233,13 +234,8 @@ class PartitionWriter:
             await self._changed.wait_for(lambda: condition() or not self.live)
 
     async def _run(self) -> None:
-        linger = self._config.linger_seconds
         try:
-            while self.live:
-                await self._dirty.wait()
-                if not self._urgent.is_set():
-                    with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._urgent.wait(), linger)
+            while await self._something_to_write():
                 began_at = time.monotonic()
                 await self._commit()
                 # What comes meanwhile goes together: many small transactions would cost more time than they save.
@@ -249,10 +245,19 @@ class PartitionWriter:
         except BaseException as error:  # noqa: BLE001 - whatever it was, this state is not to be used again
             self.fail(error)
 
+    async def _something_to_write(self) -> bool:
+        """Wait until there is, and a little for more of it.
+
+        False when the writer has died: its outbox was dropped, and positions must not tell that it was written.
+        """
+        await self._dirty.wait()
+        if not self._urgent.is_set():
+            await set_within(self._config.linger_seconds, self._urgent)
+        return self.live
+
     async def _wait_until_full(self, seconds: float) -> None:
         if seconds > 0 and not self._full.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._full.wait(), seconds)
+            await set_within(seconds, self._full)
 
     async def _commit(self) -> None:
         was_full = not self.has_room

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import signal
 import time
@@ -164,7 +165,9 @@ class EvictionService:
         self.watchdog.stopping()
         for task in helpers:
             task.cancel()
-        await asyncio.gather(*helpers, return_exceptions=True)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(SHORT_TIMEOUT_SECONDS):
+                await asyncio.gather(*helpers, return_exceptions=True)
         # Who has crashed or never began has nothing to commit.
         began = starting.done()
         patience = STOP_TIMEOUT_SECONDS if error is None and began else SHORT_TIMEOUT_SECONDS

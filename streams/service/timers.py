@@ -9,13 +9,13 @@ and sleeps by the monotonic one, so a clock step neither stalls nor bursts it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from typing import TYPE_CHECKING
 
 import structlog
 
 from streams.engine.vitals import Wait
+from streams.engine.waiting import set_within
 from streams.service.clock import SECOND_US, now_us
 from streams.service.gates import Gate
 
@@ -92,8 +92,7 @@ class TimerService:
                 await asyncio.sleep(0)
                 continue
             self._wake.clear()
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), delay)
+            await set_within(delay, self._wake)
 
     def turn(self) -> bool:
         """Fire what is due in each partition, bounded; returns whether more is due that may fire at once."""

@@ -87,6 +87,21 @@ def test_a_missing_batch_is_noticed(config: EngineConfig) -> None:
     run(config, test)
 
 
+def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -> None:
+    """What it had stepped is dropped; positions that went out alone would pass over it for good."""
+
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        await writer.apply(batch(config, 10, start=10))
+        await asyncio.sleep(config.linger_seconds / 10)  # it waits for more rows now, and then commits
+        await writer.apply(batch(config, 13, start=13))
+        await asyncio.sleep(3 * config.linger_seconds)
+        assert failures
+        assert writer.transactions == 0
+        assert writer.durable[config.inputs[0]] == 10
+
+    run(config, test, rows_per_record=1)
+
+
 def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
     async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, 11, start=10))
