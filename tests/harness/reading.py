@@ -31,6 +31,7 @@ class TopicReader:
 
     def __init__(self, settings: Settings, topic: str) -> None:
         self.seen: list[Seen] = []
+        self._next: dict[TopicPartition, int] = {}
         self._consumer = KafkaConsumer(
             bootstrap_servers=settings.bootstrap_servers,
             isolation_level="read_committed",
@@ -42,8 +43,11 @@ class TopicReader:
 
     def poll(self) -> list[Seen]:
         """Take in what has come; returns all seen so far."""
-        for records in self._consumer.poll(timeout_ms=POLL_MS, max_records=10_000).values():
+        for partition, records in self._consumer.poll(timeout_ms=POLL_MS, max_records=10_000).items():
             for record in records:
+                if record.offset < self._next.get(partition, 0):
+                    continue  # read again by a consumer that has lost its place; on the topic it stands once
+                self._next[partition] = record.offset + 1
                 value = _json(record.value)
                 headers = dict(record.headers)
                 self.seen.append(Seen(value, record.key, record.value, headers, record.timestamp / 1000))
