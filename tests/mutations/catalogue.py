@@ -42,6 +42,28 @@ MUTATIONS = (
         (f"{WORKERS}::test_worker_killed_at_any_moment",),
     ),
     Mutation(
+        "commit the positions of a writer that has failed",
+        "streams/engine/writer.py",
+        (
+            (
+                "        return self.live\n\n    async def _wait_until_full",
+                "        return True\n\n    async def _wait_until_full",
+            ),
+        ),
+        (f"{WRITER}::test_nothing_is_committed_once_the_writer_has_failed",),
+    ),
+    Mutation(
+        "lose a cancellation",
+        "streams/engine/waiting.py",
+        (
+            (
+                "        async with asyncio.timeout(seconds):\n            await event.wait()",
+                "        await asyncio.wait_for(event.wait(), seconds)",
+            ),
+        ),
+        ("tests/streams/engine/test_waiting.py::test_a_cancellation_is_never_taken_away",),
+    ),
+    Mutation(
         "begin at the end of the inputs after a take-over",
         "streams/engine/takeover.py",
         (("settled[topic] = max(position, start)", "settled[topic] = end"),),
