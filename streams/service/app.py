@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import importlib.metadata
 import signal
 import time
@@ -165,9 +164,11 @@ class EvictionService:
         self.watchdog.stopping()
         for task in helpers:
             task.cancel()
-        with contextlib.suppress(TimeoutError):
+        try:
             async with asyncio.timeout(SHORT_TIMEOUT_SECONDS):
                 await asyncio.gather(*helpers, return_exceptions=True)
+        except TimeoutError:  # what was stepped is committed all the same
+            log.warning("parts do not end", parts=[task.get_name() for task in helpers if not task.done()])
         # Who has crashed or never began has nothing to commit.
         began = starting.done()
         patience = STOP_TIMEOUT_SECONDS if error is None and began else SHORT_TIMEOUT_SECONDS

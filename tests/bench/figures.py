@@ -13,13 +13,13 @@ class WrongResultError(Exception):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure has to reach: a floor, which it may not be below, or a ceiling, which it may not be above."""
+    """What a figure has to reach: a floor, which it may not be below, or a ceiling, which it has to stay below."""
 
     limit: float
     is_floor: bool
 
     def is_met_by(self, value: float) -> bool:
-        return value >= self.limit if self.is_floor else value <= self.limit
+        return value >= self.limit if self.is_floor else value < self.limit
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -58,13 +58,13 @@ def beside(figure: Figure) -> dict[str, float]:
 
 
 def _limit(goal: Goal) -> dict[str, float]:
-    return {"atLeast": goal.limit} if goal.is_floor else {"atMost": goal.limit}
+    return {"atLeast": goal.limit} if goal.is_floor else {"below": goal.limit}
 
 
 def goal_text(figure: Figure) -> str:
     """Say what is to be reached."""
     goal = figure.goal
-    return "" if goal is None else f"{'at least' if goal.is_floor else 'at most'} {number(goal.limit)}"
+    return "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {number(goal.limit)}"
 
 
 def result_text(figure: Figure) -> str:

@@ -24,7 +24,7 @@ def test_figures_stand_between_the_marks_and_nothing_else_changes(tmp_path: Path
     assert "old" not in lines
     ours, goal = "300 k/s (270 to 330)", "at least 1.2 | 1.5 x ks | met"
     assert f"| events | {ours} |  | 220 k/s (200 to 300) | 100 k/s | 8 k/s | {goal} |" in lines
-    assert "| lateness | 12.0 ms (11.0 to 14.0) | at most 10.0 | MISSED | p50_ms 1.5 |" in lines
+    assert "| lateness | 12.0 ms (11.0 to 14.0) | below 10.0 | MISSED | p50_ms 1.5 |" in lines
     assert "No figures of memory: not done after 9 s" in lines
 
 

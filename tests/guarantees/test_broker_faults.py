@@ -87,7 +87,9 @@ def test_all_partitions_lost_at_once(own_broker: EmbeddedBroker, own_service: Se
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) == 8 * PODS, "all evictions", seconds=60)
         seen = reader.quiet(2.0)
         twice = {pod: found for pod, found in commands(seen, "Evict").items() if len(found) > 1}
-        assert not twice, "\n".join(f"{each.appended_at} {each.value}" for found in twice.values() for each in found)
+        assert not twice, "\n".join(
+            f"{each.place} {each.appended_at} {each.value}" for found in twice.values() for each in found
+        )
         assert worker.events("partition lost, will be taken over again"), "the fault did not hit a transaction"
         reader.close()
         assert worker.stop() == 0

@@ -17,13 +17,17 @@ WAIT_SECONDS = 40.0
 
 
 class Seen(NamedTuple):
-    """One record with the moment (wall clock, seconds) at which the broker appended it."""
+    """One record with the moment (wall clock, seconds) at which the broker appended it, and its partition and offset.
+
+    One place seen twice was read twice; two places are two records.
+    """
 
     value: dict[str, Any]
     key: bytes | None
     raw: bytes | None
     headers: dict[str, bytes]
     appended_at: float
+    place: tuple[int, int]
 
 
 class TopicReader:
@@ -31,7 +35,6 @@ class TopicReader:
 
     def __init__(self, settings: Settings, topic: str) -> None:
         self.seen: list[Seen] = []
-        self._next: dict[TopicPartition, int] = {}
         self._consumer = KafkaConsumer(
             bootstrap_servers=settings.bootstrap_servers,
             isolation_level="read_committed",
@@ -43,14 +46,12 @@ class TopicReader:
 
     def poll(self) -> list[Seen]:
         """Take in what has come; returns all seen so far."""
-        for partition, records in self._consumer.poll(timeout_ms=POLL_MS, max_records=10_000).items():
+        for records in self._consumer.poll(timeout_ms=POLL_MS, max_records=10_000).values():
             for record in records:
-                if record.offset < self._next.get(partition, 0):
-                    continue  # read again by a consumer that has lost its place; on the topic it stands once
-                self._next[partition] = record.offset + 1
                 value = _json(record.value)
                 headers = dict(record.headers)
-                self.seen.append(Seen(value, record.key, record.value, headers, record.timestamp / 1000))
+                place = (record.partition, record.offset)
+                self.seen.append(Seen(value, record.key, record.value, headers, record.timestamp / 1000, place))
         return self.seen
 
     def wait_for(self, condition: Callable[[list[Seen]], bool], what: str, seconds: float = WAIT_SECONDS) -> list[Seen]:
