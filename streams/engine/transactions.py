@@ -175,9 +175,11 @@ class PartitionProducer:
         waiter = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001 - no public way to see its error
         if waiter is not None and waiter.done() and not waiter.cancelled():
             waiter.exception()  # seen: the error was raised to the writer by the batch or the commit
-        with contextlib.suppress(Exception):
-            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
-                await self._producer.stop()
+        for end in (self._producer.stop, self._producer.client.close):
+            # A stop that is cut off, because a broker does not answer, leaves its connections open.
+            with contextlib.suppress(Exception):
+                async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                    await end()
 
     def _refused(self, error: Exception) -> ProduceRefusedError:
         return ProduceRefusedError(partition=self.partition, reason=repr(error))

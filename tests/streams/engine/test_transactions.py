@@ -266,6 +266,36 @@ def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_p
             run(test)
 
 
+def test_a_producer_whose_broker_answers_no_more_leaves_no_connection(tmp_path: Path) -> None:
+    """Each partition that is lost in an outage would leave its own until the process ends."""
+    with EmbeddedBroker(data=tmp_path / "kafka") as broker:
+        ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 1}
+        settings = Settings.model_validate(ours | {"transaction_timeout_seconds": 1.0})
+        declare_topics(settings).raise_if_breaking()
+
+        async def test() -> None:
+            before = open_files()
+            producer = PartitionProducer(0, engine_config(settings))
+            await producer.start()
+            await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+            broker.pause()
+            try:
+                with pytest.raises(PartitionLostError):
+                    await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
+                assert open_files() > before
+                await producer.close()
+                assert open_files() == before
+            finally:
+                broker.resume()
+
+        run(test)
+
+
+def open_files() -> int:
+    """How many of this process, sockets included."""
+    return len(list(Path("/dev/fd").iterdir()))
+
+
 def test_a_broker_that_names_no_broker_is_asked_again(config: EngineConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one does that has just been resumed; aiokafka fails an assertion then, which must not end the worker."""
 
