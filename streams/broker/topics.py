@@ -22,9 +22,10 @@ from streams.settings import Settings
 CLEANUP_POLICY: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
 
-# Only closed segments are compacted. With Kafka's 1 GiB a fleet with 2,000 changes a second would have an hour of them,
-# some 2 GB, in segments that are still open.
-_CHANGELOG_SEGMENT_BYTES = 64 * 1024 * 1024
+# Only closed segments are compacted, and each partition has one that is open. With Kafka's 1 GiB a fleet with 2,000
+# changes a second would have an hour of them, some 2 GB, in open ones; with 64 MiB four partitions could still hold six
+# times as much as the 40 MB that 150,000 pods take.
+_CHANGELOG_SEGMENT_BYTES = 16 * 1024 * 1024
 _MILLISECONDS_PER_HOUR = 3_600_000
 _MILLISECONDS_PER_MINUTE = 60_000
 

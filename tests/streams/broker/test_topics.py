@@ -46,7 +46,7 @@ def test_changelog_is_compacted_with_tuned_segments() -> None:
     assert dict(spec.configs) == {
         "cleanup.policy": "compact",
         "message.timestamp.type": "LogAppendTime",
-        "segment.bytes": "67108864",
+        "segment.bytes": "16777216",
         "segment.ms": "120000",
         "min.cleanable.dirty.ratio": "0.1",
         "delete.retention.ms": "3600000",
