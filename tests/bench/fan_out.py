@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.bench.figures import Figure, Goal, require
+from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.watching import CommandWatch
@@ -58,7 +58,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "taint on 1,500 nodes x 30 pods until all are scheduled, persisted and announced",
             "s",
             tuple(scheduled),
-            Goal(3.0, is_floor=False),
+            Goal(Bound.BELOW, 3.0),
             {"cancelled_in_s": sorted(cancelled)[len(cancelled) // 2]},
         )
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 import statistics
 from collections.abc import Sequence
 
@@ -11,15 +12,26 @@ class WrongResultError(Exception):
     """What was measured did not do its work, so no time of it counts."""
 
 
+class Bound(enum.StrEnum):
+    """On which side of a limit a figure has to be."""
+
+    AT_LEAST = "at least"
+    BELOW = "below"
+    AT_MOST = "at most"
+    """For what is known by buckets, whose upper bounds belong to them."""
+
+
 @dataclasses.dataclass(frozen=True, slots=True)
 class Goal:
-    """What a figure has to reach: a floor, which it may not be below, or a ceiling, which it has to stay below."""
+    """What a figure has to reach."""
 
+    bound: Bound
     limit: float
-    is_floor: bool
 
     def is_met_by(self, value: float) -> bool:
-        return value >= self.limit if self.is_floor else value < self.limit
+        if self.bound is Bound.AT_LEAST:
+            return value >= self.limit
+        return value < self.limit or (self.bound is Bound.AT_MOST and value == self.limit)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

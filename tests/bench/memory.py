@@ -12,7 +12,7 @@ import asyncio
 import time
 from typing import Final, NamedTuple
 
-from tests.bench.figures import Figure, Goal
+from tests.bench.figures import Bound, Figure, Goal
 from tests.bench.fleet import Fleet
 from tests.bench.lab import Lab, say, settled_bytes
 from tests.bench.watching import CommandWatch
@@ -45,7 +45,7 @@ async def measure(lab: Lab) -> list[Figure]:
             f"resident memory by pod with a pending deadline, of {pods:,}",
             "B",
             tuple((found.full_bytes - found.empty_bytes) / pods for found in rounds),
-            Goal(1_000.0, is_floor=False),
+            Goal(Bound.BELOW, 1_000.0),
             {
                 "empty_mb": max(found.empty_bytes for found in rounds) / 1e6,
                 "full_mb": max(found.full_bytes for found in rounds) / 1e6,

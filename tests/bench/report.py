@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 
 from streams.cli.output import print_json, print_table
-from tests.bench.figures import Figure, Goal
+from tests.bench.figures import Figure
 
 COLUMNS = ("measure", "value", "goal", "", "rounds", "beside", "what")
 
@@ -35,7 +35,7 @@ def print_object(
                     "sentence": figure.sentence,
                     "unit": figure.unit,
                     "value": figure.value,
-                    "goal": None if figure.goal is None else _limit(figure.goal),
+                    "goal": None if figure.goal is None else dataclasses.asdict(figure.goal),
                     "met": figure.is_met,
                     "rounds": list(figure.rounds),
                     "beside": figure.beside,
@@ -57,14 +57,10 @@ def beside(figure: Figure) -> dict[str, float]:
     return medians | figure.beside
 
 
-def _limit(goal: Goal) -> dict[str, float]:
-    return {"atLeast": goal.limit} if goal.is_floor else {"below": goal.limit}
-
-
 def goal_text(figure: Figure) -> str:
     """Say what is to be reached."""
     goal = figure.goal
-    return "" if goal is None else f"{'at least' if goal.is_floor else 'below'} {number(goal.limit)}"
+    return "" if goal is None else f"{goal.bound} {number(goal.limit)}"
 
 
 def result_text(figure: Figure) -> str:

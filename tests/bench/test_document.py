@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench.document import BEGIN, END, PATH, write
-from tests.bench.figures import Figure, Goal
+from tests.bench.figures import Bound, Figure, Goal
 from tests.bench.peers.comparing import limit, ratio
 from tests.bench.peers.programs import FAUST, OURS, STREAMS, STREAMS_EXACTLY_ONCE
 
@@ -15,8 +15,8 @@ RATES = {OURS: [300.0, 330.0, 270.0], STREAMS: [200.0, 220.0, 300.0], STREAMS_EX
 def test_figures_stand_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
     path = tmp_path / "performance.md"
     path.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
-    compared = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(1.2, is_floor=True))
-    alone = Figure("timers", "lateness", "ms", (12.0, 14.0, 11.0), Goal(10.0, is_floor=False), {"p50_ms": 1.5})
+    compared = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(Bound.AT_LEAST, 1.2))
+    alone = Figure("timers", "lateness", "ms", (12.0, 14.0, 11.0), Goal(Bound.BELOW, 10.0), {"p50_ms": 1.5})
     write([compared, alone], {"memory": "not done after 9 s\nmore"}, others_share=0.014, path=path)
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[:2] == ["# Before", BEGIN]
@@ -29,14 +29,14 @@ def test_figures_stand_between_the_marks_and_nothing_else_changes(tmp_path: Path
 
 
 def test_a_ratio_is_the_median_of_each_rounds_own() -> None:
-    figure = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(1.2, is_floor=True))
+    figure = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(Bound.AT_LEAST, 1.2))
     assert figure.rounds == (1.5, 1.5, 0.9)
     assert figure.value == 1.5
     assert figure.is_met
 
 
 def test_a_limit_is_for_ours_alone() -> None:
-    figure = limit("latency", "taint to command", "ms", {OURS: [9.0], STREAMS: [20.0]}, Goal(10.0, is_floor=False))
+    figure = limit("latency", "taint to command", "ms", {OURS: [9.0], STREAMS: [20.0]}, Goal(Bound.BELOW, 10.0))
     assert figure.value == 9.0
     assert figure.is_met
 

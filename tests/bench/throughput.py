@@ -17,7 +17,7 @@ from typing import Final, Self
 from models.eviction.row_layout import read_pod_value
 from streams.settings import Settings
 from tests.bench.bare import bare_rate
-from tests.bench.figures import Figure, Goal, require
+from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import Entry, Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import Rows, ends, require_all_read, rows_since
@@ -81,7 +81,7 @@ async def measure(lab: Lab) -> list[Figure]:
                 ratios[name].append(rate / bare_one)
                 rates[name].append(rate)
                 bare.append(bare_one)
-    goals = {"unchanged": Goal(1 / 3, is_floor=True), "changing": Goal(1 / 6, is_floor=True)}
+    goals = {"unchanged": Goal(Bound.AT_LEAST, 1 / 3), "changing": Goal(Bound.AT_LEAST, 1 / 6)}
     sentences = {
         "unchanged": "events that change nothing, of what a bare consumer reads",
         "changing": "events that each change a row, of what a bare consumer reads",

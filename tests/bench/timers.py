@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tests.bench.figures import Figure, Goal, percentile, require
+from tests.bench.figures import Bound, Figure, Goal, percentile, require
 from tests.bench.fleet import Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.watching import CommandWatch, Seen
@@ -78,7 +78,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "lateness of 1,000 deadlines a second, p99, until read",
             "ms",
             tuple(percentile(stretch, 0.99) for stretch in late),
-            Goal(50.0, is_floor=False),
+            Goal(Bound.BELOW, 50.0),
             {"p50_ms": percentile(everything, 0.5), "max_ms": max(everything)},
         )
     ]

@@ -17,7 +17,7 @@ import msgspec
 from aiokafka import AIOKafkaProducer
 
 from streams.settings import Settings
-from tests.bench.figures import Figure, Goal, percentile
+from tests.bench.figures import Bound, Figure, Goal, percentile
 from tests.bench.fleet import Entry, Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import values
@@ -75,8 +75,8 @@ async def measure(lab: Lab) -> list[Figure]:
     p99 = {program: [one.p99_ms for one in found] for program, found in taken.items()}
     what = f"taint to command at {EVENTS_PER_SECOND:,} events a second"
     return [
-        limit("latency-p50", f"{what}, p50", "ms", p50, Goal(10.0, is_floor=False)),
-        ratio("latency-p50-ratio", f"{what}, p50", "ms", p50, STREAMS_EXACTLY_ONCE, Goal(0.2, is_floor=False)),
+        limit("latency-p50", f"{what}, p50", "ms", p50, Goal(Bound.BELOW, 10.0)),
+        ratio("latency-p50-ratio", f"{what}, p50", "ms", p50, STREAMS_EXACTLY_ONCE, Goal(Bound.BELOW, 0.2)),
         limit("latency-p99", f"{what}, p99", "ms", p99, None),
     ]
 

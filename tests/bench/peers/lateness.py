@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from streams.settings import Settings
-from tests.bench.figures import Figure, Goal, percentile, require
+from tests.bench.figures import Bound, Figure, Goal, percentile, require
 from tests.bench.fleet import Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.peers.comparing import in_turn, limit
@@ -75,7 +75,7 @@ async def measure(lab: Lab) -> list[Figure]:
     p99s = {program: [percentile(values, 0.99) for values in found] for program, found in late.items()}
     what = f"lateness of {seconds * NODES:,} deadlines in {seconds} s"
     return [
-        limit("lateness-p99", f"{what}, p99", "ms", p99s, Goal(25.0, is_floor=False)),
+        limit("lateness-p99", f"{what}, p99", "ms", p99s, Goal(Bound.BELOW, 25.0)),
         limit("lateness-p50", f"{what}, p50", "ms", p50s, None),
     ]
 

@@ -12,7 +12,7 @@ import contextlib
 from typing import Final, NamedTuple, Self
 
 from streams.settings import Settings
-from tests.bench.figures import Figure, Goal, require
+from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import UNREACHABLE, UNTOLERATED, Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.peers.comparing import in_turn, limit, ratio
@@ -74,7 +74,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "s",
             evict,
             STREAMS,
-            Goal(0.5, is_floor=False),
+            Goal(Bound.BELOW, 0.5),
         ),
         ratio(
             "outage-schedule",
@@ -82,10 +82,10 @@ async def measure(lab: Lab) -> list[Figure]:
             "s",
             schedule,
             STREAMS,
-            Goal(1 / 3, is_floor=False),
+            Goal(Bound.BELOW, 1 / 3),
         ),
         limit("outage-cancel", f"{pods}, well again, until all `Cancel` are read", "s", cancel, None),
-        limit("peak-memory", f"most memory ever, with {objects:,} objects", "MB", peaks, Goal(200.0, is_floor=False)),
+        limit("peak-memory", f"most memory ever, with {objects:,} objects", "MB", peaks, Goal(Bound.BELOW, 200.0)),
     ]
 
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from streams.settings import Settings
-from tests.bench.figures import Figure, Goal
+from tests.bench.figures import Bound, Figure, Goal
 from tests.bench.fleet import MARKER_SECONDS, Fleet
 from tests.bench.lab import Lab, say
 from tests.bench.peers.comparing import in_turn, ratio
@@ -45,7 +45,7 @@ async def measure(lab: Lab) -> list[Figure]:
                 say(f"recovery, round {number + 1}, {program.title}: {seconds:.1f} s")
     rows = f"{pods:,} rows and {pods * TAINTED_SHARE:,.0f} timers (stock Faust: a tenth of both)"
     what = f"restart with {rows} until new events are answered"
-    return [ratio("recovery", what, "s", taken, STREAMS, Goal(1.0, is_floor=False))]
+    return [ratio("recovery", what, "s", taken, STREAMS, Goal(Bound.BELOW, 1.0))]
 
 
 class _Ground:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from streams.settings import Settings
-from tests.bench.figures import Figure, Goal, require
+from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import TRIMMED, Entry, Fleet, Rest, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import ends
@@ -77,7 +77,7 @@ async def measure(lab: Lab) -> list[Figure]:
         name: {one: [found.cpu_seconds_per_million[name] for found in all_] for one, all_ in taken.items()}
         for name in MEASURED
     }
-    cheap = Goal(0.7, is_floor=False)
+    cheap = Goal(Bound.BELOW, 0.7)
     trimmed, whole = (len(grounds[OURS].sample(rest).value) for rest in (TRIMMED, WHOLE))
     return [
         ratio(
@@ -86,7 +86,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "k/s",
             k_rates["trimmed"],
             STREAMS,
-            Goal(1.2, is_floor=True),
+            Goal(Bound.AT_LEAST, 1.2),
         ),
         ratio(
             "steady-whole",
@@ -94,7 +94,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "k/s",
             k_rates["whole"],
             STREAMS,
-            Goal(2.0, is_floor=True),
+            Goal(Bound.AT_LEAST, 2.0),
         ),
         ratio(
             "steady-changing",
@@ -102,7 +102,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "k/s",
             k_rates["changing"],
             STREAMS,
-            Goal(2.5, is_floor=True),
+            Goal(Bound.AT_LEAST, 2.5),
         ),
         ratio(
             "cpu-trimmed",

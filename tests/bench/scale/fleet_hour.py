@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from tests.bench.figures import Figure, Goal, require
+from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import Entry, Fleet, Pod, make_pod, now_us
 from tests.bench.lab import Lab, resident_bytes, say
 from tests.bench.log import require_all_read, rows_since
@@ -137,7 +137,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "resident memory at the end, of the most in the first third",
             "x",
             (memory[-1] / level,),
-            Goal(LARGEST_GROWTH, is_floor=False),
+            Goal(Bound.BELOW, LARGEST_GROWTH),
             {"end_mb": memory[-1] / 1e6, "most_mb": max(memory) / 1e6},
         ),
         Figure(
@@ -145,7 +145,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "most bytes of changelog on disk, by pod",
             "B",
             (max(disk) / pods,),
-            Goal(CHANGELOG_BYTES_PER_ROW_KEPT, is_floor=False),
+            Goal(Bound.BELOW, CHANGELOG_BYTES_PER_ROW_KEPT),
             {"end_mb": disk[-1] / 1e6, "most_mb": max(disk) / 1e6, "events_m": hour.events / 1e6},
         ),
     ]

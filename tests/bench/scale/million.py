@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from typing import Final
 
-from tests.bench.figures import Figure, Goal, percentile, require
+from tests.bench.figures import Bound, Figure, Goal, percentile, require
 from tests.bench.fleet import Entry, Fleet, Pod, now_us
 from tests.bench.lab import Lab, say, settled_bytes
 from tests.bench.scale.following import Follower
@@ -80,7 +80,7 @@ async def measure(lab: Lab) -> list[Figure]:
             f"resident memory by pod, of {count:,} with pending deadlines",
             "B",
             ((full - empty) / count,),
-            Goal(1_000.0, is_floor=False),
+            Goal(Bound.BELOW, 1_000.0),
             {"full_mb": full / 1e6, "loaded_in_s": loaded_seconds},
         ),
         Figure(
@@ -88,7 +88,7 @@ async def measure(lab: Lab) -> list[Figure]:
             f"{due:,} due within {DUE_IN_SECONDS} s beside them, p99 until read",
             "ms",
             (percentile(follower.late_ms, 0.99),),
-            Goal(50.0, is_floor=False),
+            Goal(Bound.BELOW, 50.0),
             {"p50_ms": percentile(follower.late_ms, 0.5), "max_ms": max(follower.late_ms)},
         ),
         Figure("million-cancel", f"{cancelled:,} cancelled at once, until all are read", "s", (cancel_seconds,)),
@@ -98,7 +98,7 @@ async def measure(lab: Lab) -> list[Figure]:
             "longest pause of the event loop while all this goes on, the restart aside",
             "ms",
             (max(load_pause, fire_pause, cancel_pause),),
-            Goal(LONGEST_PAUSE_MS, is_floor=False),
+            Goal(Bound.AT_MOST, LONGEST_PAUSE_MS),
             {"fire_ms": fire_pause, "cancel_ms": cancel_pause, "load_ms": load_pause},
         ),
     ]
