@@ -51,13 +51,12 @@ class Committed(NamedTuple):
     """What is known of a committed transaction.
 
     ``broker_ms`` is the broker's append time of the rows (milliseconds), ``-1`` without ``LogAppendTime``;
-    ``sent_us`` and ``acked_us`` bracket it on our clock (microseconds), ``sent_at`` is the former on the monotonic one.
+    ``sent_at`` and ``acked_at`` bracket it on our monotonic clock (seconds).
     """
 
     broker_ms: int
-    sent_us: int
-    acked_us: int
     sent_at: float
+    acked_at: float
 
 
 class PartitionProducer:
@@ -115,7 +114,7 @@ class PartitionProducer:
             PartitionLostError: fenced, timed out or otherwise unknown; take the partition over again.
 
         """
-        sent_us, sent_at = time.time_ns() // 1000, time.monotonic()
+        sent_at = time.monotonic()
         try:
             async with asyncio.timeout(self._config.transaction_timeout_seconds):
                 broker_ms = await self._write(outbox, extra_rows)
@@ -124,7 +123,7 @@ class PartitionProducer:
         except (kafka_errors.KafkaError, OSError, TimeoutError, AssertionError) as error:
             # aiokafka guards its transaction states with assertions: a lost transaction can show as one.
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
-        return Committed(broker_ms, sent_us, time.time_ns() // 1000, sent_at)
+        return Committed(broker_ms, sent_at, time.monotonic())
 
     async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> int:
         await asyncio.sleep(self._settled_at - time.monotonic())

@@ -4,8 +4,10 @@ Deadlines come from append times of the brokers, so a clock of ours that runs ah
 each transaction brings back the brokers' append time, which has to agree with ours within a limit; and the wall
 clock may not jump forward against the monotonic clock. A jump back, and a clock that is behind, only delay.
 
-The monotonic clock carries the brokers' time on from the newest transaction, however old that is: a jump within its own
-limit is then seen before anything has fired, and a clock that was set right again is trusted again at once.
+A transaction is appended between its sending and its acknowledgement, so it says between which bounds the brokers'
+clock lies against our monotonic one, the closer the faster it was. The monotonic clock carries that on, however old it
+is: a jump within its own limit is then seen before anything has fired, a slow transaction takes nothing away from what
+a faster one has shown, and a clock that was set right again is trusted again at once.
 """
 
 from __future__ import annotations
@@ -36,7 +38,8 @@ class ClockWatch:
         self._offset_us: int | None = None
         self._held_until = float("-inf")
         self._measured_at = float("-inf")
-        self._brokers_offset_us: int | None = None  # of their clock to our monotonic one
+        # Of their clock to our monotonic one: the least and the most that it can be.
+        self._brokers_offset_us: tuple[int, int] | None = None
 
     def tick(self, wall_us: int, monotonic_seconds: float) -> None:
         """Look at both clocks; call it at least once a second, and always before firing."""
@@ -46,18 +49,27 @@ class ClockWatch:
         self._offset_us = offset
 
     def observe(self, committed: Committed) -> None:
-        """Learn the brokers' time from a transaction: its append time lies between sending and acknowledgement."""
-        if committed.broker_ms >= 0 and committed.sent_at > self._measured_at:
-            latest_us = committed.broker_ms * MILLISECOND_US + MILLISECOND_US - 1
-            self._measured_at = committed.sent_at
-            self._brokers_offset_us = latest_us - int(committed.sent_at * SECOND_US)
+        """Learn the brokers' time from a transaction that was sent later than those before."""
+        if committed.broker_ms < 0 or committed.sent_at <= self._measured_at:
+            return
+        self._measured_at = committed.sent_at
+        appended_us = committed.broker_ms * MILLISECOND_US
+        least = appended_us - int(committed.acked_at * SECOND_US)
+        most = appended_us + MILLISECOND_US - 1 - int(committed.sent_at * SECOND_US)
+        if self._brokers_offset_us is not None:
+            known_least, known_most = self._brokers_offset_us
+            if least <= known_most and known_least <= most:
+                least, most = max(least, known_least), min(most, known_most)
+            # Otherwise their clock was set, or has drifted out of what was known: only the new bounds hold.
+        self._brokers_offset_us = least, most
 
     def objection(self, monotonic_seconds: float) -> str | None:
         """Why the clock cannot be trusted now, or ``None``."""
         if monotonic_seconds < self._held_until:
             return f"the clock jumped forward; {self._held_until - monotonic_seconds:.0f} s of waiting are left"
         if self._offset_us is not None and self._brokers_offset_us is not None:
-            ahead_us = self._offset_us - self._brokers_offset_us
+            least, _ = self._brokers_offset_us
+            ahead_us = self._offset_us - least
             if ahead_us > self._skew_limit_us:
-                return f"the clock is {ahead_us / SECOND_US:.1f} s ahead of the brokers"
+                return f"the clock may be {ahead_us / SECOND_US:.1f} s ahead of the brokers"
         return None

@@ -67,6 +67,15 @@ def test_nothing_is_issued_early_after_a_jump_of_the_clock(jump_seconds: float) 
     assert evictions > 0
 
 
+def test_a_slow_transaction_does_not_vouch_for_a_clock_that_is_ahead() -> None:
+    """The brokers seemed to be ahead by as long as they had been frozen, and so did not see that our clock was."""
+    changes = [*tainted(7), tell(Node("c0", "n1", "other"), 3.95, 3)]
+    pause = Fault(FaultKind.BROKER_PAUSE, 4.0, 1.7)
+    violations, evictions = play(changes, Fault(FaultKind.CLOCK_STEP, 1.5, 20.0, 2.0), pause)
+    assert violations == []
+    assert evictions > 0
+
+
 def test_firing_goes_on_without_input_once_the_clock_is_right_again() -> None:
     """The old transaction said for ever that the clock was ahead, and a quiet partition had no new one."""
     changes = [*tainted(6), tell(Node("c0", "n1", "other"), 2.0, 3)]

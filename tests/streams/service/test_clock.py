@@ -59,7 +59,7 @@ def test_clock_differs_from_the_brokers(ahead_seconds: int, *, objects: bool) ->
     clock = watch()
     clock.tick(START_US, 1000.0)
     broker_ms = START_US // 1000 - ahead_seconds * 1000
-    clock.observe(Committed(broker_ms, START_US, START_US + 5_000, 1000.0))
+    clock.observe(Committed(broker_ms, 999.995, 1000.0))
     assert (clock.objection(1000.0) is not None) is objects
 
 
@@ -67,7 +67,7 @@ def test_a_jump_below_its_own_limit_counts_against_the_brokers_at_once() -> None
     """Found by the torture: until the next transaction all that was due within the jump was issued too early."""
     clock = watch()
     clock.tick(START_US, 1000.0)
-    clock.observe(Committed(START_US // 1000, START_US, START_US + 5_000, 1000.0))
+    clock.observe(Committed(START_US // 1000, 999.995, 1000.0))
     clock.tick(START_US + 11 * SECOND_US, 1001.0)
     assert clock.objection(1001.0) is not None
 
@@ -76,7 +76,7 @@ def test_a_clock_that_was_set_right_is_trusted_without_another_transaction() -> 
     """Found by the torture: on a quiet partition firing waited for ever."""
     clock = watch()
     clock.tick(START_US + 10 * SECOND_US, 1000.0)
-    committed = Committed(START_US // 1000, START_US + 10 * SECOND_US, START_US + 10 * SECOND_US, 1000.0)
+    committed = Committed(START_US // 1000, 999.995, 1000.0)
     clock.observe(committed)
     assert clock.objection(1000.0) is not None
     clock.tick(START_US + SECOND_US, 1001.0)
@@ -84,15 +84,44 @@ def test_a_clock_that_was_set_right_is_trusted_without_another_transaction() -> 
     assert clock.objection(1001.0) is None
 
 
+def test_a_slow_transaction_takes_nothing_away_from_what_a_fast_one_has_shown() -> None:
+    """A broker that stood still for 4 s seemed to be that much ahead, and a clock of ours that is, right."""
+    clock = watch()
+    clock.tick(START_US + 6 * SECOND_US, 1000.0)
+    clock.observe(Committed(START_US // 1000, 999.995, 1000.0))
+    clock.tick(START_US + 11 * SECOND_US, 1005.0)
+    clock.observe(Committed(START_US // 1000 + 5000, 1001.0, 1005.0))
+    assert clock.objection(1005.0) is not None
+
+
+def test_a_slow_transaction_alone_vouches_for_nothing() -> None:
+    """If it was appended at its end our clock is 6 s ahead, if at its beginning 2."""
+    clock = watch()
+    clock.tick(START_US, 1000.0)
+    clock.observe(Committed(START_US // 1000 - 2000, 996.1, 1000.0))
+    assert clock.objection(1000.0) is None
+    clock.tick(START_US + 4 * SECOND_US, 1000.0)
+    assert clock.objection(1000.0) is not None
+
+
+def test_brokers_whose_clock_was_set_are_believed_at_once() -> None:
+    clock = watch()
+    clock.tick(START_US, 1000.0)
+    clock.observe(Committed(START_US // 1000 - 60_000, 999.995, 1000.0))
+    assert clock.objection(1000.0) is not None
+    clock.observe(Committed(START_US // 1000 + 1000, 1000.995, 1001.0))
+    assert clock.objection(1001.0) is None
+
+
 def test_an_older_transaction_of_another_partition_says_nothing() -> None:
     clock = watch()
     clock.tick(START_US, 1000.0)
-    clock.observe(Committed(START_US // 1000, START_US, START_US, 1000.0))
-    clock.observe(Committed(START_US // 1000 - 60_000, START_US, START_US, 990.0))
+    clock.observe(Committed(START_US // 1000, 999.995, 1000.0))
+    clock.observe(Committed(START_US // 1000 - 60_000, 989.995, 990.0))
     assert clock.objection(1000.0) is None
 
 
 def test_a_topic_without_append_times_says_nothing() -> None:
     clock = watch()
-    clock.observe(Committed(-1, START_US, START_US, 0.0))
+    clock.observe(Committed(-1, 0.0, 0.005))
     assert clock.objection(0.0) is None
