@@ -11,8 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Self
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
+
+from streams.engine.consumer import StoppableConsumer
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -35,7 +37,7 @@ class LogReader:
         """Prepare; connects on enter. ``on_progress`` is told each time that rows have come."""
         self._config = config
         self._on_progress = on_progress
-        self._consumer = AIOKafkaConsumer(
+        self._consumer = StoppableConsumer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=f"{config.application}-recovery",
             isolation_level="read_committed",

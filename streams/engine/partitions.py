@@ -73,6 +73,7 @@ class Partitions:
         self._durable: dict[tuple[str, int], int] = {}
         self._generation = -1
         self._is_closed = False
+        self._is_assigning = False  # from a revocation to the end of the assignment that follows on it
         self._repairs: dict[int, asyncio.Task[None]] = {}
         self._failed_in_a_row: dict[int, int] = {}
         self._background: set[asyncio.Task[None]] = set()
@@ -113,6 +114,7 @@ class Partitions:
 
     async def revoked(self) -> None:
         """Hold back: a rebalance has begun, and no repair may fence anybody until the new assignment is known."""
+        self._is_assigning = True
         self.lease.drop()
         self.vitals.rebalancing(time.monotonic())
         repairs, self._repairs = self._repairs, {}
@@ -122,13 +124,18 @@ class Partitions:
 
     async def assign(self, numbers: set[int], generation: int) -> None:
         """Bring the writers in line with an assignment. Cancelled by the next rebalance at any point."""
-        unbroken = generation == self._generation + 1
+        unbroken = generation in (self._generation, self._generation + 1)  # the same one again where a take-over failed
+        self._is_assigning = True
         self._generation = generation
         self.numbers = frozenset(numbers)
         self._durable = {place: offset for place, offset in self._durable.items() if place[1] in numbers}
         kept = {n for n, writer in self._writers.items() if n in numbers and writer.live and unbroken}
         await self._close(set(self._writers) - kept)
         await self._open(numbers - kept)
+        self._is_assigning = False
+        self._failed_in_a_row.clear()
+        for number in [n for n, writer in self._writers.items() if not writer.live]:
+            self._begin_repair(number)  # it failed while we assigned
 
     async def _open(self, numbers: set[int]) -> None:
         if not numbers:
@@ -152,6 +159,8 @@ class Partitions:
             writer.last_commit = takeover.committed
             self._writers[takeover.partition] = writer
             writer.expect_ends(takeover.ends)
+            # A repair needs them to be confirmed by the group, even if this writer fails before anybody asks for them.
+            self._durable.update(((topic, writer.partition), offset) for topic, offset in writer.durable.items())
             self.takeovers += 1
 
     async def _close(self, numbers: Iterable[int]) -> None:
@@ -193,6 +202,10 @@ class Partitions:
             return
         log.warning("partition lost, will be taken over again", partition=number, reason=error.reason)
         self.vitals.ownership.begin(time.monotonic())
+        if not self._is_assigning:  # an assignment looks after those that failed meanwhile; it may take them away
+            self._begin_repair(number)
+
+    def _begin_repair(self, number: int) -> None:
         if number not in self._repairs:
             self._repairs[number] = asyncio.create_task(self._repair(number), name=f"repair-{number}")
 

@@ -1,19 +1,28 @@
-"""aiokafka's producer, mended where it would break a transaction apart."""
+"""aiokafka's producer, mended where it would break a transaction apart or live on after its end."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from typing import Any
 
 from aiokafka import AIOKafkaProducer
+from aiokafka import errors as kafka_errors
+from aiokafka.protocol.transaction import EndTxnRequest
+
+CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 
 
 class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no types
-    """A producer whose failed transaction sends nothing more.
+    """A producer whose failed transaction sends nothing more, and that asks for the end of one only once.
 
     On an error (a topic that is forbidden, a record that is too large) aiokafka 0.14.0 forgets which partitions still
     have to be added to the transaction, and sends their batches all the same. A partition on which the transaction
     before has no marker yet takes them for a part of that one, whose commit makes them visible: rows and positions,
     whose commands were refused. Here the error takes along whatever waits.
+
+    It also asks for a commit again when no answer came. The first request may be on its way still: carried out after
+    the next transaction has begun, it would commit what that one has sent by then. Here the transaction has failed.
     """
 
     def __init__(self, **arguments: Any) -> None:
@@ -21,6 +30,8 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
         super().__init__(**arguments)
         self._fail_transaction = self._txn_manager.error_transaction
         self._txn_manager.error_transaction = self._fail_with_what_waits
+        self._send_request = self.client.send
+        self.client.send = self._send_end_once
 
     def _fail_with_what_waits(self, error: Exception) -> None:
         self._fail_transaction(error)
@@ -30,3 +41,30 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
         for batch in unsent:
             batch.failure(error)
             batch._drain_waiter.exception()  # noqa: SLF001 - seen: the error is told by the batch
+
+    async def _send_end_once(self, node_id: int, request: object, **how: Any) -> object:
+        try:
+            return await self._send_request(node_id, request, **how)
+        except kafka_errors.NodeNotReadyError:  # not sent
+            raise
+        except kafka_errors.KafkaError as error:
+            if isinstance(request, EndTxnRequest):
+                self._txn_manager.fatal_error(error)
+                self._txn_manager.wait_for_transaction_end().exception()  # seen: who waits for the end is told
+            raise
+
+    async def end(self) -> None:
+        """Stop; where a broker does not answer, without what is on its way. Nothing is sent afterwards."""
+        waiter = self._txn_manager.wait_for_transaction_end()
+        if waiter is not None and waiter.done() and not waiter.cancelled():
+            waiter.exception()  # seen: the error was raised by the batch or the commit
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                await self.stop()
+        sender = self._sender.sender_task
+        if sender is not None and not sender.done():
+            sender.cancel()  # a second time: at the first it waits for what is on its way
+            await asyncio.wait([sender], timeout=CLOSE_TIMEOUT_SECONDS)
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                await self.client.close()

@@ -10,7 +10,6 @@ A producer that has failed once is never used again: the partition is taken over
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -43,8 +42,6 @@ REFUSED = (
 # The coordinator answers a commit before its markers are written; a transaction that begins within that time is
 # sent away and aiokafka comes back 20 ms later. Waiting this much first makes 25 ms per transaction 6.5 ms.
 SETTLE_SECONDS = 0.003
-
-CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 
 
 class Committed(NamedTuple):
@@ -138,6 +135,10 @@ class PartitionProducer:
                 await self._send(topic, messages, futures)
         except kafka_errors.IllegalOperation as error:
             broken = error  # the transaction failed while batches were added; one of theirs says why
+        except asyncio.CancelledError:
+            for future in futures:
+                future.cancel()  # or the time that is up would be waited for once more
+            raise
         finally:
             # Every batch is waited for, also after an error, so that no outcome goes unseen.
             results = await asyncio.gather(*futures, return_exceptions=True)
@@ -171,14 +172,7 @@ class PartitionProducer:
 
     async def close(self) -> None:
         """Let go without committing; an open transaction is aborted by the next owner or by time-out."""
-        waiter = self._producer._txn_manager.wait_for_transaction_end()  # noqa: SLF001 - no public way to see its error
-        if waiter is not None and waiter.done() and not waiter.cancelled():
-            waiter.exception()  # seen: the error was raised to the writer by the batch or the commit
-        for end in (self._producer.stop, self._producer.client.close):
-            # A stop that is cut off, because a broker does not answer, leaves its connections open.
-            with contextlib.suppress(Exception):
-                async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
-                    await end()
+        await self._producer.end()
 
     def _refused(self, error: Exception) -> ProduceRefusedError:
         return ProduceRefusedError(partition=self.partition, reason=repr(error))

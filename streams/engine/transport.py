@@ -18,14 +18,14 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from aiokafka import AIOKafkaConsumer
 from aiokafka import errors as kafka_errors
 from aiokafka.structs import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from streams.engine.batches import Batch
-from streams.errors import InputTruncatedError
+from streams.engine.consumer import StoppableConsumer
+from streams.errors import InputTruncatedError, PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,6 +39,7 @@ POLL_SECONDS = 0.2
 FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
 FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
 COMMIT_TIMEOUT_SECONDS = 5.0
+END_OFFSETS_TIMEOUT_SECONDS = 5.0
 
 
 class EngineConsumerThread(driver.AIOKafkaConsumerThread):
@@ -53,12 +54,12 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         self._seen: dict[tuple[str, int], int] = {}
         self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
-    def _create_worker_consumer(self, transport: driver.Transport) -> AIOKafkaConsumer:
+    def _create_worker_consumer(self, transport: driver.Transport) -> StoppableConsumer:
         del transport  # its URL is our configuration's
         app = cast("EngineApp", self.app)
         config = app.config
         self._assignor = app.assignor
-        return AIOKafkaConsumer(
+        return StoppableConsumer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=config.application,
             group_id=config.application,
@@ -80,7 +81,12 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         )
 
     async def seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-        """Seek in the consumer's thread; returns the new epoch of each partition. Raises when unassigned."""
+        """Seek in the consumer's thread; returns the new epoch of each partition.
+
+        Raises:
+            PartitionLostError: one is not ours any more: the group assigns anew, which we are not told yet.
+
+        """
         return cast("dict[tuple[str, int], int]", await self.call_thread(self._seek_inputs, positions))
 
     async def _seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
@@ -89,12 +95,15 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
             key = (topic, number)
             self._epochs[key] = self._epochs.get(key, 0) + 1
             self._seen[key] = offset
-            consumer.seek(TopicPartition(topic, number), offset)
+            try:
+                consumer.seek(TopicPartition(topic, number), offset)
+            except kafka_errors.IllegalStateError as error:
+                raise PartitionLostError(partition=number, reason=repr(error)) from error
         return {key: self._epochs[key] for key in positions}
 
     async def _fetch_records(  # type: ignore[override]  # batches where Faust has lists; only our drain loop sees them
         self,
-        consumer: AIOKafkaConsumer,
+        consumer: StoppableConsumer,
         active_partitions: set[TP],
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is Faust's
         max_records: int | None = None,
@@ -130,7 +139,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
             waiting.end()
         return batches
 
-    def _check_position(self, consumer: AIOKafkaConsumer, error: Exception) -> None:
+    def _check_position(self, consumer: StoppableConsumer, error: Exception) -> None:
         """Tell an input that expired under us from a leftover of the time before the first seek."""
         if not isinstance(error, kafka_errors.OffsetOutOfRangeError):
             return
@@ -144,11 +153,13 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
                 ) from error
 
     async def end_offsets(self, partitions: list[TP]) -> dict[tuple[str, int], int]:
-        """Last stable offsets, asked of the brokers now. Raises ``KafkaError`` when they do not answer."""
+        """Last stable offsets, asked of the brokers now. Raises ``KafkaError`` or ``TimeoutError`` without answer."""
         return cast("dict[tuple[str, int], int]", await self.call_thread(self._end_offsets, partitions))
 
     async def _end_offsets(self, partitions: list[TP]) -> dict[tuple[str, int], int]:
-        ends = await self._ensure_consumer().end_offsets([TopicPartition(*p) for p in partitions])
+        # Timed here: who gives up waiting for this thread leaves it busy, and it has commits to carry out.
+        async with asyncio.timeout(END_OFFSETS_TIMEOUT_SECONDS):
+            ends = await self._ensure_consumer().end_offsets([TopicPartition(*p) for p in partitions])
         return {(p.topic, p.partition): offset for p, offset in ends.items()}
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:

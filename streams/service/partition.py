@@ -11,6 +11,7 @@ After a take-over the rows are loaded, the inputs are read to their end, and the
 from __future__ import annotations
 
 import collections
+import itertools
 from typing import TYPE_CHECKING, cast
 
 from models.eviction import (
@@ -66,7 +67,7 @@ class EvictionPartition:
 
     Attributes:
         pending: open evictions by cluster.
-        parked: wake-ups that are due and wait for their cluster's feed, by cluster.
+        parked: wake-ups that are due and wait for their cluster's feed, by cluster, one for each node's key and UID.
 
     """
 
@@ -74,7 +75,7 @@ class EvictionPartition:
         """Begin empty; rows come through :meth:`load`."""
         self.partition = partition
         self.pending: collections.Counter[str] = collections.Counter()
-        self.parked: dict[str, list[Wakeup]] = {}
+        self.parked: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
         self._look_again_at_us = 0
         self._plan = plan
         self._tally = plan.tally
@@ -263,7 +264,7 @@ class EvictionPartition:
             if aggregate is None:
                 continue
             if uid and aggregate.cluster in silent:
-                self.parked.setdefault(aggregate.cluster, []).append(wakeup)
+                self.parked.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
             changes = fire(aggregate, uid, now_us, self._plan.rules)
             self._put(changes, aggregate.record_key, outbox)
@@ -279,12 +280,13 @@ class EvictionPartition:
         Looks at no more than ``limit`` wake-ups of each silent feed, and ``limit`` others.
         """
         for wakeups_ in self.parked.values():
-            yield from overdue(self._by_key, wakeups_[:limit], now_us, waits_for_feed=True)
+            some = itertools.islice(wakeups_.values(), limit)
+            yield from overdue(self._by_key, some, now_us, waits_for_feed=True)
         yield from overdue(self._by_key, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
 
     def _unpark(self, silent: set[str]) -> None:
         for cluster in [name for name in self.parked if name not in silent]:
-            for wakeup in self.parked.pop(cluster):
+            for wakeup in self.parked.pop(cluster).values():
                 self._timers.push(wakeup)
 
     def _put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:

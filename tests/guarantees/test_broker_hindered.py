@@ -5,11 +5,14 @@ The means are those of the torture (tests/faults/real): a proxy that delays, an 
 
 from __future__ import annotations
 
+import contextlib
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from kafka.admin import KafkaAdminClient
 
 from tests.faults.plan import Fault, FaultKind
 from tests.faults.real.arena import Arena, ArenaKind
@@ -23,6 +26,7 @@ from tests.harness.workers import WorkerProcess
 
 NODES, PODS = 4, 40
 SLOW_SECONDS = 0.3  # each way: a transaction takes seconds instead of milliseconds
+MOVE_SECONDS = 10.0  # in which leaders have to be others once that was asked for
 COMMANDS = 0.0  # the first of the topics that an ACL may forbid
 
 
@@ -37,6 +41,16 @@ class Stage:
         )
         self.hindered = self.settings.model_copy(update={"bootstrap_servers": self.arena.wires[0].address})
         self._scene = Scene(self.settings, self.arena, Crew(folder), {}, self.arena.wires[0])
+
+    def leaders(self) -> dict[tuple[str, int], int]:
+        """Which broker leads each partition of ours, by topic and number."""
+        with contextlib.closing(KafkaAdminClient(bootstrap_servers=self.settings.bootstrap_servers)) as admin:
+            ours = [name for name in admin.list_topics() if name.startswith(self.settings.topic_prefix)]
+            return {
+                (topic["name"], partition["partition_index"]): partition["leader_id"]
+                for topic in admin.describe_topics(ours)
+                for partition in topic["partitions"]
+            }
 
     def begin(self, kind: FaultKind, amount: float) -> Faults:
         """Begin a fault; it ends with `end_all`."""
@@ -78,7 +92,11 @@ def test_broker_slow_or_leader_moves(
         seen = reader.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules")
         deadlines = {pod: instant(found[0].value["deadline"]) for pod, found in commands(seen, "Schedule").items()}
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) > NODES, "first evictions")
+        leaders = stage.leaders()
         faults = stage.begin(kind, amount)
+        until = time.monotonic() + MOVE_SECONDS
+        while kind is FaultKind.LEADER_MOVE and stage.leaders() == leaders:
+            assert time.monotonic() < until, "no leader has moved"
         feed.node("n0")  # a recovery that comes while it is so
         feed.flush()
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) == (NODES - 1) * PODS, "evictions", seconds=90)

@@ -2,17 +2,20 @@
 
 Exit code 0 when every mutation was noticed, else 1. `--only WORD` runs those whose name has the word; `--list` shows
 them all. A mutation whose text is not found in its file any more counts as a failure: mend the catalogue. So does a
-test that gives no verdict: one that takes too long, or that pytest cannot run.
+test that gives no verdict: one that takes too long, or that pytest cannot run. Before anything is broken the tests are
+run once as they are, and have to pass.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutations.catalogue import MUTATIONS, Mutation
@@ -21,7 +24,7 @@ from tests.mutations.torture import BY_TORTURE
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240
 PASSED, FAILED = 0, 1  # pytest's exit codes; any other (no tests, broken collection) is no verdict
-NOTICED = "noticed"
+NOTICED, UNNOTICED = "noticed", "UNNOTICED"
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
 
 
@@ -35,28 +38,42 @@ def main() -> int:
     if arguments.list:
         print("\n".join(mutation.name for mutation in chosen))
         return 0
+    if not _pass_unbroken({test for mutation in chosen for test in mutation.tests}):
+        return 1
     unnoticed = [mutation.name for mutation in chosen if not _is_noticed(mutation)]
     print(f"{len(chosen) - len(unnoticed)} noticed, {len(unnoticed)} not noticed")
     return 1 if unnoticed or not chosen else 0
 
 
-def _is_noticed(mutation: Mutation) -> bool:
-    """Run every test that has to notice; each of them must fail."""
+def _pass_unbroken(tests: set[str]) -> bool:
+    """Run the tests once on the tree as it is: one that fails there would notice anything."""
+    with _copied_tree() as tree:
+        return all(_verdict(tree, "nothing is broken", test) == UNNOTICED for test in sorted(tests))
+
+
+@contextlib.contextmanager
+def _copied_tree() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
         shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
+        yield tree
+
+
+def _is_noticed(mutation: Mutation) -> bool:
+    """Run every test that has to notice; each of them must fail."""
+    with _copied_tree() as tree:
         for file, old, new in (*((mutation.file, *change) for change in mutation.changes), *mutation.also):
             text = (tree / file).read_text()
             if old not in text:
                 print(f"STALE     {mutation.name}: {file} has no {old!r}", flush=True)
                 return False
             (tree / file).write_text(text.replace(old, new))
-        verdicts = [_verdict(tree, mutation, test) for test in mutation.tests]
+        verdicts = [_verdict(tree, mutation.name, test) for test in mutation.tests]
     return all(verdict == NOTICED for verdict in verdicts)
 
 
-def _verdict(tree: Path, mutation: Mutation, test: str) -> str:
-    """Run one test on the broken tree, and say what came of it."""
+def _verdict(tree: Path, name: str, test: str) -> str:
+    """Run one test on a tree, and say what came of it."""
     started_at = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
     try:
@@ -64,9 +81,9 @@ def _verdict(tree: Path, mutation: Mutation, test: str) -> str:
     except subprocess.TimeoutExpired:
         verdict = "no verdict (timed out)"
     else:
-        known = {FAILED: NOTICED, PASSED: "UNNOTICED"}
+        known = {FAILED: NOTICED, PASSED: UNNOTICED}
         verdict = known.get(done.returncode, f"no verdict (pytest's exit code {done.returncode})")
-    print(f"{verdict:9} {mutation.name}: {test} ({time.monotonic() - started_at:.0f} s)", flush=True)
+    print(f"{verdict:9} {name}: {test} ({time.monotonic() - started_at:.0f} s)", flush=True)
     return verdict
 
 

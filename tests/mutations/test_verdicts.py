@@ -16,23 +16,27 @@ MUTATION = Mutation("break it", "it.py", (("1", "2"),), ("test_it.py",))
 
 
 @pytest.mark.parametrize(
-    ("ends_with", "verdict", "exit_code"),
+    ("unbroken", "ends_with", "last_line", "exit_code"),
     [
-        pytest.param(1, "noticed", 0, id="test failed"),
-        pytest.param(0, "UNNOTICED", 1, id="test passed"),
-        pytest.param(TIMED_OUT, "no verdict (timed out)", 1, id="test took too long"),
-        pytest.param(4, "no verdict (pytest's exit code 4)", 1, id="no such test"),
+        pytest.param(0, 1, "1 noticed, 0 not noticed", 0, id="test failed"),
+        pytest.param(0, 0, "0 noticed, 1 not noticed", 1, id="test passed"),
+        pytest.param(0, TIMED_OUT, "0 noticed, 1 not noticed", 1, id="test took too long"),
+        pytest.param(0, 4, "0 noticed, 1 not noticed", 1, id="no such test"),
+        pytest.param(1, 1, "noticed   nothing is broken: test_it.py (0 s)", 1, id="test fails anyway"),
     ],
 )
 def test_a_run_succeeds_only_if_each_test_failed(
+    unbroken: int,
     ends_with: int,
-    verdict: str,
+    last_line: str,
     exit_code: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def run(command: list[str], *, timeout: float, **_: object) -> subprocess.CompletedProcess[bytes]:
+    def run(command: list[str], *, cwd: Path, timeout: float, **_: object) -> subprocess.CompletedProcess[bytes]:
+        if (cwd / "it.py").read_text() == "1":
+            return subprocess.CompletedProcess(command, unbroken)
         if ends_with == TIMED_OUT:
             raise subprocess.TimeoutExpired(command, timeout)
         return subprocess.CompletedProcess(command, ends_with)
@@ -44,4 +48,4 @@ def test_a_run_succeeds_only_if_each_test_failed(
     monkeypatch.setattr(tool, "MUTATIONS", (MUTATION,))
     monkeypatch.setattr(tool, "BY_TORTURE", ())
     assert tool.main() == exit_code
-    assert capsys.readouterr().out.startswith(f"{verdict:9} {MUTATION.name}: {MUTATION.tests[0]}")
+    assert capsys.readouterr().out.splitlines()[-1] == last_line

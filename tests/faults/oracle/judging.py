@@ -40,7 +40,7 @@ def judge(
         numbers: the settings of the service.
         early_us: how much before its deadline an eviction may be issued by the broker's clock: what the clocks of
             workers may be ahead, with the clock gate open.
-        may_forget: whether a worker ended or lost a partition, and so may have forgotten what changed nothing.
+        may_forget: whether a partition was taken over again, and what changed nothing may so have been forgotten.
     """
     said, unreadable = _read_all(inputs, numbers, partitions)
     commands = [read_command(message) for message in messages if message.topic == "commands"]

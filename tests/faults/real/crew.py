@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self, cast
+from typing import Self
 
 from streams.settings import Settings
 from tests.faults.real.clock import SteppedClock
@@ -106,10 +107,17 @@ class Crew:
             NotReadyError: that takes too long.
         """
         until = time.monotonic() + READY_SECONDS
-        while len({number for post in self.posts for number in _taken_over(post)}) < partitions:
+        while len({number for log in self._logs() for number in _taken_over(log)}) < partitions:
             if time.monotonic() > until:
                 raise NotReadyError(f"not all of {partitions} partitions are taken over in {READY_SECONDS:g} s")
             time.sleep(0.1)
+
+    def has_taken_over_again(self, partitions: int) -> bool:
+        """Whether any partition was taken over a second time, whoever did it."""
+        return sum(1 for log in self._logs() for _ in _taken_over(log)) > partitions
+
+    def _logs(self) -> Iterator[Path]:
+        return (log for post in self.posts for log in post.logs)
 
     def kill(self, post: Post) -> None:
         """SIGKILL."""
@@ -151,10 +159,11 @@ class Crew:
         self.starts += 1
 
 
-def _taken_over(post: Post) -> Iterator[int]:
-    if post.worker is not None:
-        for entry in post.worker.events("partitions taken over"):
-            yield from cast("list[int]", entry["partitions"])
+def _taken_over(log: Path) -> Iterator[int]:
+    """Partitions that a worker says it took over, each as often as it did."""
+    for line in log.read_text(errors="replace").splitlines():
+        if '"partitions taken over"' in line:
+            yield from json.loads(line)["partitions"]
 
 
 def _last_line(log: Path) -> str:

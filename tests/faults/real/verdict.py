@@ -88,7 +88,7 @@ class Trial:
             "ended_at_us": self._ended_at_us,
             "partitions": self._settings.partitions,
             "early_us": self._early_us,
-            "may_forget": bool(self._plan.faults),
+            "may_forget": self._crew.has_taken_over_again(self._settings.partitions),
             "faults": outcome.faults,
             "endings": outcome.endings,
             "violations": [str(violation) for violation in outcome.violations],
@@ -118,7 +118,7 @@ class Trial:
             partitions=self._settings.partitions,
             numbers=self._plan.numbers,
             early_us=self._early_us,
-            may_forget=bool(self._plan.faults),
+            may_forget=self._crew.has_taken_over_again(self._settings.partitions),
         )
 
     def _end_workers(self) -> None:

@@ -56,13 +56,6 @@ class Batch:
         return len(self.records)
 
 
-class TransactionManager:
-    """The one inner part that the engine looks at."""
-
-    def wait_for_transaction_end(self) -> None:
-        """Nobody waits."""
-
-
 class SimulatedProducer:
     """Stands in for `TransactionalProducer`."""
 
@@ -71,7 +64,6 @@ class SimulatedProducer:
         self._timeout_us = transaction_timeout_ms * MILLISECOND_US
         self._epoch = -1
         self._connection = connection()
-        self._txn_manager = TransactionManager()
 
     async def start(self) -> None:
         """Get an epoch, which fences earlier ones."""
@@ -100,12 +92,12 @@ class SimulatedProducer:
         broker = self._connection.broker
         await self._connection.request(lambda: broker.end_transaction(self._id, self._epoch, commit=True))
 
-    async def stop(self) -> None:
+    async def end(self) -> None:
         """Go without a word; what is open stays open until somebody or time ends it."""
 
 
 class SimulatedConsumer:
-    """Stands in for `AIOKafkaConsumer` without a group."""
+    """Stands in for `StoppableConsumer` without a group."""
 
     def __init__(self, *, isolation_level: str, **_: object) -> None:
         self._isolation = isolation_level

@@ -56,6 +56,6 @@ def installed(world: World) -> Iterator[None]:
         stack.enter_context(mock.patch.object(timers, "LONGEST_SLEEP_SECONDS", LONGEST_SLEEP_SECONDS))
         stack.enter_context(mock.patch.object(wakeups, "LEAN_FLOOR", LEAN_FLOOR))
         stack.enter_context(mock.patch.object(transactions, "TransactionalProducer", SimulatedProducer))
-        stack.enter_context(mock.patch.object(changelog, "AIOKafkaConsumer", SimulatedConsumer))
+        stack.enter_context(mock.patch.object(changelog, "StoppableConsumer", SimulatedConsumer))
         stack.enter_context(mock.patch.object(takeover, "AIOKafkaAdminClient", SimulatedAdmin))
         yield

@@ -24,20 +24,22 @@ class Trouble:
         self._on = simulation
         self._world = simulation.world
         self._broker = simulation.broker
-        self._happen = {
+        self._on_worker = {
             FaultKind.WORKER_KILL: self._kill,
             FaultKind.WORKER_TERM: self._term,
             FaultKind.WORKER_STOP_CONT: self._stop_and_continue,
+            FaultKind.NETWORK_SLOW: self._slow,
+            FaultKind.NETWORK_CUT: self._cut,
+            FaultKind.CLOCK_STEP: self._step_clock,
+        }
+        self._on_brokers = {
             FaultKind.WORKER_JOIN: self._join,
             FaultKind.BROKER_KILL_RESTART: self._no_broker,
             FaultKind.BROKER_PAUSE: self._no_broker,
             FaultKind.LEADER_MOVE: self._move_leaders,
-            FaultKind.NETWORK_SLOW: self._slow,
-            FaultKind.NETWORK_CUT: self._cut,
             FaultKind.PRODUCE_REFUSED: self._refuse,
             FaultKind.RECORD_TOO_LARGE: lambda _fault: None,  # is among the plan's changes
             FaultKind.DISK_FULL: self._fill,
-            FaultKind.CLOCK_STEP: self._step_clock,
         }
 
     def plan_faults(self) -> None:
@@ -47,17 +49,17 @@ class Trouble:
             self._world.at(at_us, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
 
     def _strike(self, fault: Fault) -> None:
+        """Let it happen; what would strike a worker, and finds none that runs, does not count."""
+        if fault.kind in self._on_brokers:
+            self._on_brokers[fault.kind](fault)
+        elif running := [worker for worker in self._world.workers if worker.is_running]:
+            self._on_worker[fault.kind](fault, self._world.chance.choice(running))
+        else:
+            return
         self._on.seen[str(fault.kind)] += 1
-        self._happen[fault.kind](fault)
 
-    def _victim(self) -> Worker | None:
-        running = [worker for worker in self._world.workers if worker.is_running]
-        return self._world.chance.choice(running) if running else None
-
-    def _kill(self, _fault: Fault) -> None:
-        worker = self._victim()
-        if worker is not None:
-            self._at_a_request(worker, worker.kill)
+    def _kill(self, _fault: Fault, worker: Worker) -> None:
+        self._at_a_request(worker, worker.kill)
 
     def _at_a_request(self, worker: Worker, strike: object) -> None:
         """Strike at one of the worker's next requests, before or after the broker has carried it out."""
@@ -73,17 +75,11 @@ class Trouble:
         worker.connection.trap = self._world.chance.randint(1, 30)
         self._world.after(AT_A_REQUEST_SECONDS, once)
 
-    def _term(self, _fault: Fault) -> None:
-        worker = self._victim()
-        if worker is not None:
-            worker.stop()
-            self._world.after(AT_A_REQUEST_SECONDS * 10, worker.kill)  # a supervisor's patience
+    def _term(self, _fault: Fault, worker: Worker) -> None:
+        worker.stop()
+        self._world.after(AT_A_REQUEST_SECONDS * 10, worker.kill)  # a supervisor's patience
 
-    def _stop_and_continue(self, fault: Fault) -> None:
-        worker = self._victim()
-        if worker is None:
-            return
-
+    def _stop_and_continue(self, fault: Fault, worker: Worker) -> None:
         def pause() -> None:
             worker.is_paused = True
             self._world.after(fault.duration_seconds, go_on)
@@ -111,20 +107,16 @@ class Trouble:
         until_us = self._world.now_us + int(LEADER_MOVE_SECONDS * SECOND_US)
         self._broker.down_until_us = max(self._broker.down_until_us, until_us)
 
-    def _slow(self, fault: Fault) -> None:
-        worker = self._victim()
-        if worker is not None:
-            worker.connection.extra_us += int(fault.amount * SECOND_US)
+    def _slow(self, fault: Fault, worker: Worker) -> None:
+        worker.connection.extra_us += int(fault.amount * SECOND_US)
 
-            def fast() -> None:
-                worker.connection.extra_us -= int(fault.amount * SECOND_US)
+        def fast() -> None:
+            worker.connection.extra_us -= int(fault.amount * SECOND_US)
 
-            self._world.after(fault.duration_seconds, fast)
+        self._world.after(fault.duration_seconds, fast)
 
-    def _cut(self, fault: Fault) -> None:
-        worker = self._victim()
-        if worker is not None:
-            worker.connection.hold(fault.duration_seconds)
+    def _cut(self, fault: Fault, worker: Worker) -> None:
+        worker.connection.hold(fault.duration_seconds)
 
     def _refuse(self, fault: Fault) -> None:
         topic = self._world.chance.choice(OUTPUTS)
@@ -139,10 +131,7 @@ class Trouble:
 
         self._world.after(fault.duration_seconds, clean)
 
-    def _step_clock(self, fault: Fault) -> None:
-        worker = self._victim()
-        if worker is None:
-            return
+    def _step_clock(self, fault: Fault, worker: Worker) -> None:
         off_us = int(fault.amount * SECOND_US)
         worker.clock_off_us += off_us
 

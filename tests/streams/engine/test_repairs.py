@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 
 from streams.engine.config import EngineConfig
-from streams.engine.partitions import Partitions
+from streams.engine.partitions import CONFIRM_POLL_SECONDS, Partitions
 from streams.engine.writer import PartitionWriter
 from streams.errors import PartitionLostError
 from tests.harness.noting import Noting
@@ -116,3 +116,55 @@ def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: Eng
         assert next(partitions.live(), None) is not None
 
     assert run(dataclasses.replace(config, takeover_attempts=2), lose_every_other, test) == []
+
+
+def test_a_partition_lost_while_the_group_assigns_is_left_to_the_assignment(config: EngineConfig) -> None:
+    """It may go to somebody else, whom a repair would fence; and what cannot be sought would end the process."""
+
+    async def test(partitions: Partitions) -> None:
+        mine = next(partitions.live())
+        await partitions.revoked()
+        mine.fail(LOST)
+        await asyncio.sleep(3 * CONFIRM_POLL_SECONDS)
+        assert list(partitions.live()) == []
+        await partitions.assign(set(), 100)
+        await asyncio.sleep(3 * CONFIRM_POLL_SECONDS)
+        assert partitions.takeovers == 1
+
+    assert run(config, lambda _: None, test) == []
+
+
+def test_a_partition_lost_while_the_group_assigns_it_to_us_again_is_taken_over_once_more(config: EngineConfig) -> None:
+    seeks: list[int] = []
+
+    async def test(partitions: Partitions) -> None:
+        await partitions.assign({0}, 100)
+        kept = next(partitions.live())
+        assigning = asyncio.create_task(partitions.assign({0}, 101))
+        await asyncio.sleep(0)  # it has looked who is alive
+        kept.fail(LOST)
+        await assigning
+        await until(lambda: bool(seeks))
+        assert next(partitions.live()) is not kept
+
+    assert run(config, lambda _: seeks.append(1), test) == []
+
+
+def test_a_partition_lost_before_any_offset_was_committed_has_offsets_to_be_confirmed_by(config: EngineConfig) -> None:
+    """Without any the group never confirmed us, and the repair waited for that until the watchdog came."""
+
+    async def test(partitions: Partitions) -> None:
+        next(partitions.live()).fail(LOST)
+        assert partitions.durable_positions()
+
+    assert run(config, lambda _: None, test) == []
+
+
+def test_an_assignment_that_is_tried_again_keeps_what_is_healthy(config: EngineConfig) -> None:
+    async def test(partitions: Partitions) -> None:
+        await partitions.assign({0}, 100)
+        mine = next(partitions.live())
+        await partitions.assign({0}, 100)
+        assert next(partitions.live()) is mine
+
+    assert run(config, lambda _: None, test) == []

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 from aiokafka import errors as kafka_errors
 from aiokafka.client import AIOKafkaClient
+from aiokafka.protocol.transaction import EndTxnRequest
 from kafka import KafkaConsumer, TopicPartition
 
 from streams.broker.admin import declare_topics
@@ -287,11 +288,66 @@ def test_a_producer_whose_broker_answers_no_more_leaves_no_connection(tmp_path: 
                     await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
                 assert open_files() > before
                 await producer.close()
+                await asyncio.sleep(1)  # in which one that lives on would connect anew
                 assert open_files() == before
             finally:
                 broker.resume()
 
         run(test)
+
+
+def test_a_commit_that_is_cancelled_ends_at_once(own_broker: EmbeddedBroker) -> None:
+    """Also one that was adding batches; whoever closes a partition waited for as long as a transaction may last."""
+    ours = {"bootstrap_servers": own_broker.bootstrap_servers, "application_id": "own", "partitions": 1}
+    settings = Settings.model_validate(ours)
+    declare_topics(settings).raise_if_breaking()
+    config = engine_config(settings)
+
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+        large = Outbox()
+        for number in range(3):
+            large.put(b"%d" % number, bytes(config.max_batch_bytes * 3 // 4))
+        own_broker.pause()
+        try:
+            committing = asyncio.create_task(producer.commit(large, POSITIONS))
+            await asyncio.sleep(0.5)
+            committing.cancel()
+            _, late = await asyncio.wait([committing], timeout=1)
+            assert not late
+            await producer.close()
+        finally:
+            own_broker.resume()
+
+    run(test)
+
+
+def test_a_commit_without_answer_is_not_asked_for_again(config: EngineConfig, settings: Settings) -> None:
+    """The first request could be carried out after the next transaction has begun, and commit a part of that one."""
+    asked: list[object] = []
+
+    async def test() -> None:
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        send = producer._producer._send_request
+
+        async def answer_is_lost(node: int, request: object, **how: object) -> object:
+            answer = await send(node, request, **how)
+            if isinstance(request, EndTxnRequest):
+                asked.append(request)
+                raise kafka_errors.KafkaConnectionError
+            return answer
+
+        producer._producer._send_request = answer_is_lost
+        with pytest.raises(PartitionLostError):
+            await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+        await producer.close()
+        assert len(asked) == 1
+        assert (await read(config, settings.commands_topic)).keys() == {b"a"}, "it was carried out all the same"
+
+    run(test)
 
 
 def open_files() -> int:

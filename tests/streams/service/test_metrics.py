@@ -194,6 +194,17 @@ def test_what_waits_for_a_silent_feed_is_told_apart() -> None:
     assert list(story.logic.overdue(NOON_US + 150 * SECOND_US, 100)) == [("lab", NOON_US + 102 * SECOND_US, True)]
 
 
+def test_what_waits_for_a_silent_feed_is_kept_once_however_often_wake_ups_are_listed_anew() -> None:
+    story = Story()
+    story.heartbeat(0)
+    story.node(1, TAINT)
+    story.pod(2, "a", 100)
+    for minute in range(3, 6):
+        story.fire(60 * minute)
+        story.logic._timers.rebuild()
+    assert [len(kept) for kept in story.logic.parked.values()] == [1]
+
+
 def test_partitions_lag_and_waiting() -> None:
     story = Story()
     closed = Closed(Gate.FRESH_VIEW, "too old")
