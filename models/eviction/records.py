@@ -7,15 +7,18 @@ from models.kubernetes.matching import is_shadowing
 from models.messages.vocabulary import API_VERSION, Action, DecisionKind, DecisionWarning, Verdict
 from models.messages.wire import COMMAND_KIND, DECISION_KIND, DecisionRecord, EvictionCommand, Previous, Reason
 
+_UNTOLERATED = Verdict.UNTOLERATED
 _KINDS_WITH_WARNINGS = frozenset({DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED})
 
 
 def issued_at_us(step: Step, due: Due) -> int:
     """Give a command's `issuedAt`: the step's instant, but not before its reason.
 
-    The later of two topics may have been read first, or our clock be behind.
+    The later of two topics may have been read first, or our clock be behind. The deadline of what is untolerated is
+    the instant from which on it is, so nothing about it is older.
     """
-    return max(step.at_us, due.window_start_us)
+    reason_us = due.deadline_us if due.verdict is _UNTOLERATED else due.window_start_us
+    return max(step.at_us, reason_us)
 
 
 def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict: Verdict) -> None:

@@ -58,8 +58,11 @@ def _live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, sta
     nodes: list[NodeLife] = []
     lives: list[NodeLife | PodLife] = []
     largest = shape.largest_window_seconds
-    for number in range(chance.randint(*shape.nodes)):
-        node = Node(cluster, f"n{number}", f"{cluster}-node-{number}")
+    names = [f"n{number}" for number in range(chance.randint(*shape.nodes))]
+    is_struck = chance.random() < 0.3
+    last_us = chance.randrange((begin_us + end_us) // 2, end_us) if is_struck else end_us
+    for number, name in enumerate(names):
+        node = Node(cluster, name, f"{cluster}-node-{number}")
         born_us = start_at_us + chance.randrange(int(BEFORE_SECONDS * SECOND_US))
         nodes.append(NodeLife(chance, scribe, node, born_us))
         for pod_number in range(chance.randint(*shape.pods)):
@@ -68,29 +71,32 @@ def _live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, sta
             pod.is_mirror = chance.random() < 0.04
             late_us = chance.randrange(end_us - start_at_us) if chance.random() < 0.2 else 0
             created_us = max(start_at_us, born_us + chance.randrange(-200, 800) * MILLISECOND_US) + late_us
-            lives.append(PodLife(chance, scribe, pod, created_us, largest))
+            lives.append(PodLife(chance, scribe, pod, created_us, largest, names))
     lives += [node for node in nodes for _ in range(2)]
     turns = chance.randint(len(lives), 3 * len(lives))
     # One after the other in time, so that versions and lives agree; two at the same instant now and then.
-    times = sorted(chance.randrange(begin_us + 900 * MILLISECOND_US, end_us) for _ in range(turns))
+    times = sorted(chance.randrange(begin_us + 900 * MILLISECOND_US, last_us) for _ in range(turns))
     free_us: dict[int, int] = {}
     for at_us in times:
         life = chance.choice(lives)
         at_us = max(at_us, free_us.get(id(life), 0))  # noqa: PLW2901 - moved behind a flap that is still going on
-        if at_us < end_us:
+        if at_us < last_us:
             life.turn(at_us)
             free_us[id(life)] = at_us + (5 * SECOND_US if isinstance(life, NodeLife) and chance.random() < 0.1 else 0)
-    if chance.random() < 0.3:
-        _zone_outage(chance, nodes, end_us)
+    if is_struck:
+        _zone_outage(chance, nodes, last_us)
     return [node.node.key for node in nodes]
 
 
-def _zone_outage(chance: random.Random, nodes: list[NodeLife], end_us: int) -> None:
-    """All nodes of a cluster at once, each a little later than the one before; they come back together."""
+def _zone_outage(chance: random.Random, nodes: list[NodeLife], at_us: int) -> None:
+    """All nodes of a cluster at once, each a little later than the one before; they come back together.
+
+    Nothing else is done to them from then on, but faults go on.
+    """
     key = chance.choice([NOT_READY, UNREACHABLE])
-    back_us = end_us + chance.randrange(500, 2500) * MILLISECOND_US
+    back_us = at_us + chance.randrange(500, 4000) * MILLISECOND_US
     for number, life in enumerate(nodes):
-        life.strike(key, end_us + number * 20 * MILLISECOND_US, back_us)
+        life.strike(key, at_us + number * 20 * MILLISECOND_US, back_us)
 
 
 def _beat(

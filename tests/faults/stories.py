@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 from tests.faults.objects import NOT_READY, UNREACHABLE, Json, Node, Pod, instant
 from tests.faults.scribe import Scribe
@@ -171,12 +172,21 @@ class NodeLife:
 class PodLife:
     """One pod name; several pods, one after the other, may bear it."""
 
-    def __init__(self, chance: random.Random, scribe: Scribe, pod: Pod, begin_us: int, largest_seconds: int) -> None:
-        """Create the pod at `begin_us`."""
+    def __init__(
+        self,
+        chance: random.Random,
+        scribe: Scribe,
+        pod: Pod,
+        begin_us: int,
+        largest_seconds: int,
+        nodes: Sequence[str],
+    ) -> None:
+        """Create the pod at `begin_us`; one that follows on a deleted one may be on another of the nodes."""
         self.pod = pod
         self._chance = chance
         self._scribe = scribe
         self._largest_seconds = largest_seconds
+        self._nodes = nodes
         self._births = 0
         self._is_there = True
         scribe.pod(pod, "ADDED", begin_us)
@@ -185,7 +195,7 @@ class PodLife:
         """Let something happen."""
         chance, pod, scribe = self._chance, self.pod, self._scribe
         if not self._is_there:
-            self._replace(at_us)
+            self._replace(at_us, chance.choice(self._nodes) if chance.random() < 0.4 else pod.node)
             return
         draw = chance.random()
         if draw < 0.45:
@@ -201,11 +211,11 @@ class PodLife:
             scribe.pod(pod, "DELETED", at_us)
             return
         else:
-            self._replace(at_us)  # its deletion is missed
+            self._replace(at_us, pod.node)  # its deletion is missed
             return
         scribe.pod(pod, "MODIFIED", at_us)
 
-    def _replace(self, at_us: int) -> None:
+    def _replace(self, at_us: int, node: str) -> None:
         self._births += 1
         old = self.pod
         self.pod = Pod(
@@ -213,7 +223,7 @@ class PodLife:
             old.namespace,
             old.name,
             f"{old.uid.split('+')[0]}+{self._births}",
-            old.node,
+            node,
             draw_tolerations(self._chance, self._largest_seconds),
         )
         self._is_there = True

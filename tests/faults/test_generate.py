@@ -69,6 +69,16 @@ def test_every_kind_of_record_comes_up() -> None:
     assert {word: kinds[word] > 0 for word in wanted} == dict.fromkeys(wanted, True)
 
 
+def test_pods_of_one_name_come_up_on_two_nodes() -> None:
+    places = {
+        (seed, said.content["metadata"]["name"], said.content["spec"].get("nodeName"))
+        for seed in MANY
+        for change in generate(seed).changes
+        if (said := heard(change)) is not None and said.kind == "Pod"
+    }
+    assert len({(seed, name) for seed, name, _ in places}) < len(places)
+
+
 def heard(change: Change) -> Said | None:
     partition = 0 if change.partition is None else change.partition
     try:

@@ -51,6 +51,16 @@ def test_silence_counts_from_what_the_command_says_where_our_clock_is_behind() -
     assert next_attempt(behind) == next_attempt(right)
 
 
+def test_a_repeat_is_not_issued_before_its_own_deadline_where_our_clock_is_behind() -> None:
+    """What is untolerated is due from the edit on, whose event time is ahead; found by the torture, seed 50185."""
+    scene = issued()
+    scene.node(70, A, B)
+    scene.pod(95, tolerate("a", 61))
+    scene.fire(92)
+    repeat = scene.commands[-1]
+    assert (repeat.attempt, _seconds(repeat.deadline), _seconds(repeat.issued_at)) == (2, 95, 95)
+
+
 def test_silence_grows_up_to_the_ceiling_and_never_ends() -> None:
     scene = issued()
     scene.run_until(100_000)
