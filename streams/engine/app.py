@@ -135,6 +135,9 @@ class EngineApp(faust.App):
         self.partitions.vitals.rebalancing(time.monotonic())
         super().on_rebalance_start()
 
+    def _on_rebalance_when_stopped(self) -> None:
+        """Nothing: the stop that is going on leaves the group; Faust closes the member under it, without a word."""
+
     async def wait_crashed(self) -> None:
         """Return when something made the application crash; ``crash_reason`` says what."""
         await self._crashed.wait()

@@ -76,7 +76,7 @@ def bench(
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Measure one worker with its broker beside it on this machine, and programs that do the same job, and compare
-    with the goals. About 25 minutes; `million` and `hour` only run when they are named.
+    with the goals. About 35 minutes; `million` and `hour` only run when they are named.
     """
     if write and (quick or only):
         raise typer.BadParameter("--write takes a whole run: leave --quick and --only away")

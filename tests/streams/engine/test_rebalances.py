@@ -95,3 +95,27 @@ def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
             await app.stop()
 
     asyncio.run(asyncio.wait_for(test(), 3 * PATIENCE_SECONDS))
+
+
+def test_a_member_that_stops_while_the_group_assigns_anew_leaves_it(
+    config: EngineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two workers that are stopped together: what the second had stayed with it until its session timed out."""
+
+    async def test() -> None:
+        app = EngineApp(config, Noting)
+        app.finalize()
+        await app.start()
+        try:
+            await until(lambda: len(list(app.partitions.live())) == config.partitions, "all taken over")
+            with monkeypatch.context() as stopping:
+                stopping.setattr(EngineApp, "should_stop", True)
+                await app._on_partitions_revoked(set())
+            member = app.consumer_thread._consumer
+            assert member is not None
+            assert not member._closed
+            assert member._coordinator.member_id
+        finally:
+            await app.stop()
+
+    asyncio.run(asyncio.wait_for(test(), PATIENCE_SECONDS))
