@@ -273,21 +273,28 @@ def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_p
 def test_a_producer_whose_broker_answers_no_more_leaves_no_connection(tmp_path: Path) -> None:
     """Each partition that is lost in an outage would leave its own until the process ends."""
     with EmbeddedBroker(data=tmp_path / "kafka") as broker:
-        ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 1}
+        ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 2}
         settings = Settings.model_validate(ours | {"transaction_timeout_seconds": 1.0})
         declare_topics(settings).raise_if_breaking()
 
         async def test() -> None:
             before = open_files()
             producer = PartitionProducer(0, engine_config(settings))
-            await producer.start()
-            await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+            busy = PartitionProducer(1, dataclasses.replace(engine_config(settings), transaction_timeout_seconds=30.0))
+            for each in (producer, busy):
+                await each.start()
+                await each.commit(rows_and_message(settings, b"a"), POSITIONS)
             broker.pause()
             try:
                 with pytest.raises(PartitionLostError):
                     await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
                 assert open_files() > before
                 await producer.close()
+                await busy._producer.begin_transaction()
+                batch = busy._producer.create_batch()
+                batch.append(timestamp=None, key=b"key", value=b"value")
+                await busy._producer.send_batch(batch, settings.commands_topic, partition=1)
+                await busy.close()  # while somebody else waits for the batch
                 await asyncio.sleep(1)  # in which one that lives on would connect anew
                 assert open_files() == before
             finally:
