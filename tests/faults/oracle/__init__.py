@@ -5,6 +5,7 @@ order in which the records of its node, of the pod itself and of executors could
 """
 
 from tests.faults.oracle.judging import judge
+from tests.faults.oracle.rows import check_nodes
 from tests.faults.oracle.violation import Violation
 
-__all__ = ["Violation", "judge"]
+__all__ = ["Violation", "check_nodes", "judge"]

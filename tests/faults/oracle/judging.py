@@ -42,13 +42,13 @@ def judge(
             workers may be ahead, with the clock gate open.
         may_forget: whether a partition was taken over again, and what changed nothing may so have been forgotten.
     """
-    said, unreadable = _read_all(inputs, numbers, partitions)
+    said, unreadable = read_all(inputs, numbers, partitions)
     commands = [read_command(message) for message in messages if message.topic == "commands"]
     feeds = Feeds(said, numbers)
     found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     found += check_decisions(commands, messages)
     found += check_letters(unreadable, messages)
-    for (cluster, node), of_node in _by_node(said, commands).items():
+    for (cluster, node), of_node in by_node(said, commands).items():
         nodes = node_history(of_node.of_kind("Node"), numbers)
         histories = pod_histories(of_node.of_kind("Pod"))
         for uid in {command.pod_uid for command in of_node.commands} - set(histories.pods):
@@ -81,9 +81,10 @@ def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
         yield from itertools.combinations(first, number)
 
 
-def _read_all(
+def read_all(
     inputs: Sequence[InputRecord], numbers: Numbers, partitions: int
 ) -> tuple[list[Said], dict[Origin, InputRecord]]:
+    """Give what records say, and those that say nothing."""
     said: list[Said] = []
     unreadable: dict[Origin, InputRecord] = {}
     for record in inputs:
@@ -114,7 +115,8 @@ class _OfNode:
         return [one for one in found if (one.content["evictionId"], one.content["attempt"]) in made]
 
 
-def _by_node(said: Sequence[Said], commands: Sequence[Command]) -> dict[tuple[str, str], _OfNode]:
+def by_node(said: Sequence[Said], commands: Sequence[Command]) -> dict[tuple[str, str], _OfNode]:
+    """Put together what is about one node, by cluster and name."""
     nodes: dict[tuple[str, str], _OfNode] = defaultdict(_OfNode)
     for one in said:
         if one.kind in ("Node", "Pod", "Result"):

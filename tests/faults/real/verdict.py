@@ -9,7 +9,7 @@ from pathlib import Path
 
 from streams.settings import Settings
 from tests.faults.log import InputRecord, MessageRecord
-from tests.faults.oracle import Violation, judge
+from tests.faults.oracle import Violation, check_nodes, judge
 from tests.faults.plan import SECOND_US, FaultKind, Plan
 from tests.faults.real.arena import ArenaKind
 from tests.faults.real.crew import CLEAN, Crew
@@ -128,7 +128,15 @@ class Trial:
         unclean = crew.stop_all()
         if not outcome.violations:
             self._judge()
-            outcome.violations += check_state(self._settings, read_rows(self._settings), self._messages)
+            rows = read_rows(self._settings)
+            outcome.violations += check_state(self._settings, rows, self._messages)
+            outcome.violations += check_nodes(
+                rows.table,
+                self._inputs,
+                positions=rows.positions,
+                numbers=self._plan.numbers,
+                partitions=self._settings.partitions,
+            )
         outcome.violations += [Violation("unclean stop", "", "", "", str(ending)) for ending in unclean]
         for ending in endings:
             outcome.endings.append(f"{ending.worker} {ending.code} {ending.last_line[-300:]}")

@@ -16,7 +16,7 @@ from streams.service.partition import EvictionPartition
 from streams.service.plan import ServicePlan
 from tests.faults.actor import ClusterActor
 from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
-from tests.faults.oracle import Violation, judge
+from tests.faults.oracle import Violation, check_nodes, judge
 from tests.faults.oracle.reading import place
 from tests.faults.plan import Change, FaultKind, Plan
 from tests.faults.simulated.broker import Broker
@@ -79,7 +79,7 @@ class Simulation:
             Trouble(self).plan_faults()
             self._compact_later()
             self.world.run_until(self.plan.end_at_us)
-            violations = [*self._judge(), *self._unsettled(), *self._misremembered()]
+            violations = [*self._judge(), *self._unsettled(), *self._misremembered(), *self._misheard()]
             for worker in self.world.workers:
                 worker.is_dead = True
                 worker.loop.bury()
@@ -186,6 +186,24 @@ class Simulation:
                     text = f"{topic} at {positions.get(topic)}, record {due[-1].offset} is not taken in"
                     found.append(Violation("not settled", "", f"partition {partition}", "", text))
         return found
+
+    def _misheard(self) -> Iterator[Violation]:
+        """What the rows know of nodes is what was heard of them."""
+        positions: dict[int, dict[str, int]] = {}
+        table: dict[bytes, bytes | None] = {}
+        for partition in range(self.plan.shape.partitions):
+            for row in self.broker.log(CHANGELOG, partition).read(0, 1 << 30, "read_committed").records:
+                if row.key == POSITIONS_KEY:
+                    positions[partition] = decode_positions(row.value or b"{}")
+                else:
+                    table[row.key or b""] = row.value
+        yield from check_nodes(
+            {key: value for key, value in table.items() if value is not None},
+            [_input(topic, entry) for topic in INPUTS for entry in self._outputs(topic)],
+            positions=positions,
+            numbers=self.plan.numbers,
+            partitions=self.plan.shape.partitions,
+        )
 
     def _misremembered(self) -> Iterator[Violation]:
         """What is in memory at the end is what the rows say."""
