@@ -56,7 +56,7 @@ def reconcile(step: Step, pod: PodState) -> Due | None:
         return found
     if eviction.state is _SCHEDULED:
         _reschedule(step, pod, eviction, found)
-    elif _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
+    elif step.has_news and _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
         _withdraw(step, pod, eviction, found)
     return found
 

@@ -18,6 +18,8 @@ from models.messages.wire import Cause, DecisionRecord, EvictionCommand
 
 _POD = RowKind.POD  # bound once: an enum looks its members up slowly
 _EVICTION = RowKind.EVICTION
+_TIMER = CauseKind.TIMER
+_CATCH_UP = CauseKind.CATCH_UP
 
 
 class Step:
@@ -51,6 +53,11 @@ class Step:
         "rules",
         "wakeups",
     )
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was heard, at `at_us`; else that is by our clock, which may be behind."""
+        return self._kind is not _TIMER and self._kind is not _CATCH_UP
 
     def __init__(
         self, aggregate: NodeAggregate, rules: Rules, at_us: int, kind: CauseKind, origin: Origin | None

@@ -6,10 +6,11 @@ from models.eviction.rules import Rules
 from models.eviction.state import NodeAggregate
 from models.eviction.step import Step
 from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
-from models.messages.vocabulary import CauseKind, EvictionState
+from models.messages.vocabulary import CauseKind, EvictionState, Verdict
 
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
+_TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 
 
 def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> Changes:
@@ -38,6 +39,8 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> C
     eviction = pod.eviction
     if due is not None and eviction is not None:
         owed_us = eviction_wakeup_us(eviction)
+        if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
+            owed_us = max(owed_us, due.deadline_us)  # of a repeat, too: our clock may be behind what moved the deadline
         if owed_us is not None and owed_us <= now_us:
             issue(step, pod, eviction, due)
         elif owed_us is not None and not step.wakeups:

@@ -9,7 +9,7 @@ import pytest
 
 from models.eviction import DUPLICATE, STALE, UNCHANGED, EventType, Outcome, Rules
 from models.kubernetes import Taint, Toleration
-from tests.models.eviction.scene import DELETED, START_US, A, B, Scene, seconds_of, text, tolerate, us
+from tests.models.eviction.scene import DELETED, SICK, SILENT, START_US, A, B, Scene, seconds_of, text, tolerate, us
 
 FAILING = [Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED, Outcome.OBSERVED]
 
@@ -59,6 +59,23 @@ def test_a_repeat_is_not_issued_before_its_own_deadline_where_our_clock_is_behin
     scene.fire(92)
     repeat = scene.commands[-1]
     assert (repeat.attempt, _seconds(repeat.deadline), _seconds(repeat.issued_at)) == (2, 95, 95)
+
+
+def test_a_clock_that_is_behind_withdraws_nothing_and_waits_with_a_repeat() -> None:
+    """The swap at 100 found the pod due since 90. To a clock that shows 70 that lies ahead; found by seed 14880."""
+    scene = Scene()
+    scene.pod(0, tolerate(SILENT.key, 90))
+    scene.node(0, SICK)
+    scene.fire(60)
+    scene.node(100, SILENT)
+    assert scene.state == "issued"
+    scene.decide_all(70)
+    assert scene.state == "issued"
+    scene.fire(89.9)
+    assert (scene.state, scene.commands[-1].attempt) == ("issued", 1)
+    scene.fire(90)
+    assert (scene.state, scene.commands[-1].attempt) == ("retrying", 2)
+    assert scene.actions == ["Evict 0", "Evict 90"]
 
 
 def test_silence_grows_up_to_the_ceiling_and_never_ends() -> None:
