@@ -48,7 +48,10 @@ def main() -> int:
 def _pass_unbroken(tests: set[str]) -> bool:
     """Run the tests once on the tree as it is: one that fails there would notice anything."""
     with _copied_tree() as tree:
-        return all(_verdict(tree, "nothing is broken", test) == UNNOTICED for test in sorted(tests))
+        failing = [test for test in sorted(tests) if _verdict(tree, test) != UNNOTICED]
+    for test in failing:
+        print(f"fails without any mutation: {test}", flush=True)
+    return not failing
 
 
 @contextlib.contextmanager
@@ -68,23 +71,23 @@ def _is_noticed(mutation: Mutation) -> bool:
                 print(f"STALE     {mutation.name}: {file} has no {old!r}", flush=True)
                 return False
             (tree / file).write_text(text.replace(old, new))
-        verdicts = [_verdict(tree, mutation.name, test) for test in mutation.tests]
+        verdicts = []
+        for test in mutation.tests:
+            started_at = time.monotonic()
+            verdicts.append(_verdict(tree, test))
+            print(f"{verdicts[-1]:9} {mutation.name}: {test} ({time.monotonic() - started_at:.0f} s)", flush=True)
     return all(verdict == NOTICED for verdict in verdicts)
 
 
-def _verdict(tree: Path, name: str, test: str) -> str:
+def _verdict(tree: Path, test: str) -> str:
     """Run one test on a tree, and say what came of it."""
-    started_at = time.monotonic()
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
     try:
         done = subprocess.run(command, cwd=tree, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        verdict = "no verdict (timed out)"
-    else:
-        known = {FAILED: NOTICED, PASSED: UNNOTICED}
-        verdict = known.get(done.returncode, f"no verdict (pytest's exit code {done.returncode})")
-    print(f"{verdict:9} {name}: {test} ({time.monotonic() - started_at:.0f} s)", flush=True)
-    return verdict
+        return "no verdict (timed out)"
+    known = {FAILED: NOTICED, PASSED: UNNOTICED}
+    return known.get(done.returncode, f"no verdict (pytest's exit code {done.returncode})")
 
 
 if __name__ == "__main__":

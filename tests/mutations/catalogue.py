@@ -9,6 +9,9 @@ BROKER = "tests/guarantees/test_broker_faults.py"
 REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
 WRITER = "tests/streams/engine/test_writer.py"
+CLOCK = "tests/streams/service/test_clock.py"
+REPAIRS = "tests/streams/engine/test_repairs.py"
+TRANSACTIONS = "tests/streams/engine/test_transactions.py"
 REBALANCES = "tests/streams/engine/test_rebalances.py"
 TRANSPORT = "tests/streams/engine/test_transport.py"
 GATES = "tests/streams/service/test_gates.py"
@@ -310,5 +313,35 @@ MUTATIONS = (
         "streams/service/lag.py",
         (("        if not self.records(place, position):\n            return 0.0\n", ""),),
         ("tests/streams/service/test_lag.py",),
+    ),
+    Mutation(
+        "let a slow transaction vouch for our clock",
+        "streams/service/clock.py",
+        (
+            (
+                "                least, most = max(least, known_least), min(most, known_most)\n",
+                "                pass\n",
+            ),
+            ("least, _ = self._brokers_offset_us", "_, least = self._brokers_offset_us"),
+        ),
+        (CLOCK, "tests/faults/test_found.py"),
+    ),
+    Mutation(
+        "repair while the group assigns anew",
+        "streams/engine/partitions.py",
+        (("if not self._is_assigning:", "if True:"),),
+        (REPAIRS,),
+    ),
+    Mutation(
+        "ask for a commit again",
+        "streams/engine/producer.py",
+        (("if isinstance(request, EndTxnRequest):", "if False:"),),
+        (f"{TRANSACTIONS}::test_a_commit_without_answer_is_not_asked_for_again",),
+    ),
+    Mutation(
+        "withdraw what is due by a clock that is behind",
+        "models/eviction/lifecycle.py",
+        (("elif step.has_news and ", "elif "),),
+        ("tests/models/eviction/test_executing.py",),
     ),
 )
