@@ -54,11 +54,6 @@ class Step:
         "wakeups",
     )
 
-    @property
-    def has_news(self) -> bool:
-        """Whether something was heard, at `at_us`; else that is by our clock, which may be behind."""
-        return self._kind is not _TIMER and self._kind is not _CATCH_UP
-
     def __init__(
         self, aggregate: NodeAggregate, rules: Rules, at_us: int, kind: CauseKind, origin: Origin | None
     ) -> None:
@@ -77,6 +72,11 @@ class Step:
         self._origin = origin
         self._cause: Cause | None = None
         self._named: tuple[str, int, EvictionId] | None = None
+
+    @property
+    def has_news(self) -> bool:
+        """Whether something was heard, at `at_us`; else that is by our clock, which may be behind."""
+        return self._kind is not _TIMER and self._kind is not _CATCH_UP
 
     @property
     def cause(self) -> Cause:

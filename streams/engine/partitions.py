@@ -94,8 +94,11 @@ class Partitions:
         taking offsets, and a repair waits for that: with all partitions lost at once there would be none to take.
         """
         for writer in self.live():
-            self._durable.update(((topic, writer.partition), offset) for topic, offset in writer.durable.items())
+            self._note_durable(writer)
         return {place: offset for place, offset in self._durable.items() if place[1] in self.numbers}
+
+    def _note_durable(self, writer: PartitionWriter) -> None:
+        self._durable.update(((topic, writer.partition), offset) for topic, offset in writer.durable.items())
 
     async def deliver(self, batch: Batch) -> None:
         """Give a batch to its writer; without a live one it is dropped and read again after take-over."""
@@ -160,7 +163,7 @@ class Partitions:
             self._writers[takeover.partition] = writer
             writer.expect_ends(takeover.ends)
             # A repair needs them to be confirmed by the group, even if this writer fails before anybody asks for them.
-            self._durable.update(((topic, writer.partition), offset) for topic, offset in writer.durable.items())
+            self._note_durable(writer)
             self.takeovers += 1
 
     async def _close(self, numbers: Iterable[int]) -> None:

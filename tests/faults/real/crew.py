@@ -107,17 +107,14 @@ class Crew:
             NotReadyError: that takes too long.
         """
         until = time.monotonic() + READY_SECONDS
-        while len({number for log in self._logs() for number in _taken_over(log)}) < partitions:
+        while len({number for log in self.logs() for number in _taken_over(log)}) < partitions:
             if time.monotonic() > until:
                 raise NotReadyError(f"not all of {partitions} partitions are taken over in {READY_SECONDS:g} s")
             time.sleep(0.1)
 
     def has_taken_over_again(self, partitions: int) -> bool:
         """Whether any partition was taken over a second time, whoever did it."""
-        return sum(1 for log in self._logs() for _ in _taken_over(log)) > partitions
-
-    def _logs(self) -> Iterator[Path]:
-        return (log for post in self.posts for log in post.logs)
+        return sum(1 for log in self.logs() for _ in _taken_over(log)) > partitions
 
     def kill(self, post: Post) -> None:
         """SIGKILL."""

@@ -66,6 +66,7 @@ class Trial:
         self._inputs: Sequence[InputRecord] = ()
         self._messages: Sequence[MessageRecord] = ()
         self._ended_at_us = plan.end_at_us
+        self._may_forget = False
 
     def hold(self, folder: Path) -> None:
         """Judge, and keep the log in a folder."""
@@ -88,7 +89,7 @@ class Trial:
             "ended_at_us": self._ended_at_us,
             "partitions": self._settings.partitions,
             "early_us": self._early_us,
-            "may_forget": self._crew.has_taken_over_again(self._settings.partitions),
+            "may_forget": self._may_forget,
             "faults": outcome.faults,
             "endings": outcome.endings,
             "violations": [str(violation) for violation in outcome.violations],
@@ -111,6 +112,7 @@ class Trial:
         except UnreadableTopicError as error:
             self._outcome.violations = [Violation("unreadable", "", "", "", str(error))]
             return
+        self._may_forget = self._crew.has_taken_over_again(self._settings.partitions)
         self._outcome.violations = judge(
             self._inputs,
             self._messages,
@@ -118,7 +120,7 @@ class Trial:
             partitions=self._settings.partitions,
             numbers=self._plan.numbers,
             early_us=self._early_us,
-            may_forget=self._crew.has_taken_over_again(self._settings.partitions),
+            may_forget=self._may_forget,
         )
 
     def _end_workers(self) -> None:

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from models.eviction import Rules
 from models.messages.envelope import Limits
@@ -159,7 +159,7 @@ class Simulation:
         if any(fault.kind is FaultKind.CLOCK_STEP for fault in self.plan.faults):
             early_us += int(self.plan.numbers.clock_skew_limit_seconds * SECOND_US)
         return judge(
-            [_input(topic, entry) for topic in INPUTS for entry in self._outputs(topic)],
+            self._inputs(),
             [_message(topic, entry) for topic in OUTPUTS for entry in self._outputs(topic)],
             ended_at_us=self.plan.end_at_us,
             partitions=self.plan.shape.partitions,
@@ -168,16 +168,24 @@ class Simulation:
             may_forget=self.broker.fenced_again,
         )
 
+    def _inputs(self) -> list[InputRecord]:
+        return [_input(topic, entry) for topic in INPUTS for entry in self._outputs(topic)]
+
     def _outputs(self, topic: str) -> list[Entry]:
         return self.broker.entries(topic)
+
+    def _rows(self, partition: int) -> Sequence[Entry]:
+        return self.broker.log(CHANGELOG, partition).read(0, 1 << 30, "read_committed").records
+
+    def _positions(self, partition: int) -> dict[str, int]:
+        latest = [row.value for row in self._rows(partition) if row.key == POSITIONS_KEY and row.value is not None]
+        return decode_positions(latest[-1]) if latest else {}
 
     def _unsettled(self) -> list[Violation]:
         """After a quiet end all that was sent has been taken in, for good."""
         found = []
         for partition in range(self.plan.shape.partitions):
-            rows = self.broker.log(CHANGELOG, partition).read(0, 1 << 30, "read_committed").records
-            latest = [row.value for row in rows if row.key == POSITIONS_KEY and row.value is not None]
-            positions = decode_positions(latest[-1]) if latest else {}
+            positions = self._positions(partition)
             for topic in INPUTS:
                 log = self.broker.log(topic, partition)
                 settled_us = self.plan.end_at_us - int(self.plan.numbers.slack_seconds * SECOND_US)
@@ -189,18 +197,12 @@ class Simulation:
 
     def _misheard(self) -> Iterator[Violation]:
         """What the rows know of nodes is what was heard of them."""
-        positions: dict[int, dict[str, int]] = {}
-        table: dict[bytes, bytes | None] = {}
-        for partition in range(self.plan.shape.partitions):
-            for row in self.broker.log(CHANGELOG, partition).read(0, 1 << 30, "read_committed").records:
-                if row.key == POSITIONS_KEY:
-                    positions[partition] = decode_positions(row.value or b"{}")
-                else:
-                    table[row.key or b""] = row.value
+        partitions = range(self.plan.shape.partitions)
+        table = {row.key or b"": row.value for partition in partitions for row in self._rows(partition)}
         yield from check_nodes(
             {key: value for key, value in table.items() if value is not None},
-            [_input(topic, entry) for topic in INPUTS for entry in self._outputs(topic)],
-            positions=positions,
+            self._inputs(),
+            positions={partition: self._positions(partition) for partition in partitions},
             numbers=self.plan.numbers,
             partitions=self.plan.shape.partitions,
         )
@@ -210,8 +212,8 @@ class Simulation:
         for worker in self.world.workers:
             for writer in worker.partitions.live() if worker.is_running and worker.numbers else ():
                 if writer.settled and isinstance(writer.logic, EvictionPartition):
-                    rows = self.broker.log(CHANGELOG, writer.partition).read(0, 1 << 30, "read_committed").records
-                    yield from check_rows(writer.logic, EvictionPartition(writer.partition, self._service), rows)
+                    loaded = EvictionPartition(writer.partition, self._service)
+                    yield from check_rows(writer.logic, loaded, self._rows(writer.partition))
 
 
 def engine_config(plan: Plan) -> EngineConfig:

@@ -37,6 +37,14 @@ SETTLED_SECONDS = 0.5  # after which markers, and what should not have been sent
 POSITIONS = {b"\x00positions": b"{}"}
 
 
+def declared(broker: EmbeddedBroker, **more: object) -> Settings:
+    """Settings on a broker of the test's own, topics declared."""
+    ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 1}
+    settings = Settings.model_validate(ours | more)
+    declare_topics(settings).raise_if_breaking()
+    return settings
+
+
 def rows_and_message(settings: Settings, name: bytes, rows: int = 3) -> Outbox:
     outbox = Outbox()
     for number in range(rows):
@@ -241,9 +249,7 @@ def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_p
     """
     trusting = {"transaction.partition.verification.enable": "false"}
     with EmbeddedBroker(data=tmp_path / "kafka", properties=AUTHORIZER | trusting) as broker:
-        ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 1}
-        settings = Settings.model_validate(ours)
-        declare_topics(settings).raise_if_breaking()
+        settings = declared(broker)
         config = engine_config(settings)
 
         places = [TopicPartition(config.changelog, 0), TopicPartition(settings.decisions_topic, 0)]
@@ -270,44 +276,39 @@ def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_p
             run(test)
 
 
-def test_a_producer_whose_broker_answers_no_more_leaves_no_connection(tmp_path: Path) -> None:
+def test_a_producer_whose_broker_answers_no_more_leaves_no_connection(own_broker: EmbeddedBroker) -> None:
     """Each partition that is lost in an outage would leave its own until the process ends."""
-    with EmbeddedBroker(data=tmp_path / "kafka") as broker:
-        ours = {"bootstrap_servers": broker.bootstrap_servers, "application_id": "own", "partitions": 2}
-        settings = Settings.model_validate(ours | {"transaction_timeout_seconds": 1.0})
-        declare_topics(settings).raise_if_breaking()
+    settings = declared(own_broker, partitions=2, transaction_timeout_seconds=1.0)
 
-        async def test() -> None:
-            before = open_files()
-            producer = PartitionProducer(0, engine_config(settings))
-            busy = PartitionProducer(1, dataclasses.replace(engine_config(settings), transaction_timeout_seconds=30.0))
-            for each in (producer, busy):
-                await each.start()
-                await each.commit(rows_and_message(settings, b"a"), POSITIONS)
-            broker.pause()
-            try:
-                with pytest.raises(PartitionLostError):
-                    await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
-                assert open_files() > before
-                await producer.close()
-                await busy._producer.begin_transaction()
-                batch = busy._producer.create_batch()
-                batch.append(timestamp=None, key=b"key", value=b"value")
-                await busy._producer.send_batch(batch, settings.commands_topic, partition=1)
-                await busy.close()  # while somebody else waits for the batch
-                await asyncio.sleep(1)  # in which one that lives on would connect anew
-                assert open_files() == before
-            finally:
-                broker.resume()
+    async def test() -> None:
+        before = open_files()
+        producer = PartitionProducer(0, engine_config(settings))
+        busy = PartitionProducer(1, dataclasses.replace(engine_config(settings), transaction_timeout_seconds=30.0))
+        for each in (producer, busy):
+            await each.start()
+            await each.commit(rows_and_message(settings, b"a"), POSITIONS)
+        own_broker.pause()
+        try:
+            with pytest.raises(PartitionLostError):
+                await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
+            assert open_files() > before
+            await producer.close()
+            await busy._producer.begin_transaction()
+            batch = busy._producer.create_batch()
+            batch.append(timestamp=None, key=b"key", value=b"value")
+            await busy._producer.send_batch(batch, settings.commands_topic, partition=1)
+            await busy.close()  # while somebody else waits for the batch
+            await asyncio.sleep(1)  # in which one that lives on would connect anew
+            assert open_files() == before
+        finally:
+            own_broker.resume()
 
-        run(test)
+    run(test)
 
 
 def test_a_commit_that_is_cancelled_ends_at_once(own_broker: EmbeddedBroker) -> None:
     """Also one that was adding batches; whoever closes a partition waited for as long as a transaction may last."""
-    ours = {"bootstrap_servers": own_broker.bootstrap_servers, "application_id": "own", "partitions": 1}
-    settings = Settings.model_validate(ours)
-    declare_topics(settings).raise_if_breaking()
+    settings = declared(own_broker)
     config = engine_config(settings)
 
     async def test() -> None:
