@@ -356,7 +356,8 @@ class DownloadRefusedError(EmbeddedBrokerError):
         self.reason = reason
         super().__init__(
             f"could not download {coordinate} for the embedded Kafka: {reason}",
-            next_step=f"let this machine reach Maven Central, or {_USE_OTHER_KAFKA}",
+            next_step="let this machine reach Maven Central (behind a proxy with certificates of its own, set "
+            f"REQUESTS_CA_BUNDLE to a file with them), or {_USE_OTHER_KAFKA}",
         )
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from streams.engine.writer import PartitionWriter
 
 
-PAUSE_BOUNDS_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.08, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
-# A pause may be longer by that than it is said to be. Fifty looks a second cost less than a hundredth of a core.
-PAUSE_PROBE_SECONDS = 0.02
+PAUSE_BOUNDS_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.07, 0.09, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
+# A pause may be longer by that than it is said to be. A hundred looks a second cost less than a hundredth of a core.
+PAUSE_PROBE_SECONDS = 0.01
 
 
 class Vital(enum.StrEnum):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FIRED_PER_TURN = 500  # of one partition, about 20 ms; other partitions and the input come next
+FIRED_PER_TURN = 100  # of one partition, about 4 ms; other partitions and the input come next
 LONGEST_SLEEP_SECONDS = 0.2  # how soon an opened gate is noticed, and clocks are compared
 
 

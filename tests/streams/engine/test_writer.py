@@ -6,14 +6,18 @@ import asyncio
 import dataclasses
 import itertools
 import time
-from collections.abc import Awaitable, Callable
+import types
+from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from streams.engine.batches import Batch
+import pytest
+
+from streams.engine.batches import Batch, Record
 from streams.engine.config import EngineConfig
 from streams.engine.distribution import Distribution
+from streams.engine.outbox import Outbox
 from streams.engine.transactions import PartitionProducer
-from streams.engine.writer import PartitionWriter
+from streams.engine.writer import SLICE_SECONDS, PartitionWriter
 from streams.errors import PartitionLostError
 from tests.harness.noting import Noting
 
@@ -29,19 +33,19 @@ def run(
     config: EngineConfig,
     test: Callable[[PartitionWriter, Noting, list[BaseException]], Awaitable[None]],
     *,
-    rows_per_record: int = 0,
+    logic: Noting | None = None,
 ) -> None:
     """Run a test on a writer that stands at offset 10 of its inputs, after its second seek."""
 
     async def with_writer() -> None:
-        producer, logic = PartitionProducer(0, config), Noting(rows_per_record=rows_per_record)
+        producer, ours = PartitionProducer(0, config), logic or Noting()
         await producer.start()
         failures: list[BaseException] = []
         positions = dict.fromkeys(config.inputs, 10)
         writer = PartitionWriter(
             0,
             config,
-            logic,
+            ours,
             producer,
             positions,
             lambda _, error: failures.append(error),
@@ -51,7 +55,7 @@ def run(
         )
         writer.epochs = dict.fromkeys(config.inputs, 2)
         try:
-            await test(writer, logic, failures)
+            await test(writer, ours, failures)
         finally:
             await writer.close()
 
@@ -99,7 +103,7 @@ def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -
         assert writer.transactions == 0
         assert writer.durable[config.inputs[0]] == 10
 
-    run(config, test, rows_per_record=1)
+    run(config, test, logic=Noting(rows_per_record=1))
 
 
 def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
@@ -110,6 +114,41 @@ def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
         assert not failures
 
     run(config, test)
+
+
+@pytest.mark.parametrize(
+    "record_seconds", [pytest.param(0.000_01, id="pods"), pytest.param(0.002_4, id="nodes-of-a-hundred-pods")]
+)
+def test_the_loop_comes_round_however_much_a_record_changes(
+    config: EngineConfig, monkeypatch: pytest.MonkeyPatch, record_seconds: float
+) -> None:
+    now = 1_000.0
+
+    class Costly(Noting):
+        def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+            nonlocal now
+            super().apply(topic, records, outbox)
+            now += record_seconds * len(records)
+
+    async def test(writer: PartitionWriter, logic: Noting, _failures: list[BaseException]) -> None:
+        turns = []
+
+        async def come_round() -> None:
+            while True:
+                before = now
+                await asyncio.sleep(0)
+                turns.append(now - before)
+
+        watching = asyncio.create_task(come_round())
+        await asyncio.sleep(0)
+        await writer.apply(batch(config, *range(10, 1_010), start=10))
+        watching.cancel()
+        assert len(logic.offsets) == 1_000
+        assert max(turns) <= SLICE_SECONDS * 1.2 + record_seconds
+        assert len(turns) < 1_000 * record_seconds / SLICE_SECONDS + 10, "and no more often than that"
+
+    monkeypatch.setattr("streams.engine.writer.time", types.SimpleNamespace(monotonic=lambda: now))
+    run(config, test, logic=Costly())
 
 
 def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -> None:
@@ -159,4 +198,4 @@ def test_a_batch_that_makes_much_waits_in_the_middle(config: EngineConfig) -> No
         assert writer.transactions >= 10, "what was made went out on the way"
         assert not failures
 
-    run(small, test, rows_per_record=rows_per_record)
+    run(small, test, logic=Noting(rows_per_record=rows_per_record))
