@@ -1,4 +1,4 @@
-"""aiokafka's consumer, mended where its stop would break off."""
+"""aiokafka's consumer, mended where its stop would break off, and where nobody sees an error."""
 
 from __future__ import annotations
 
@@ -8,11 +8,29 @@ from aiokafka import AIOKafkaConsumer
 
 
 class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
-    """A consumer whose stop comes to its end.
+    """A consumer whose stop comes to its end, and whose commits may be given up.
 
-    aiokafka 0.14.0 cancels what it still fetches and lets the cancellation out where that waits to ask again, which it
+    aiokafka 0.14.0 goes on with a commit that who asked for it has given up. When the connection ends, its error is
+    seen by nobody, which asyncio reports, perhaps after the last words of a worker.
+
+    It also cancels what it still fetches and lets the cancellation out where that waits to ask again, which it
     does while a leader is away: who stopped the consumer seems to be cancelled, and its connections stay open.
     """
+
+    async def start(self) -> None:
+        """Connect."""
+        await super().start()
+        if self._group_id is None:
+            return
+        coordinator = self._coordinator
+        commit = coordinator._do_commit_offsets  # noqa: SLF001 - there is no public way
+
+        def commit_seen(*arguments: object) -> asyncio.Task[None]:
+            task: asyncio.Task[None] = asyncio.ensure_future(commit(*arguments))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return task
+
+        coordinator._do_commit_offsets = commit_seen  # noqa: SLF001
 
     async def stop(self) -> None:
         """Leave the group and disconnect."""

@@ -12,6 +12,7 @@ such confirmation and so never fences the new owner. What can never succeed stop
 from __future__ import annotations
 
 import asyncio
+import gc
 import time
 from typing import TYPE_CHECKING
 
@@ -133,7 +134,7 @@ class Partitions:
         self.numbers = frozenset(numbers)
         self._durable = {place: offset for place, offset in self._durable.items() if place[1] in numbers}
         kept = {n for n, writer in self._writers.items() if n in numbers and writer.live and unbroken}
-        await self._close(set(self._writers) - kept)
+        await self._drop(set(self._writers) - kept)
         await self._open(numbers - kept)
         self._is_assigning = False
         self._failed_in_a_row.clear()
@@ -170,6 +171,11 @@ class Partitions:
         writers = [self._writers.pop(n) for n in numbers]
         # Shielded: a rebalance in mid-close must not leave a producer behind.
         await asyncio.shield(asyncio.gather(*(writer.close() for writer in writers)))
+
+    async def _drop(self, numbers: set[int]) -> None:
+        if numbers:
+            await self._close(numbers)
+            gc.collect()  # states have cycles, and the collector looks through everything at no other time
 
     async def seek_all(self) -> None:
         """Seek the inputs of all live writers to their positions and begin new epochs."""
@@ -216,8 +222,8 @@ class Partitions:
         """Take one partition over again, as soon as the group has confirmed that it is ours."""
         try:
             while True:
-                await self._close({number} & set(self._writers))
-                await self._confirmed_since(time.monotonic())
+                await self._drop({number} & set(self._writers))
+                await self.confirmed_since(time.monotonic())
                 try:
                     await self._open({number})
                     await self._seek_writers([self._writers[number]])
@@ -241,7 +247,8 @@ class Partitions:
         if self._failed_in_a_row[number] >= self.config.takeover_attempts:
             raise TakeoverFailedError(partition=number, attempts=self._failed_in_a_row[number]) from error
 
-    async def _confirmed_since(self, moment: float) -> None:
+    async def confirmed_since(self, moment: float) -> None:
+        """Wait until the group has confirmed us by a request sent after a moment (``time.monotonic``)."""
         while not self.lease.confirmed_after(moment):  # noqa: ASYNC110 - a second-scale wait in a rare repair
             await asyncio.sleep(CONFIRM_POLL_SECONDS)
 

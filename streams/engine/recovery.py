@@ -8,6 +8,7 @@ a recovery ends by position, and an error ends the process instead of being logg
 from __future__ import annotations
 
 import logging
+import time
 from typing import TYPE_CHECKING, cast
 
 from faust.tables.manager import TableManager
@@ -53,7 +54,7 @@ class TakeoverRecovery(Recovery):
 
     @Service.task
     async def _restart_recovery(self) -> None:
-        failures = 0
+        failures, failed_at = 0, 0.0
         while not self.should_stop:
             if await self.wait_for_stopped(self.signal_recovery_start):  # type: ignore[arg-type]  # asyncio's Event works
                 break
@@ -63,6 +64,9 @@ class TakeoverRecovery(Recovery):
             try:
                 numbers = self._numbers()
                 await self._wait(self._app.partitions.revoked())
+                if failures and self._app.partitions.durable_positions():
+                    # A worker that was thrown out gets no confirmation, and so does not fence the new owner again.
+                    await self._wait(self._app.partitions.confirmed_since(failed_at))
                 await self._wait(self._app.partitions.assign(numbers, generation_id))
                 await self._wait(self.on_recovery_completed(generation_id))
                 failures = 0
@@ -76,7 +80,7 @@ class TakeoverRecovery(Recovery):
                 break
             except PartitionLostError as error:
                 # Fenced while taking over: the group has moved on, or the broker is away. Again, but not for ever.
-                failures += 1
+                failures, failed_at = failures + 1, time.monotonic()
                 if failures >= self._app.config.takeover_attempts:
                     await self._app.crash(TakeoverFailedError(partition=error.partition, attempts=failures))
                     break

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING
 
 import structlog
+from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.admin import AIOKafkaAdminClient
 
@@ -150,13 +151,16 @@ async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> Non
     admin = AIOKafkaAdminClient(bootstrap_servers=config.bootstrap_servers, **config.security)
     await admin.start()
     try:
-        committed = await admin.list_consumer_group_offsets(config.application)
+        asked = [TopicPartition(topic, takeover.partition) for takeover in fresh for topic in config.inputs]
+        committed = await admin.list_consumer_group_offsets(config.application, partitions=asked)
     finally:
         await admin.close()
+    # aiokafka 0.14.0 gives what a coordinator that has moved, or loads, answers as an answer without partitions.
+    if not committed.keys() >= set(asked):
+        raise kafka_errors.GroupCoordinatorNotAvailableError
     for takeover in fresh:
         for partition, position in committed.items():
-            ours = partition.partition == takeover.partition and partition.topic in config.inputs
-            if ours and position.offset > 0:
+            if partition.partition == takeover.partition and position.offset > 0:
                 raise StateMissingError(
                     changelog=config.changelog,
                     partition=takeover.partition,

@@ -14,6 +14,7 @@ what was acked whether or not its effects were written. Here, by subclass:
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from typing import TYPE_CHECKING, Any, cast
@@ -39,6 +40,9 @@ POLL_SECONDS = 0.2
 FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
 FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
 COMMIT_TIMEOUT_SECONDS = 5.0
+# aiokafka leaves the group for who asks for no records for five minutes, and does not come back before it does. A
+# worker in reserve asks for none, nor does one that takes over for long; that they live is watched by us.
+POLL_INTERVAL_MS = 2**31 - 1
 END_OFFSETS_TIMEOUT_SECONDS = 5.0
 
 
@@ -52,6 +56,8 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         super().__post_init__()
         self._epochs: dict[tuple[str, int], int] = {}
         self._seen: dict[tuple[str, int], int] = {}
+        self._is_joining = False  # from the end of a revocation to the assignment
+        self._commit_limit: asyncio.Timeout | None = None
         self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
     def _create_worker_consumer(self, transport: driver.Transport) -> StoppableConsumer:
@@ -76,6 +82,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
             session_timeout_ms=int(config.session_timeout_seconds * 1000),
             heartbeat_interval_ms=int(config.heartbeat_seconds * 1000),
             rebalance_timeout_ms=int(config.rebalance_timeout_seconds * 1000),
+            max_poll_interval_ms=POLL_INTERVAL_MS,
             request_timeout_ms=int(max(config.session_timeout_seconds * 4, 40.0) * 1000),
             **config.security,
         )
@@ -123,7 +130,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         # From here to the end nothing awaits: epoch and position belong to exactly these records.
         assignment = consumer._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
         batches: dict[TP, Batch] = {}
-        answered_ms = self._answered_ms
+        answered_ms = 0  # not the greatest so far: the clock may have been set back
         for key in wanted if assignment is not None else ():
             state = assignment.state_value(TopicPartition(*key))
             if state is None or not state.has_valid_position or key not in self._epochs:
@@ -166,15 +173,39 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         """Commit group offsets; ``False`` when the group does not know us as the owner (any more)."""
         assigned = self.assignment()
         wanted = {TopicPartition(*tp): offset for tp, offset in offsets.items() if tp in assigned}
-        if not wanted:
+        if not wanted or self._is_joining:
             return False
         try:
-            async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS):
+            async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS) as self._commit_limit:
                 await self._ensure_consumer().commit(wanted)
         except (kafka_errors.KafkaError, TimeoutError) as error:
             self.log.info("group offsets not committed: %r", error)
             return False
         return True
+
+    async def on_partitions_revoked(self, revoked: set[TP]) -> None:
+        """Let what owns them hold back; commit nothing from then on until the group has assigned.
+
+        A broker answers the requests of a connection one after another: a commit that is sent while we wait to join is
+        looked at in the next generation and refused, for which aiokafka joins once more, which makes others wait.
+        """
+        await super().on_partitions_revoked(revoked)
+        self._is_joining = True
+        if self._commit_limit is not None:
+            with contextlib.suppress(RuntimeError):  # it is over
+                self._commit_limit.reschedule(0)
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Let what is to own them take over, and commit again."""
+        self._is_joining = False
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    async def check_membership(self) -> None:
+        """Raise what the member has failed of. Who fetches is told by that; who owns nothing does not fetch."""
+        await self.call_thread(self._check_membership)
+
+    async def _check_membership(self) -> None:
+        self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 - there is no public way
 
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Nothing: Faust's check looks at acks and commits by record, which do not exist here."""
@@ -224,6 +255,7 @@ class EngineConsumer(driver.Consumer):
         if active:
             fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
             return cast("dict[TP, Batch]", fetched or {})
+        await self._thread.check_membership()
         await self.sleep(POLL_SECONDS)
         return {}
 

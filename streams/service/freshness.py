@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 ASK_SECONDS = 1.0  # one ListOffsets request per broker and second costs nothing
 ANSWER_TIMEOUT_SECONDS = 5.0
-SAMPLES_KEPT = 30  # unmet answers by partition; older ones are implied by the oldest kept
+SAMPLES_KEPT = 30  # unmet answers by partition; newer ones wait until the oldest has been passed
 
 ASK_NEWEST_AGAIN_SECONDS = 10.0  # it takes a client of its own, and only one answer by partition is needed
 
@@ -79,8 +79,9 @@ class Freshness:
             ends = await self._ask(wanted)
         self.lag.note_ends(ends, asked_us)
         for writer in writers:
-            samples = self._samples.setdefault(writer.partition, collections.deque(maxlen=SAMPLES_KEPT))
-            samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
+            samples = self._samples.setdefault(writer.partition, collections.deque())
+            if len(samples) < SAMPLES_KEPT:  # or none would ever be passed by who is always behind by more than these
+                samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
 
     async def watch_newest(self) -> None:
         """Ask for ever, once by partition, for the time of what stood in the log before we came."""

@@ -1,9 +1,10 @@
 """Memory of a worker: how often the collector looks, and giving back what a backlog has used.
 
-The collector looks for cycles every 700 new objects by default, several times for each batch of records; none of ours
-are in cycles, so it may look less often, and through everything (a second with a million pods) only when the group
-assigns anew: Faust asks for that then. glibc keeps freed memory for later; a worker that has read a backlog would
-hold on to tens of megabytes for ever, so a worker that has nothing to do gives them back.
+The collector looks for cycles every 700 new objects by default, several times for each batch of records. None of ours
+are in cycles but the state of a partition as a whole, so it may look less often, and through everything (a second with
+a million pods) only when partitions have been given away: the engine asks for that then. glibc keeps freed memory for
+later; a worker that has read a backlog would hold on to tens of megabytes for ever, so a worker that has nothing to do
+gives them back.
 """
 
 from __future__ import annotations

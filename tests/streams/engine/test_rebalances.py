@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
+import time
 from collections.abc import Callable, Iterator
 from typing import cast
 
@@ -13,8 +15,11 @@ from streams.broker.clients import client_arguments
 from streams.engine.app import EngineApp
 from streams.engine.batches import Batch
 from streams.engine.config import EngineConfig
+from streams.engine.partitions import FLUSH_TIMEOUT_SECONDS
 from streams.engine.recovery import EngineTableManager
+from streams.engine.transactions import PartitionProducer
 from streams.engine.transport import EngineConsumer
+from streams.errors import PartitionLostError
 from streams.settings import Settings
 from tests.harness.noting import Noting
 
@@ -119,3 +124,37 @@ def test_a_member_that_stops_while_the_group_assigns_anew_leaves_it(
             await app.stop()
 
     asyncio.run(asyncio.wait_for(test(), PATIENCE_SECONDS))
+
+
+def test_a_revocation_waits_for_no_agent_that_waits_for_a_transaction(
+    config: EngineConfig, send: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A changelog without a leader, and all of the group would wait as long as a transaction may last."""
+
+    async def test() -> None:
+        one_row = dataclasses.replace(config, max_rows_per_transaction=1)
+        app = EngineApp(one_row, lambda number: Noting(number, rows_per_record=1))
+        app.finalize()
+        await app.start()
+        try:
+            await until(lambda: len(list(app.partitions.live())) == config.partitions, "all taken over")
+            await until(lambda: cast("EngineConsumer", app.consumer).flow_active, "flowing")
+
+            async def never(*_: object) -> None:
+                await asyncio.sleep(config.transaction_timeout_seconds)
+
+            monkeypatch.setattr(PartitionProducer, "commit", never)
+            writer = next(app.partitions.live())
+            for _ in range(3):  # one in a transaction, one for the next, and one whose agent waits for room
+                await asyncio.to_thread(send, config.inputs[0])
+                await asyncio.sleep(FETCHED_SECONDS)
+            assert not writer.has_room
+            began_at = time.monotonic()
+            await app._on_partitions_revoked(app.consumer.assignment())
+            assert time.monotonic() - began_at < FLUSH_TIMEOUT_SECONDS + 5.0
+        finally:
+            for writer in app.partitions.live():
+                writer.fail(PartitionLostError(partition=0, reason="for a test"))
+            await app.stop()
+
+    asyncio.run(asyncio.wait_for(test(), 4 * PATIENCE_SECONDS))

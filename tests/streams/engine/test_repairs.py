@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import gc
 import time
+import weakref
 from collections.abc import Awaitable, Callable, Mapping
 
 from streams.engine.config import EngineConfig
@@ -97,6 +99,32 @@ def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: E
         assert next(partitions.live()) is seeks[1]
 
     assert run(config, lose_the_first, test) == []
+
+
+def test_the_state_of_a_lost_partition_is_not_kept_in_memory(config: EngineConfig) -> None:
+    """States have cycles, and a worker's collector looks through everything only when it is asked to."""
+
+    async def test(partitions: Partitions) -> None:
+        async def repaired() -> None:
+            next(partitions.live()).fail(LOST)
+            await until(lambda: next(partitions.live(), None) is not None)
+
+        async def assigned() -> None:
+            await partitions.assign({0}, 1_000)
+
+        for lose in (assigned, repaired):
+            logic = next(partitions.live()).logic
+            logic.itself = logic  # type: ignore[attr-defined]
+            lost = weakref.ref(logic)
+            del logic
+            await lose()
+            assert lost() is None
+
+    gc.disable()
+    try:
+        assert run(config, lambda _: None, test) == []
+    finally:
+        gc.enable()
 
 
 def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: EngineConfig) -> None:

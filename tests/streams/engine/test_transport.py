@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import gc
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka.errors import IllegalStateError
-from aiokafka.structs import TopicPartition
+from aiokafka.errors import IllegalStateError, KafkaConnectionError
+from aiokafka.structs import OffsetAndMetadata, TopicPartition
+from faust.types import TP
 
 from streams.engine.consumer import StoppableConsumer
 from streams.engine.transport import EngineConsumerThread
+from streams.engine.vitals import Vitals
 from streams.errors import PartitionLostError
 from streams.settings import Settings
 
@@ -77,3 +82,62 @@ def test_who_stops_a_consumer_that_waits_to_fetch_again_is_not_cancelled(setting
         assert not consumer._client._conns
 
     asyncio.run(test())
+
+
+def test_a_commit_that_was_given_up_may_fail_later(settings: Settings) -> None:
+    """aiokafka goes on with it; asyncio reported its error, once in some hundred workers that had to end."""
+
+    async def test() -> list[dict[str, Any]]:
+        reported: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+        consumer = StoppableConsumer(bootstrap_servers=settings.bootstrap_servers, group_id=settings.application_id)
+        await consumer.start()
+        ends = asyncio.Event()
+
+        async def send(_: object) -> None:
+            await ends.wait()
+            raise KafkaConnectionError
+
+        consumer._coordinator.coordinator_id = 0
+        consumer._coordinator._send_req = send
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await consumer._coordinator.commit_offsets(None, {PLACE: OffsetAndMetadata(7, "")})
+        ends.set()
+        await asyncio.sleep(0.1)
+        gc.collect()
+        await consumer.stop()
+        return reported
+
+    assert asyncio.run(test()) == []
+
+
+def test_answers_to_fetches_count_after_the_clock_was_set_back() -> None:
+    """An idle worker ended itself after five minutes, with a broker that answers ten times a second."""
+    state = SimpleNamespace(has_valid_position=True, position=7, timestamp=1_700_000_000_000)
+
+    async def answered(*_: object, **__: object) -> dict[object, object]:
+        state.timestamp += 100  # what aiokafka notes of each answer, with records or without
+        return {}
+
+    subscriptions = SimpleNamespace(
+        subscription=SimpleNamespace(assignment=SimpleNamespace(state_value=lambda _: state)),
+        fetch_context=contextlib.nullcontext,
+    )
+    member: Any = SimpleNamespace(
+        _fetcher=SimpleNamespace(_subscriptions=subscriptions, _closed=False, fetched_records=answered), _closed=False
+    )
+    vitals = Vitals()
+    thread: Any = EngineConsumerThread.__new__(EngineConsumerThread)
+    thread.__dict__.update(
+        app=SimpleNamespace(partitions=SimpleNamespace(vitals=vitals)),
+        consumer=SimpleNamespace(flow_active=True),
+        _epochs={tuple(PLACE): 1},
+        _seen={tuple(PLACE): 7},
+        _answered_ms=0,
+    )
+    for _ in range(2):
+        asyncio.run(thread._fetch_records(member, {TP(*PLACE)}, 0.2))
+        asyncio.run(thread._fetch_records(member, {TP(*PLACE)}, 0.2))
+        assert vitals.fetch.since is None
+        state.timestamp -= 600_000

@@ -1,0 +1,177 @@
+"""Several members of one group on a real Kafka, in one process: who stays in it, and how often it assigns."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+from aiokafka.errors import UnknownError
+
+from streams.broker.admin import declare_topics
+from streams.engine.app import EngineApp
+from streams.engine.config import EngineConfig
+from streams.engine.recovery import EngineTableManager
+from streams.engine.transport import EngineConsumer
+from streams.errors import PartitionLostError
+from streams.service.plan import engine_config
+from tests.conftest import MakeSettings
+from tests.harness.noting import Noting
+
+PATIENCE_SECONDS = 40.0
+HEARTBEAT_SECONDS = 0.5
+DAY_SECONDS = 86_400.0
+
+
+@pytest.fixture
+def quick(make_settings: MakeSettings) -> Callable[[int], EngineConfig]:
+    def of(partitions: int) -> EngineConfig:
+        settings = make_settings(partitions=partitions)
+        declare_topics(settings).raise_if_breaking()
+        return dataclasses.replace(engine_config(settings), heartbeat_seconds=HEARTBEAT_SECONDS)
+
+    return of
+
+
+@contextlib.asynccontextmanager
+async def member(config: EngineConfig) -> AsyncIterator[EngineApp]:
+    app = EngineApp(config, Noting)
+    app.finalize()
+    await app.start()
+    try:
+        yield app
+    finally:
+        await app.stop()
+
+
+def group_member(app: EngineApp) -> Any:
+    consumer = app.consumer_thread._consumer
+    assert consumer is not None
+    return consumer
+
+
+def owned(app: EngineApp) -> set[int]:
+    return {writer.partition for writer in app.partitions.live()}
+
+
+async def until(holds: Callable[[], bool], what: str) -> None:
+    try:
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            while not holds():  # noqa: ASYNC110 - a test looks
+                await asyncio.sleep(0.02)
+    except TimeoutError:
+        pytest.fail(f"never {what}")
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), 3 * PATIENCE_SECONDS))
+
+
+def is_in_reserve(app: EngineApp) -> bool:
+    """Whether it has been assigned, and nothing."""
+    is_flowing = cast("EngineConsumer", app.consumer).flow_active
+    return app.consumer_generation_id > 0 and not app.rebalancing and not app.partitions.numbers and is_flowing
+
+
+def test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day(quick: Callable[[int], EngineConfig]) -> None:
+    """aiokafka leaves the group for who asks for no records, and joins again only for who does."""
+
+    async def test() -> None:
+        config = quick(1)
+        async with member(config) as owner:
+            await until(lambda: owned(owner) == {0}, "taken over")
+            async with member(config) as reserve:
+                await until(lambda: is_in_reserve(reserve), "in reserve")
+                generation = reserve.consumer_generation_id
+                await until(lambda: owner.consumer_generation_id == generation, "of one generation")
+                group_member(reserve)._subscription._last_fetch_ended -= DAY_SECONDS
+                await asyncio.sleep(4 * HEARTBEAT_SECONDS)
+                assert owner.consumer_generation_id == generation, "one has left"
+                await owner.stop()
+                await until(lambda: owned(reserve) == {0}, "taken over by the one in reserve")
+
+    run(test)
+
+
+def test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy(
+    quick: Callable[[int], EngineConfig],
+) -> None:
+    """aiokafka tells who fetches, and does nothing more for the group until it has."""
+
+    async def test() -> None:
+        config = quick(1)
+        async with member(config) as owner:
+            await until(lambda: owned(owner) == {0}, "taken over")
+            async with member(config) as reserve:
+                await until(lambda: is_in_reserve(reserve), "in reserve")
+
+                async def odd() -> bool:
+                    raise UnknownError
+
+                group_member(reserve)._coordinator._do_heartbeat = odd
+                await until(lambda: reserve.crash_reason is not None, "crashed")
+                assert isinstance(reserve.crash_reason, UnknownError)
+
+    run(test)
+
+
+def test_a_member_that_waits_for_others_to_join_does_not_make_the_group_assign_again(
+    quick: Callable[[int], EngineConfig],
+) -> None:
+    """A commit that is sent meanwhile is looked at in the next generation; it is refused, and aiokafka joins anew."""
+
+    async def test() -> None:
+        config = quick(4)
+        async with member(config) as first, member(config) as slow:
+            await until(lambda: len(owned(first)) == len(owned(slow)) == 2, "shared by two")
+            generation = first.consumer_generation_id
+            flush = slow.partitions.flush
+
+            async def flush_slowly() -> None:
+                slow.partitions.flush = flush  # type: ignore[method-assign]
+                await asyncio.sleep(4 * config.commit_interval_seconds)
+
+            slow.partitions.flush = flush_slowly  # type: ignore[method-assign]
+            async with member(config) as third:
+                apps = (first, slow, third)
+                await until(lambda: bool(owned(third)) and sum(len(owned(app)) for app in apps) == 4, "shared by three")
+                await asyncio.sleep(6 * HEARTBEAT_SECONDS)
+                assert {app.consumer_generation_id for app in apps} == {generation + 1}
+
+    run(test)
+
+
+def test_a_take_over_is_tried_again_only_once_the_group_has_confirmed_us(
+    quick: Callable[[int], EngineConfig], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker that was thrown out meanwhile would fence the new owner."""
+
+    async def test() -> None:
+        async with member(quick(1)) as app:
+            await until(lambda: owned(app) == {0}, "taken over")
+            tried, confirmed = 0, asyncio.Event()
+            assign = app.partitions.assign
+
+            async def assign_late(numbers: set[int], generation: int) -> None:
+                nonlocal tried
+                tried += 1
+                if tried == 1:
+                    raise PartitionLostError(partition=0, reason="for a test")
+                await assign(numbers, generation)
+
+            async def wait(_moment: float) -> None:
+                await confirmed.wait()
+
+            monkeypatch.setattr(app.partitions, "assign", assign_late)
+            monkeypatch.setattr(app.partitions, "confirmed_since", wait)
+            cast("EngineTableManager", app.tables).recovery.signal_recovery_start.set()
+            await until(lambda: tried == 1, "tried")
+            await asyncio.sleep(3.0)
+            assert tried == 1
+            confirmed.set()
+            await until(lambda: tried == 2, "tried again")
+
+    run(test)

@@ -1,0 +1,39 @@
+"""How old the view of a partition is."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from streams.service.freshness import SAMPLES_KEPT, Freshness
+
+
+@pytest.mark.parametrize("behind_seconds", [0, 5, SAMPLES_KEPT + 5, 20 * SAMPLES_KEPT])
+def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1_000
+    writer: Any = SimpleNamespace(partition=0, positions={"nodes": 0})
+    partitions: Any = SimpleNamespace(live=lambda: iter([writer]))
+    monkeypatch.setattr("streams.service.freshness.time", SimpleNamespace(monotonic=lambda: float(now)))
+
+    async def ends(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        return dict.fromkeys(wanted, now)  # a record in each second
+
+    async def newest(_: object) -> dict[tuple[str, int], int]:
+        return {}
+
+    freshness = Freshness(partitions, ends, newest)
+
+    async def look() -> float:
+        nonlocal now
+        ages = []
+        for _ in range(100 * SAMPLES_KEPT):
+            now += 1
+            writer.positions["nodes"] = now - behind_seconds
+            await freshness.ask_once()
+            ages.append(freshness.age_seconds(writer))
+        return max(ages[len(ages) // 2 :])
+
+    assert behind_seconds <= asyncio.run(look()) <= behind_seconds + 2 * max(1, behind_seconds - SAMPLES_KEPT)
