@@ -174,12 +174,14 @@ class SimulatedAdmin:
     async def close(self) -> None:
         """Disconnect."""
 
-    async def list_consumer_group_offsets(self, group: str) -> dict[TopicPartition, Committed]:
-        """Give the group's committed offsets."""
+    async def list_consumer_group_offsets(
+        self, group: str, *, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, Committed]:
+        """Give the group's committed offsets of these partitions, -1 where it has none."""
         broker = self._connection.broker
 
         def look() -> dict[TopicPartition, Committed]:
             found = broker.committed.get(group, {})
-            return {TopicPartition(*place): Committed(offset) for place, offset in found.items()}
+            return {place: Committed(found.get((place.topic, place.partition), -1)) for place in partitions}
 
         return await self._connection.request(look)
