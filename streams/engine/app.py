@@ -100,7 +100,8 @@ class EngineApp(faust.App):
             self._declare_agent(name)
 
     def _declare_agent(self, topic_name: str) -> None:
-        topic = self.topic(topic_name, schema=BatchSchema())
+        # Faust keeps the offset of each message that is acked until it has committed it, which it never does here.
+        topic = self.topic(topic_name, schema=BatchSchema(), acks=False)
 
         async def agent(stream: StreamT[Batch]) -> None:
             try:

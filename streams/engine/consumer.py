@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from aiokafka import AIOKafkaConsumer
+
+import streams.engine.connection  # noqa: F401 - how long its connections wait
 
 
 class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
@@ -15,7 +18,13 @@ class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has
 
     It also cancels what it still fetches and lets the cancellation out where that waits to ask again, which it
     does while a leader is away: who stopped the consumer seems to be cancelled, and its connections stay open.
+
+    Attributes:
+        confirmed_at: when the newest heartbeat was sent that the group has answered well (``time.monotonic``).
+
     """
+
+    confirmed_at = float("-inf")
 
     async def start(self) -> None:
         """Connect."""
@@ -31,6 +40,16 @@ class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has
             return task
 
         coordinator._do_commit_offsets = commit_seen  # noqa: SLF001
+        heartbeat = coordinator._do_heartbeat  # noqa: SLF001
+
+        async def heartbeat_noted() -> bool:
+            asked_at = time.monotonic()
+            is_confirmed: bool = await heartbeat()
+            if is_confirmed:
+                self.confirmed_at = asked_at
+            return is_confirmed
+
+        coordinator._do_heartbeat = heartbeat_noted  # noqa: SLF001
 
     async def stop(self) -> None:
         """Leave the group and disconnect."""

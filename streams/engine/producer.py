@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from typing import Any
 
-from aiokafka import AIOKafkaProducer
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.protocol.transaction import EndTxnRequest
+
+from streams.engine.connection import renew_coordination
 
 CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 
@@ -30,8 +33,14 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
         super().__init__(**arguments)
         self._fail_transaction = self._txn_manager.error_transaction
         self._txn_manager.error_transaction = self._fail_with_what_waits
+        self._txn_manager.increment_sequence_number = self._count_on
         self._send_request = self.client.send
         self.client.send = self._send_end_once
+
+    def _count_on(self, partition: TopicPartition, records: int) -> None:
+        """Count sequence numbers as brokers do: after 2**31 - 1 comes 0, where aiokafka goes on below 0."""
+        numbers = self._txn_manager._sequence_numbers  # noqa: SLF001 - there is no public way
+        numbers[partition] = (numbers[partition] + records) % 2**31
 
     def _fail_with_what_waits(self, error: Exception) -> None:
         self._fail_transaction(error)
@@ -52,6 +61,12 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
                 self._txn_manager.fatal_error(error)
                 self._txn_manager.wait_for_transaction_end().exception()  # seen: who waits for the end is told
             raise
+
+    async def begin_transaction(self) -> None:
+        """Begin one, over a connection that lasts to its end."""
+        if self.client._security_protocol.startswith("SASL"):  # noqa: SLF001 - there is no public way
+            renew_coordination(self.client, time.monotonic())
+        await super().begin_transaction()
 
     async def end(self) -> None:
         """Stop; where a broker does not answer, without what is on its way. Nothing is sent afterwards."""

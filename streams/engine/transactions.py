@@ -43,6 +43,10 @@ REFUSED = (
 # sent away and aiokafka comes back 20 ms later. Waiting this much first makes 25 ms per transaction 6.5 ms.
 SETTLE_SECONDS = 0.003
 
+# Some boxes between us and the brokers forget an idle connection after four minutes without a word, and a transaction
+# would wait for an answer that cannot come. The rarest of our connections, to the leader of commands, is idle for days.
+IDLE_MS = 180_000
+
 
 class Committed(NamedTuple):
     """What is known of a committed transaction.
@@ -77,6 +81,7 @@ class PartitionProducer:
             transaction_timeout_ms=timeout_ms,
             # A batch may wait for a leader as long as its transaction may: no earlier expiry.
             request_timeout_ms=timeout_ms,
+            connections_max_idle_ms=IDLE_MS,
             max_batch_size=config.max_batch_bytes,
             # Batches of ours are built whole; this only has to let one large record through.
             max_request_size=max(config.max_record_bytes, config.max_batch_bytes) * 2,

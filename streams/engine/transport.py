@@ -200,12 +200,17 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         self._is_joining = False
         await super().on_partitions_assigned(assigned, generation_id)
 
-    async def check_membership(self) -> None:
-        """Raise what the member has failed of. Who fetches is told by that; who owns nothing does not fetch."""
-        await self.call_thread(self._check_membership)
+    async def check_membership(self) -> float:
+        """Raise what the member has failed of, or return when the group has last confirmed it.
 
-    async def _check_membership(self) -> None:
-        self._ensure_consumer()._coordinator.check_errors()  # noqa: SLF001 - there is no public way
+        Who fetches is told by that; who owns nothing does not fetch, nor commit.
+        """
+        return cast("float", await self.call_thread(self._check_membership))
+
+    async def _check_membership(self) -> float:
+        consumer = self._ensure_consumer()
+        consumer._coordinator.check_errors()  # noqa: SLF001 - there is no public way
+        return cast("StoppableConsumer", consumer).confirmed_at
 
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Nothing: Faust's check looks at acks and commits by record, which do not exist here."""
@@ -255,7 +260,8 @@ class EngineConsumer(driver.Consumer):
         if active:
             fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
             return cast("dict[TP, Batch]", fetched or {})
-        await self._thread.check_membership()
+        confirmed_at = await self._thread.check_membership()
+        cast("EngineApp", self.app).partitions.vitals.confirmed_in_reserve(time.monotonic(), confirmed_at)
         await self.sleep(POLL_SECONDS)
         return {}
 

@@ -41,7 +41,7 @@ class Vital(enum.StrEnum):
     FETCH = "fetch"
     """A broker answers a fetch."""
     HEARTBEAT = "heartbeat"
-    """The group confirms us as the owner of what we own."""
+    """The group confirms us as the owner of what we own, or in reserve."""
 
 
 class Wait:
@@ -124,6 +124,12 @@ class Vitals:
         self._forget_batches()
         if partitions:
             self.heartbeat.begin(now)
+
+    def confirmed_in_reserve(self, now: float, confirmed_at: float) -> None:
+        """Note when the group has last confirmed a member that owns nothing, and so commits nothing."""
+        self.heartbeat.begin(now)
+        if self.heartbeat.age_seconds(confirmed_at) > 0:
+            self.heartbeat.progress(confirmed_at)
 
     def _forget_batches(self) -> None:
         self._batches = 0

@@ -126,7 +126,7 @@ class EvictionPartition:
 
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
         """Apply records of the pods topic: most can be taken in at a glance."""
-        limits, partition, by_key = self._plan.limits, self.partition, self._by_key
+        limits, partition, by_key, clusters = self._plan.limits, self.partition, self._by_key, self._clusters
         newer = edited = 0
         for record in records:
             key, value = record.key, record.value
@@ -140,7 +140,7 @@ class EvictionPartition:
                     and found.type in CHANGE_TYPES
                     and found.cluster == aggregate.cluster
                     and len(value) <= SUSPECT_BYTES  # type: ignore[arg-type]  # it was decoded
-                    and not self._clusters.any_forgotten
+                    and not (clusters.any_forgotten and clusters.is_forgotten(aggregate.cluster, appended_at_us))
                     and (taken := glance_at(aggregate, found.object, found.observed_at, appended_at_us, limits))
                 ):
                     if isinstance(taken, tuple):

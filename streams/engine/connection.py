@@ -1,0 +1,75 @@
+"""aiokafka's connections to brokers, with times of their own for connecting and for each kind of answer.
+
+A broker whose machine is gone sends no reset. aiokafka 0.14.0 has one time for everything, `request_timeout_ms`: a
+minute for our producers, since a batch may wait that long for a leader. So long it also waits for a connection, and
+makes no other one of that client meanwhile. With one of three brokers silent a take-over fails where any of its
+producers begins with that one, and a member asks for its new coordinator after that has given it up.
+
+Importing this changes all aiokafka connections of the process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+import aiokafka.conn
+from aiokafka.client import AIOKafkaClient, ConnectionGroup
+from aiokafka.conn import AIOKafkaConnection, CloseReason
+from aiokafka.protocol.fetch import FetchRequest
+from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
+from aiokafka.protocol.produce import ProduceRequest
+from aiokafka.protocol.transaction import EndTxnRequest
+
+CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
+ANSWER_SECONDS = 6.0  # less than a session: the group's new coordinator has to hear of us before it gives us up
+BULK_SECONDS = 15.0  # for megabytes: a fetch of 8 MiB at 5 Mbit/s. A leader is replaced after nine seconds of silence
+
+# Brokers may want a client to authenticate anew after some time (`connections.max.reauth.ms`), which aiokafka does not:
+# they close its connection with the first request after that. An hour is usual; so a connection must not get old.
+RENEW_SECONDS = 300.0
+
+BULK = (FetchRequest, ProduceRequest)
+# The group answers when all members have come; and the end of a transaction that is not answered loses the partition.
+PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
+
+
+class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no types
+    """A connection that waits as long as each request deserves, and never longer than its client says.
+
+    Attributes:
+        made_at: when it was made (``time.monotonic``).
+
+    """
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        """Take what `AIOKafkaConnection` takes."""
+        super().__init__(*arguments, **more)
+        self.made_at = time.monotonic()
+        self._longest_seconds: float = self._request_timeout
+
+    async def connect(self) -> Any:
+        """Connect, authenticate, and ask for versions."""
+        async with asyncio.timeout(CONNECT_SECONDS):
+            return await super().connect()
+
+    def send(self, request: object, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - as aiokafka has it
+        """Send, and wait for the answer; its time begins with this call."""
+        if isinstance(request, PATIENT):
+            self._request_timeout = self._longest_seconds
+        else:
+            usual_seconds = BULK_SECONDS if isinstance(request, BULK) else ANSWER_SECONDS
+            self._request_timeout = min(usual_seconds, self._longest_seconds)
+        return super().send(request, expect_response)
+
+
+aiokafka.conn.AIOKafkaConnection = BrokerConnection
+
+
+def renew_coordination(client: AIOKafkaClient, now: float) -> None:
+    """Close old connections to coordinators, while nothing is asked; the next request makes a new one."""
+    for (_, group), connection in list(client._conns.items()):  # noqa: SLF001 - there is no public way
+        is_old = now - connection.made_at > RENEW_SECONDS
+        if group == ConnectionGroup.COORDINATION and connection.connected() and is_old:
+            connection.close(reason=CloseReason.IDLE_DROP)

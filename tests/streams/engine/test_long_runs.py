@@ -1,0 +1,135 @@
+"""What shows only after hours or weeks, or where a machine goes without a word: with shortened times."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import cast
+
+import pytest
+from aiokafka import AIOKafkaProducer, TopicPartition
+
+from streams.broker.embedded import EmbeddedBroker
+from streams.engine import connection
+from streams.engine.config import EngineConfig
+from streams.engine.outbox import Outbox
+from streams.engine.transactions import PartitionProducer
+from streams.engine.vitals import Wait
+from streams.service.plan import engine_config
+from streams.settings import Settings
+from tests.harness.noting import Noting
+from tests.streams.engine.test_membership import is_in_reserve, member, owned, run, until
+from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
+
+ANSWER_SECONDS = 1.0
+
+
+def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> None:
+    """Faust keeps the offset of each message that was acked until it commits it, which it never does here."""
+
+    async def test() -> None:
+        async with member(config) as app, AIOKafkaProducer(bootstrap_servers=config.bootstrap_servers) as feed:
+            await until(lambda: owned(app) == {0, 1}, "taken over")
+            for _ in range(20):
+                await feed.send_and_wait(config.inputs[0], b"x", partition=0)
+            offsets = [cast("Noting", writer.logic).offsets for writer in app.partitions.live()]
+            await until(lambda: sum(map(len, offsets)) == 20, "read")
+            kept = {name: sum(map(len, getattr(app.consumer, name).values())) for name in ("_acked", "_acked_index")}
+            assert kept == {"_acked": 0, "_acked_index": 0}
+            assert not app.consumer.unacked
+
+    run(test)
+
+
+def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: EngineConfig) -> None:
+    """It asks aiokafka's old addresses for ever, where all brokers have new ones."""
+
+    async def test() -> None:
+        async with member(config) as owner:
+            await until(lambda: owned(owner) == {0, 1}, "taken over")
+            async with member(config) as second, member(config) as reserve:
+                apps = (owner, second, reserve)
+                await until(lambda: any(is_in_reserve(app) for app in apps), "in reserve")
+                idle = next(app for app in apps if is_in_reserve(app))
+                coordinator = idle.consumer_thread._consumer._coordinator  # type: ignore[union-attr]
+                vitals = idle.partitions.vitals
+                await until(lambda: vitals.heartbeat.since is not None, "confirmed")
+
+                def age() -> float:
+                    now = asyncio.get_running_loop().time()
+                    return vitals.ages(now, idle.partitions.live(), Wait())["heartbeat"]  # type: ignore[index]
+
+                await asyncio.sleep(2 * config.heartbeat_seconds)
+                assert age() < config.heartbeat_seconds + 2.0
+
+                async def silent() -> bool:
+                    return False
+
+                coordinator._do_heartbeat = silent
+                await asyncio.sleep(3 * config.heartbeat_seconds)
+                assert age() > 2 * config.heartbeat_seconds
+
+    run(test)
+
+
+def test_sequence_numbers_begin_anew_as_brokers_count(own_broker: EmbeddedBroker) -> None:
+    async def test() -> None:
+        config = engine_config(settings := declared(own_broker))
+        producer = PartitionProducer(0, config)
+        await producer.start()
+        numbers = producer._producer._txn_manager._sequence_numbers
+        numbers[TopicPartition(config.changelog, 0)] = 2**31 - 6
+        for name in (b"a", b"b", b"c"):
+            await producer.commit(rows_and_message(settings, name), POSITIONS)
+        await producer.close()
+
+    run(test)
+
+
+@contextlib.asynccontextmanager
+async def forgetful_way(own_port: int, broker_port: int) -> AsyncIterator[asyncio.Event]:
+    """A way to a broker that swallows what comes over its older connections once the event is set."""
+    forgotten = asyncio.Event()
+
+    async def carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, *, is_new: bool) -> None:
+        with contextlib.suppress(OSError):
+            while chunk := await reader.read(65_536):
+                if is_new or not forgotten.is_set():
+                    writer.write(chunk)
+        writer.close()
+
+    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        is_new = forgotten.is_set()
+        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", broker_port)
+        await asyncio.gather(carry(reader, far_writer, is_new=is_new), carry(far_reader, writer, is_new=is_new))
+
+    server = await asyncio.start_server(accept, "127.0.0.1", own_port)
+    try:
+        yield forgotten
+    finally:
+        server.close()
+
+
+def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after the end of a machine, or behind a box that forgets idle connections."""
+    monkeypatch.setattr(connection, "ANSWER_SECONDS", ANSWER_SECONDS)
+    with EmbeddedBroker(detours=1) as broker:
+        detour = broker.nodes[0].address.detours[0]
+        direct = declared(broker)
+
+        async def test() -> None:
+            async with forgetful_way(detour.told_port, detour.listen_port) as forgotten:
+                servers = f"127.0.0.1:{detour.told_port}"
+                settings = Settings.model_validate(
+                    direct.model_dump(exclude_unset=True) | {"bootstrap_servers": servers}
+                )
+                producer = PartitionProducer(0, engine_config(settings))
+                await producer.start()
+                await producer.commit(rows_and_message(settings, b"before"), POSITIONS)
+                forgotten.set()
+                async with asyncio.timeout(10 * ANSWER_SECONDS):
+                    await producer.commit(Outbox(), POSITIONS)
+                await producer.close()
+
+        run(test)
