@@ -15,6 +15,7 @@ TRANSACTIONS = "tests/streams/engine/test_transactions.py"
 REBALANCES = "tests/streams/engine/test_rebalances.py"
 TRANSPORT = "tests/streams/engine/test_transport.py"
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
+LONG_RUNS = "tests/streams/engine/test_long_runs.py"
 GATES = "tests/streams/service/test_gates.py"
 HEALTH = "tests/guarantees/test_health.py"
 WATCHDOG = "tests/streams/service/test_watchdog.py"
@@ -140,7 +141,7 @@ MUTATIONS = (
         "keep timers when their partition is lost",
         "streams/engine/partitions.py",
         (("await self._drop(set(self._writers) - kept)", "kept = set(self._writers)"),),
-        (f"{WORKERS}::test_rebalance_while_timers_are_due",),
+        (f"{REPAIRS}::test_a_partition_that_is_given_away_is_let_go",),
     ),
     Mutation(
         "go on although a batch is missing",
@@ -354,7 +355,7 @@ MUTATIONS = (
     Mutation(
         "do not ask whether the group has failed us",
         "streams/engine/transport.py",
-        (("        await self._thread.check_membership()\n", ""),),
+        (("await self._thread.check_membership()", "time.monotonic()"),),
         (f"{MEMBERSHIP}::test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy",),
     ),
     Mutation(
@@ -392,5 +393,29 @@ MUTATIONS = (
         "streams/engine/writer.py",
         (("else max(size // 2, 1)", "else SLICE_RECORDS"),),
         (f"{WRITER}::test_the_loop_comes_round_however_much_a_record_changes",),
+    ),
+    Mutation(
+        "let Faust keep what is acked",
+        "streams/engine/app.py",
+        (("schema=BatchSchema(), acks=False", "schema=BatchSchema()"),),
+        (f"{LONG_RUNS}::test_nothing_is_kept_of_batches_that_were_taken",),
+    ),
+    Mutation(
+        "wait for a silent broker as long as for a leader",
+        "streams/engine/connection.py",
+        (("aiokafka.conn.AIOKafkaConnection = BrokerConnection\n", ""),),
+        (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
+    ),
+    Mutation(
+        "give a worker in reserve no age",
+        "streams/engine/vitals.py",
+        (("        self.heartbeat.begin(now)\n        if self.heartbeat.age", "        if self.heartbeat.age"),),
+        (f"{LONG_RUNS}::test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age",),
+    ),
+    Mutation(
+        "count below zero",
+        "streams/engine/producer.py",
+        (("        self._txn_manager.increment_sequence_number = self._count_on\n", ""),),
+        (f"{LONG_RUNS}::test_sequence_numbers_begin_anew_as_brokers_count",),
     ),
 )

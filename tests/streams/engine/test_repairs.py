@@ -101,6 +101,16 @@ def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: E
     assert run(config, lose_the_first, test) == []
 
 
+def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
+    async def test(partitions: Partitions) -> None:
+        (given,) = partitions.live()
+        await partitions.assign(set(), partitions._generation + 1)
+        assert not given.live
+        assert not list(partitions.live())
+
+    assert run(config, lambda _: None, test) == []
+
+
 def test_the_state_of_a_lost_partition_is_not_kept_in_memory(config: EngineConfig) -> None:
     """States have cycles, and a worker's collector looks through everything only when it is asked to."""
 
