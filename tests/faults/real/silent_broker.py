@@ -1,4 +1,7 @@
-"""One of three brokers goes silent: its machine is gone without a word, so nothing is refused and nothing answered."""
+"""One of three brokers goes silent: its machine is gone without a word, so nothing is refused and nothing answered.
+
+Two minutes of waiting, so `make faults` runs it and `make test` does not: pytest takes it by its name alone.
+"""
 
 from __future__ import annotations
 
