@@ -39,7 +39,7 @@ scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour o
 
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)
-	$(BIN)/python -m pytest tests/faults/real/silent_broker.py
+	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 
 lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
 	$(call compile,runtime.txt,)
