@@ -158,13 +158,12 @@ async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> Non
     # aiokafka 0.14.0 gives what a coordinator that has moved, or loads, answers as an answer without partitions.
     if not committed.keys() >= set(asked):
         raise kafka_errors.GroupCoordinatorNotAvailableError
-    for takeover in fresh:
-        for partition, position in committed.items():
-            if partition.partition == takeover.partition and position.offset > 0:
-                raise StateMissingError(
-                    changelog=config.changelog,
-                    partition=takeover.partition,
-                    topic=partition.topic,
-                    committed=position.offset,
-                    group=config.application,
-                )
+    for place in asked:
+        if committed[place].offset > 0:
+            raise StateMissingError(
+                changelog=config.changelog,
+                partition=place.partition,
+                topic=place.topic,
+                committed=committed[place].offset,
+                group=config.application,
+            )

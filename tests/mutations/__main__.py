@@ -19,7 +19,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutations.catalogue import MUTATIONS, Mutation
+from tests.mutations.membership import OF_MEMBERSHIP
 from tests.mutations.torture import BY_TORTURE
+
+ALL = (*MUTATIONS, *OF_MEMBERSHIP, *BY_TORTURE)
 
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240
@@ -34,7 +37,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a word in the mutation's name")
     parser.add_argument("--list", action="store_true", help="show the mutations and end")
     arguments = parser.parse_args()
-    chosen = [mutation for mutation in (*MUTATIONS, *BY_TORTURE) if arguments.only in mutation.name]
+    chosen = [mutation for mutation in ALL if arguments.only in mutation.name]
     if arguments.list:
         print("\n".join(mutation.name for mutation in chosen))
         return 0

@@ -14,8 +14,6 @@ REPAIRS = "tests/streams/engine/test_repairs.py"
 TRANSACTIONS = "tests/streams/engine/test_transactions.py"
 REBALANCES = "tests/streams/engine/test_rebalances.py"
 TRANSPORT = "tests/streams/engine/test_transport.py"
-MEMBERSHIP = "tests/streams/engine/test_membership.py"
-LONG_RUNS = "tests/streams/engine/test_long_runs.py"
 GATES = "tests/streams/service/test_gates.py"
 HEALTH = "tests/guarantees/test_health.py"
 WATCHDOG = "tests/streams/service/test_watchdog.py"
@@ -347,42 +345,6 @@ MUTATIONS = (
         ("tests/models/eviction/test_executing.py",),
     ),
     Mutation(
-        "leave the group for want of records",
-        "streams/engine/transport.py",
-        (("            max_poll_interval_ms=POLL_INTERVAL_MS,\n", ""),),
-        (f"{MEMBERSHIP}::test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day",),
-    ),
-    Mutation(
-        "do not ask whether the group has failed us",
-        "streams/engine/transport.py",
-        (("await self._thread.check_membership()", "time.monotonic()"),),
-        (f"{MEMBERSHIP}::test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy",),
-    ),
-    Mutation(
-        "commit while we wait to join",
-        "streams/engine/transport.py",
-        (("if not wanted or self._is_joining:", "if not wanted:"),),
-        (f"{MEMBERSHIP}::test_a_member_that_waits_for_others_to_join_does_not_make_the_group_assign_again",),
-    ),
-    Mutation(
-        "try a take-over again without the group's word",
-        "streams/engine/recovery.py",
-        (("if failures and self._app.partitions.durable_positions():", "if False:"),),
-        (f"{MEMBERSHIP}::test_a_take_over_is_tried_again_only_once_the_group_has_confirmed_us",),
-    ),
-    Mutation(
-        "wait for agents before a rebalance",
-        "streams/engine/app.py",
-        (("stream_wait_empty=False", "stream_wait_empty=True"),),
-        (f"{REBALANCES}::test_a_revocation_waits_for_no_agent_that_waits_for_a_transaction",),
-    ),
-    Mutation(
-        "take no answer for nothing committed",
-        "streams/engine/takeover.py",
-        (("if not committed.keys() >= set(asked):", "if False:"),),
-        ("tests/streams/engine/test_lost_state.py",),
-    ),
-    Mutation(
         "keep the state of lost partitions in memory",
         "streams/engine/partitions.py",
         (("            gc.collect()", "            pass"),),
@@ -393,29 +355,5 @@ MUTATIONS = (
         "streams/engine/writer.py",
         (("else max(size // 2, 1)", "else SLICE_RECORDS"),),
         (f"{WRITER}::test_the_loop_comes_round_however_much_a_record_changes",),
-    ),
-    Mutation(
-        "let Faust keep what is acked",
-        "streams/engine/app.py",
-        (("schema=BatchSchema(), acks=False", "schema=BatchSchema()"),),
-        (f"{LONG_RUNS}::test_nothing_is_kept_of_batches_that_were_taken",),
-    ),
-    Mutation(
-        "wait for a silent broker as long as for a leader",
-        "streams/engine/connection.py",
-        (("aiokafka.conn.AIOKafkaConnection = BrokerConnection\n", ""),),
-        (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
-    ),
-    Mutation(
-        "give a worker in reserve no age",
-        "streams/engine/vitals.py",
-        (("        self.heartbeat.begin(now)\n        if self.heartbeat.age", "        if self.heartbeat.age"),),
-        (f"{LONG_RUNS}::test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age",),
-    ),
-    Mutation(
-        "count below zero",
-        "streams/engine/producer.py",
-        (("        self._txn_manager.increment_sequence_number = self._count_on\n", ""),),
-        (f"{LONG_RUNS}::test_sequence_numbers_begin_anew_as_brokers_count",),
     ),
 )

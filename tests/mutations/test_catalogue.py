@@ -6,11 +6,9 @@ import ast
 
 import pytest
 
-from tests.mutations.__main__ import ROOT
-from tests.mutations.catalogue import MUTATIONS, Mutation
-from tests.mutations.torture import BY_TORTURE
+from tests.mutations.__main__ import ALL, ROOT
+from tests.mutations.catalogue import Mutation
 
-ALL = (*MUTATIONS, *BY_TORTURE)
 EACH = pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in ALL])
 
 

@@ -45,7 +45,6 @@ def test_a_run_succeeds_only_if_each_test_failed(
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(sys, "argv", ["mutations", "--only", MUTATION.name])
-    monkeypatch.setattr(tool, "MUTATIONS", (MUTATION,))
-    monkeypatch.setattr(tool, "BY_TORTURE", ())
+    monkeypatch.setattr(tool, "ALL", (MUTATION,))
     assert tool.main() == exit_code
     assert capsys.readouterr().out.splitlines()[-1] == last_line

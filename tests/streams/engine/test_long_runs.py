@@ -18,8 +18,8 @@ from streams.engine.transactions import PartitionProducer
 from streams.engine.vitals import Wait
 from streams.service.plan import engine_config
 from streams.settings import Settings
+from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.noting import Noting
-from tests.streams.engine.test_membership import is_in_reserve, member, owned, run, until
 from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
 
 ANSWER_SECONDS = 1.0
@@ -52,7 +52,6 @@ def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: E
                 apps = (owner, second, reserve)
                 await until(lambda: any(is_in_reserve(app) for app in apps), "in reserve")
                 idle = next(app for app in apps if is_in_reserve(app))
-                coordinator = idle.consumer_thread._consumer._coordinator  # type: ignore[union-attr]
                 vitals = idle.partitions.vitals
                 await until(lambda: vitals.heartbeat.since is not None, "confirmed")
 
@@ -66,7 +65,7 @@ def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: E
                 async def silent() -> bool:
                     return False
 
-                coordinator._do_heartbeat = silent
+                group_member(idle)._coordinator._do_heartbeat = silent
                 await asyncio.sleep(3 * config.heartbeat_seconds)
                 assert age() > 2 * config.heartbeat_seconds
 

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, cast
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 from aiokafka.errors import UnknownError
 
 from streams.broker.admin import declare_topics
-from streams.engine.app import EngineApp
 from streams.engine.config import EngineConfig
 from streams.engine.recovery import EngineTableManager
-from streams.engine.transport import EngineConsumer
 from streams.errors import PartitionLostError
 from streams.service.plan import engine_config
 from tests.conftest import MakeSettings
-from tests.harness.noting import Noting
+from tests.harness.members import group_member, member, owned, owner_and_reserve, run, until
 
-PATIENCE_SECONDS = 40.0
 HEARTBEAT_SECONDS = 0.5
 DAY_SECONDS = 86_400.0
 
@@ -36,62 +32,18 @@ def quick(make_settings: MakeSettings) -> Callable[[int], EngineConfig]:
     return of
 
 
-@contextlib.asynccontextmanager
-async def member(config: EngineConfig) -> AsyncIterator[EngineApp]:
-    app = EngineApp(config, Noting)
-    app.finalize()
-    await app.start()
-    try:
-        yield app
-    finally:
-        await app.stop()
-
-
-def group_member(app: EngineApp) -> Any:
-    consumer = app.consumer_thread._consumer
-    assert consumer is not None
-    return consumer
-
-
-def owned(app: EngineApp) -> set[int]:
-    return {writer.partition for writer in app.partitions.live()}
-
-
-async def until(holds: Callable[[], bool], what: str) -> None:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not holds():  # noqa: ASYNC110 - a test looks
-                await asyncio.sleep(0.02)
-    except TimeoutError:
-        pytest.fail(f"never {what}")
-
-
-def run(test: Callable[[], Awaitable[None]]) -> None:
-    asyncio.run(asyncio.wait_for(test(), 3 * PATIENCE_SECONDS))
-
-
-def is_in_reserve(app: EngineApp) -> bool:
-    """Whether it has been assigned, and nothing."""
-    is_flowing = cast("EngineConsumer", app.consumer).flow_active
-    return app.consumer_generation_id > 0 and not app.rebalancing and not app.partitions.numbers and is_flowing
-
-
 def test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day(quick: Callable[[int], EngineConfig]) -> None:
     """aiokafka leaves the group for who asks for no records, and joins again only for who does."""
 
     async def test() -> None:
-        config = quick(1)
-        async with member(config) as owner:
-            await until(lambda: owned(owner) == {0}, "taken over")
-            async with member(config) as reserve:
-                await until(lambda: is_in_reserve(reserve), "in reserve")
-                generation = reserve.consumer_generation_id
-                await until(lambda: owner.consumer_generation_id == generation, "of one generation")
-                group_member(reserve)._subscription._last_fetch_ended -= DAY_SECONDS
-                await asyncio.sleep(4 * HEARTBEAT_SECONDS)
-                assert owner.consumer_generation_id == generation, "one has left"
-                await owner.stop()
-                await until(lambda: owned(reserve) == {0}, "taken over by the one in reserve")
+        async with owner_and_reserve(quick(1)) as (owner, reserve):
+            generation = reserve.consumer_generation_id
+            await until(lambda: owner.consumer_generation_id == generation, "of one generation")
+            group_member(reserve)._subscription._last_fetch_ended -= DAY_SECONDS
+            await asyncio.sleep(4 * HEARTBEAT_SECONDS)
+            assert owner.consumer_generation_id == generation, "one has left"
+            await owner.stop()
+            await until(lambda: owned(reserve) == {0}, "taken over by the one in reserve")
 
     run(test)
 
@@ -102,18 +54,14 @@ def test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy(
     """aiokafka tells who fetches, and does nothing more for the group until it has."""
 
     async def test() -> None:
-        config = quick(1)
-        async with member(config) as owner:
-            await until(lambda: owned(owner) == {0}, "taken over")
-            async with member(config) as reserve:
-                await until(lambda: is_in_reserve(reserve), "in reserve")
+        async with owner_and_reserve(quick(1)) as (_, reserve):
 
-                async def odd() -> bool:
-                    raise UnknownError
+            async def odd() -> bool:
+                raise UnknownError
 
-                group_member(reserve)._coordinator._do_heartbeat = odd
-                await until(lambda: reserve.crash_reason is not None, "crashed")
-                assert isinstance(reserve.crash_reason, UnknownError)
+            group_member(reserve)._coordinator._do_heartbeat = odd
+            await until(lambda: reserve.crash_reason is not None, "crashed")
+            assert isinstance(reserve.crash_reason, UnknownError)
 
     run(test)
 

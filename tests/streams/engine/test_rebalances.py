@@ -21,9 +21,9 @@ from streams.engine.transactions import PartitionProducer
 from streams.engine.transport import EngineConsumer
 from streams.errors import PartitionLostError
 from streams.settings import Settings
+from tests.harness.members import PATIENCE_SECONDS, is_flowing, member, owned, run, until
 from tests.harness.noting import Noting
 
-PATIENCE_SECONDS = 30.0
 FETCHED_SECONDS = 1.0  # after which a record that can be fetched has been
 
 
@@ -36,15 +36,6 @@ def send(settings: Settings) -> Iterator[Callable[[str], None]]:
 
     yield send_one
     producer.close()
-
-
-async def until(holds: Callable[[], bool], what: str) -> None:
-    try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while not holds():  # noqa: ASYNC110 - a test looks
-                await asyncio.sleep(0.01)
-    except TimeoutError:
-        pytest.fail(f"never {what}")
 
 
 def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
@@ -133,28 +124,25 @@ def test_a_revocation_waits_for_no_agent_that_waits_for_a_transaction(
 
     async def test() -> None:
         one_row = dataclasses.replace(config, max_rows_per_transaction=1)
-        app = EngineApp(one_row, lambda number: Noting(number, rows_per_record=1))
-        app.finalize()
-        await app.start()
-        try:
-            await until(lambda: len(list(app.partitions.live())) == config.partitions, "all taken over")
-            await until(lambda: cast("EngineConsumer", app.consumer).flow_active, "flowing")
+        async with member(one_row, lambda number: Noting(number, rows_per_record=1)) as app:
+            await until(lambda: len(owned(app)) == config.partitions, "all taken over")
+            await until(lambda: is_flowing(app), "flowing")
 
             async def never(*_: object) -> None:
                 await asyncio.sleep(config.transaction_timeout_seconds)
 
             monkeypatch.setattr(PartitionProducer, "commit", never)
             writer = next(app.partitions.live())
-            for _ in range(3):  # one in a transaction, one for the next, and one whose agent waits for room
-                await asyncio.to_thread(send, config.inputs[0])
-                await asyncio.sleep(FETCHED_SECONDS)
-            assert not writer.has_room
-            began_at = time.monotonic()
-            await app._on_partitions_revoked(app.consumer.assignment())
-            assert time.monotonic() - began_at < FLUSH_TIMEOUT_SECONDS + 5.0
-        finally:
-            for writer in app.partitions.live():
-                writer.fail(PartitionLostError(partition=0, reason="for a test"))
-            await app.stop()
+            try:
+                for _ in range(3):  # one in a transaction, one for the next, and one whose agent waits for room
+                    await asyncio.to_thread(send, config.inputs[0])
+                    await asyncio.sleep(FETCHED_SECONDS)
+                assert not writer.has_room
+                began_at = time.monotonic()
+                await app._on_partitions_revoked(app.consumer.assignment())
+                assert time.monotonic() - began_at < FLUSH_TIMEOUT_SECONDS + 5.0
+            finally:
+                for writer in app.partitions.live():
+                    writer.fail(PartitionLostError(partition=0, reason="for a test"))
 
-    asyncio.run(asyncio.wait_for(test(), 4 * PATIENCE_SECONDS))
+    run(test)
