@@ -40,6 +40,10 @@ SLICE_RECORDS = 25  # stepped at once, a quarter of a millisecond of pods; fewer
 SLICE_SECONDS = 0.002  # after which the loop may breathe; it does so once for each partition before it comes round
 # At that many bytes an outbox is full, however few its entries: records may have megabytes. Some 4,000 usual entries.
 FULL_BYTES = 4 * 1024 * 1024
+# Brokers forget a transactional id that was not used for a week (less, if they are told so): the next transaction would
+# be lost, and the partition be taken over again. And clocks drift apart, which only a transaction tells: at 50
+# millionths, 0.03 s in ten minutes.
+QUIET_LIMIT_SECONDS = 600.0
 
 
 class WriterState(enum.Enum):
@@ -92,6 +96,7 @@ class PartitionWriter:
         self.state = WriterState.LIVE
         self.last_commit: Committed | None = None
         self.transactions = 0
+        self._written_at = time.monotonic()
         self._config = config
         self._producer = producer
         self.event_ms: dict[str, int] = {}
@@ -215,6 +220,12 @@ class PartitionWriter:
             self._dirty.set()
             self._urgent.set()
 
+    def keep_alive(self) -> None:
+        """Write positions that are not written yet, and after long quiet all the same; called now and then."""
+        self.checkpoint()
+        if time.monotonic() - self._written_at > QUIET_LIMIT_SECONDS:
+            self.probe()
+
     async def flush(self) -> None:
         """Wait until all that was stepped is committed, or the writer is dead."""
         self.checkpoint()
@@ -280,6 +291,7 @@ class PartitionWriter:
             self._on_step(self)  # due timers have waited for room
         await self._notify()
         self.last_commit = await self._producer.commit(outbox, {POSITIONS_KEY: encode_positions(positions)})
+        self._written_at = self.last_commit.acked_at
         self.transactions += 1
         self._transaction_seconds.observe(time.monotonic() - began_at)
         self._committing.end()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.metadata
 import resource
 import signal
@@ -42,10 +43,6 @@ log = structlog.get_logger(__name__)
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 STOP_TIMEOUT_SECONDS = 25.0  # below the 30 s after which Kubernetes kills; enough to commit and leave the group
 PULSE_SECONDS = 1.0  # how old a snapshot may be; taking one costs microseconds for each partition
-# Brokers forget a transactional id that was not used for a week (less, if they are told so): the next transaction would
-# be lost, and the partition be taken over again. And clocks drift apart, which only a transaction tells: at 50
-# millionths, 0.03 s in ten minutes.
-QUIET_LIMIT_SECONDS = 600.0
 SHORT_TIMEOUT_SECONDS = 3.0  # after a crash some of Faust's services never end; nothing is left to be saved
 
 
@@ -125,11 +122,8 @@ class EvictionService:
             if steps == steps_before:
                 give_memory_back()
             steps_before = steps
-            longest_ago = time.monotonic() - QUIET_LIMIT_SECONDS
             for writer in self.partitions.live():
-                writer.checkpoint()
-                if writer.last_commit is not None and writer.last_commit.acked_at < longest_ago:
-                    writer.probe()
+                writer.keep_alive()
 
     async def run(self) -> BaseException | None:
         """Work until SIGTERM or SIGINT, or until something cannot go on; returns what that was.
@@ -193,10 +187,14 @@ class EvictionService:
         return error
 
 
-def _allow_many_connections() -> None:
-    """Take as many files as this process may: each partition takes one more than there are brokers, 1,024 are usual."""
+def allow_many_connections() -> None:
+    """Take as many files as this process may: each partition takes one more than there are brokers, 1,024 are usual.
+
+    A system that refuses leaves the limit as it is.
+    """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    with contextlib.suppress(OSError, ValueError):  # macOS has a limit also where it says "none"
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def run_worker(settings: Settings, leave: Leave) -> None:
@@ -212,7 +210,7 @@ async def run_worker(settings: Settings, leave: Leave) -> None:
 
     """
     calm_collector()
-    _allow_many_connections()
+    allow_many_connections()
     error = await EvictionService(settings, await checked_record_limit(settings), leave).run()
     if error is not None:
         leave(error)

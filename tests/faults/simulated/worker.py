@@ -153,7 +153,7 @@ class Worker:
         while True:
             await asyncio.sleep(self.config.position_interval_seconds)
             for writer in self.partitions.live():
-                writer.checkpoint()
+                writer.keep_alive()
 
     async def _commit_regularly(self) -> None:
         while True:

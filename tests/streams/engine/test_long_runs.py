@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import cast
 
@@ -23,6 +24,8 @@ from tests.harness.noting import Noting
 from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
 
 ANSWER_SECONDS = 1.0
+AUTHENTICATED_SECONDS = 1.5
+PASSWORD = "of-a-test"
 
 
 def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> None:
@@ -129,6 +132,40 @@ def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypat
                 forgotten.set()
                 async with asyncio.timeout(10 * ANSWER_SECONDS):
                     await producer.commit(Outbox(), POSITIONS)
+                await producer.close()
+
+        run(test)
+
+
+def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Brokers close a connection whose time is over with the next request; aiokafka does not authenticate again."""
+    monkeypatch.setattr(connection, "RENEW_SECONDS", AUTHENTICATED_SECONDS / 3)
+    protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,DETOUR0:SASL_PLAINTEXT"
+    login = f'org.apache.kafka.common.security.plain.PlainLoginModule required user_worker="{PASSWORD}";'
+    properties = {
+        "listener.security.protocol.map": protocols,
+        "listener.name.detour0.sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.detour0.plain.sasl.jaas.config": login,
+        "connections.max.reauth.ms": f"{AUTHENTICATED_SECONDS * 1_000:.0f}",
+    }
+    with EmbeddedBroker(detours=1, properties=properties) as broker:
+        detour = broker.nodes[0].address.detours[0]
+        sasl = {
+            "bootstrap_servers": f"127.0.0.1:{detour.told_port}",
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_username": "worker",
+            "sasl_password": PASSWORD,
+        }
+        settings = Settings.model_validate(declared(broker).model_dump(exclude_unset=True) | sasl)
+
+        async def test() -> None:
+            async with forgetful_way(detour.told_port, detour.listen_port):
+                producer = PartitionProducer(0, engine_config(settings))
+                await producer.start()
+                until = time.monotonic() + 5 * AUTHENTICATED_SECONDS
+                while time.monotonic() < until:
+                    await producer.commit(rows_and_message(settings, b"again"), POSITIONS)
                 await producer.close()
 
         run(test)

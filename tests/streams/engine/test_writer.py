@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import pytest
 
+import streams.engine.writer
 from streams.engine.batches import Batch, Record
 from streams.engine.config import EngineConfig
 from streams.engine.distribution import Distribution
@@ -171,6 +172,26 @@ def test_what_waits_to_be_committed_has_an_age_and_an_idle_writer_has_none(confi
         await writer.flush()
         assert writer.uncommitted_seconds(an_hour_on) == 0
         assert writer.unacknowledged_seconds(an_hour_on) == 0
+        assert not failures
+
+    run(config, test)
+
+
+def test_a_quiet_partition_is_written_before_brokers_forget_its_owner(
+    config: EngineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        async def kept_alive() -> int:
+            writer.keep_alive()
+            await asyncio.sleep(10 * config.linger_seconds)
+            return writer.transactions
+
+        assert await kept_alive() == 0, "not quiet for long"
+        monkeypatch.setattr(streams.engine.writer, "QUIET_LIMIT_SECONDS", config.linger_seconds)
+        assert await kept_alive() == 1, "also who has never written"
+        assert await kept_alive() == 2
+        monkeypatch.undo()
+        assert await kept_alive() == 2
         assert not failures
 
     run(config, test)
