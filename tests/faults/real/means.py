@@ -52,6 +52,9 @@ PREFERRED = 0
 TOO_SMALL_BYTES = "100"
 """Below any batch of ours, above the markers that end transactions, without which the broker itself gets stuck."""
 
+ADMIN_MS = 2_000
+"""The play stands still meanwhile, and with it the end of the pause that the broker asked may be in."""
+
 AGAIN_SECONDS = 1.0
 END_SECONDS = 30.0
 JOIN_SECONDS = 4.0
@@ -191,12 +194,11 @@ class Faults:
         return clear
 
     def _leader_move(self, fault: Fault) -> None:
-        admin = KafkaAdminClient(bootstrap_servers=self._scene.settings.bootstrap_servers)
-        try:
-            topics = [
-                t for t in admin.list_topics() if t in OWN_TOPICS or t.startswith(self._scene.settings.topic_prefix)
-            ]
-            topics.append(self._scene.settings.changelog_topic)
+        settings = self._scene.settings
+
+        def turn(admin: KafkaAdminClient) -> None:
+            topics = [t for t in admin.list_topics() if t in OWN_TOPICS or t.startswith(settings.topic_prefix)]
+            topics.append(settings.changelog_topic)
             new = {
                 TopicPartition(topic["name"], partition["partition_index"]): _turned(partition["replica_nodes"], fault)
                 for topic in admin.describe_topics(topics)
@@ -207,8 +209,8 @@ class Faults:
             for partition in new:
                 wanted.setdefault(partition.topic, []).append(partition.partition)
             admin.elect_leaders(PREFERRED, wanted, raise_errors=False)
-        finally:
-            admin.close()
+
+        _with_admin(settings, turn)
 
     # ------------------------------------------------------------------------------------------------ network
 
@@ -258,7 +260,9 @@ def _turned(replicas: list[int], fault: Fault) -> list[int]:
 
 
 def _with_admin(settings: Settings, work: Callable[[KafkaAdminClient], object]) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
+    admin = KafkaAdminClient(
+        bootstrap_servers=settings.bootstrap_servers, request_timeout_ms=ADMIN_MS, bootstrap_timeout_ms=ADMIN_MS
+    )
     try:
         work(admin)
     finally:
