@@ -3,8 +3,9 @@
 Ours: `structlog.get_logger(__name__)`, an event in a few words and the facts as fields: `log.info("gate closed",
 cluster=..., reason=...)`. Bind cluster, node, pod UID and eviction id where they are known;
 `structlog.contextvars.bind_contextvars` reaches everything that a task logs. Libraries (faust, mode, aiokafka, kafka)
-log through the standard library and come out in the same format, from `warning` on unless we are at `debug`. Never log
-a `SecretStr`'s value, security arguments or whole records: keys, ids and sizes say enough.
+log through the standard library and come out in the same format, from `warning` on and each sentence five times in ten
+seconds unless we are at `debug`. Never log a `SecretStr`'s value, security arguments or whole records: keys, ids and
+sizes say enough.
 """
 
 from __future__ import annotations
@@ -21,7 +22,39 @@ from streams.settings import Settings
 # What libraries say at `info` (each rebalance, each connection) drowns what we say. At `debug` everything comes.
 LIBRARIES = ("aiokafka", "asyncio", "docker", "faust", "jgo", "kafka", "mode", "testcontainers", "urllib3")
 
+# Without any broker they repeat a handful of sentences some 80 times a second, until the watchdog ends the worker.
+REPEATS = 5
+REPEATS_SECONDS = 10.0
+MAX_SENTENCES = 1_000  # remembered; libraries have some dozens, unless one builds them from what it was sent
+
 _SECRET_MARKS = ("password", "secret", "token")
+
+
+class Repeats(logging.Filter):
+    """Let a library say one sentence so many times in a while; with the first of the next while, how many it kept back.
+
+    A sentence is what stands in the code: "cannot reach %s" is one, whomever it cannot reach. Ours all pass.
+    """
+
+    def __init__(self) -> None:
+        """Remember nothing."""
+        super().__init__()
+        self._said: dict[tuple[str, str], tuple[float, int]] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record passes; seconds are those of the record."""
+        if record.name.partition(".")[0] not in LIBRARIES:
+            return True
+        sentence = record.name, str(record.msg)
+        since, times = self._said.get(sentence, (record.created, 0))
+        if not 0 <= record.created - since < REPEATS_SECONDS:
+            if times > REPEATS:
+                record.msg = f"{record.msg} (and {times - REPEATS} more like it)"
+            since, times = record.created, 0
+        if len(self._said) >= MAX_SENTENCES:
+            self._said.clear()
+        self._said[sentence] = since, times + 1
+        return times < REPEATS
 
 
 def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
@@ -67,6 +100,8 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     root.addHandler(handler)
     root.setLevel(level)
     quiet = level > logging.DEBUG
+    if quiet:
+        handler.addFilter(Repeats())
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(max(level, logging.WARNING) if quiet else level)
     if quiet:

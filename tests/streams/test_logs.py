@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import structlog
 
-from streams.logs import configure_logging
+from streams.logs import REPEATS, REPEATS_SECONDS, Repeats, configure_logging
 from streams.settings import Settings
 
 
@@ -111,3 +111,41 @@ def test_a_second_call_replaces_the_first() -> None:
     structlog.get_logger().info("once")
     assert first.getvalue() == ""
     assert len(lines(second)) == 1
+
+
+def said(filtered: Repeats, name: str, at: float, text: str = "no way to node %s", *names: object) -> str | None:
+    record = logging.LogRecord(name, logging.WARNING, "", 0, text, names, None)
+    record.created = at
+    return record.getMessage() if filtered.filter(record) else None
+
+
+def test_a_library_that_repeats_itself_is_cut_short_and_says_how_often() -> None:
+    filtered = Repeats()
+    first = [said(filtered, "aiokafka", 100.0 + n / 80, "no way to node %s", n % 3) for n in range(80 * 9)]
+    assert first == [f"no way to node {n % 3}" for n in range(REPEATS)] + [None] * (80 * 9 - REPEATS)
+    later = 100.0 + REPEATS_SECONDS
+    assert said(filtered, "aiokafka", later, "no way to node %s", 1) == "no way to node 1 (and 715 more like it)"
+    assert said(filtered, "aiokafka", later, "no way to node %s", 2) == "no way to node 2"
+
+
+def test_each_sentence_is_counted_by_itself_and_ours_are_not() -> None:
+    filtered = Repeats()
+    for _ in range(REPEATS):
+        assert said(filtered, "aiokafka.conn", 100.0) is not None
+    assert said(filtered, "aiokafka.conn", 100.0) is None
+    assert said(filtered, "aiokafka.client", 100.0) is not None
+    assert said(filtered, "aiokafka.conn", 100.0, "100 % sure") is not None
+    assert all(said(filtered, "streams.engine", 100.0) for _ in range(10 * REPEATS))
+    assert said(filtered, "aiokafka.conn", 50.0) is not None, "a clock that was set back is a new while"
+
+
+def test_at_debug_nothing_is_kept_back() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(log_level="debug"), stream)
+    for _ in range(2 * REPEATS):
+        logging.getLogger("aiokafka").warning("again")
+    assert len(lines(stream)) == 2 * REPEATS
+    configure_logging(Settings(), stream := io.StringIO())
+    for _ in range(2 * REPEATS):
+        logging.getLogger("aiokafka").warning("again")
+    assert len(lines(stream)) == REPEATS
