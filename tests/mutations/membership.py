@@ -68,4 +68,16 @@ OF_MEMBERSHIP = (
         (("        self._txn_manager.increment_sequence_number = self._count_on\n", ""),),
         (f"{LONG_RUNS}::test_sequence_numbers_begin_anew_as_brokers_count",),
     ),
+    Mutation(
+        "let brokers forget who writes a quiet partition",
+        "streams/engine/writer.py",
+        (("> QUIET_LIMIT_SECONDS:\n            self.probe()", "> QUIET_LIMIT_SECONDS:\n            pass"),),
+        ("tests/streams/engine/test_writer.py::test_a_quiet_partition_is_written_before_brokers_forget_its_owner",),
+    ),
+    Mutation(
+        "let connections get older than their authentication",
+        "streams/engine/producer.py",
+        (("            renew_coordination(self.client, time.monotonic())\n", "            pass\n"),),
+        (f"{LONG_RUNS}::test_no_transaction_is_lost_where_clients_have_to_authenticate_anew",),
+    ),
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from typing import cast
 
@@ -24,7 +23,7 @@ from tests.harness.noting import Noting
 from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
 
 ANSWER_SECONDS = 1.0
-AUTHENTICATED_SECONDS = 1.5
+AUTHENTICATED_SECONDS = 3.0
 PASSWORD = "of-a-test"
 
 
@@ -163,9 +162,16 @@ def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypa
             async with forgetful_way(detour.told_port, detour.listen_port):
                 producer = PartitionProducer(0, engine_config(settings))
                 await producer.start()
-                until = time.monotonic() + 5 * AUTHENTICATED_SECONDS
-                while time.monotonic() < until:
-                    await producer.commit(rows_and_message(settings, b"again"), POSITIONS)
+                await producer.commit(rows_and_message(settings, b"young"), POSITIONS)
+                await asyncio.sleep(AUTHENTICATED_SECONDS / 2)
+                end = producer._producer.commit_transaction
+
+                async def end_late() -> None:
+                    await asyncio.sleep(AUTHENTICATED_SECONDS * 2 / 3)
+                    await end()
+
+                monkeypatch.setattr(producer._producer, "commit_transaction", end_late)
+                await producer.commit(rows_and_message(settings, b"old"), POSITIONS)
                 await producer.close()
 
         run(test)
