@@ -223,7 +223,7 @@ class OtherStateVersionError(EngineError):
         self.others = others
         super().__init__(
             f"{changelog} is empty beside {', '.join(others)}, which another state version has written",
-            next_step="run the version that wrote it, or delete that topic to start from nothing on purpose",
+            next_step="run the version that wrote it, or delete that topic to begin with nothing; then list again",
         )
 
 

@@ -70,6 +70,9 @@ class _Result(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fal
     observed_at: Moment | None = None
 
 
+LARGEST_UID: Final = 1024
+"""Characters of a node's UID; Kubernetes' have 36. A node's row remembers those that a name has had for an hour."""
+
 _node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
 _pod_decoder: Final = msgspec.json.Decoder(PodWatch)
 _result_decoder: Final = msgspec.json.Decoder(_Result)
@@ -108,6 +111,8 @@ def read_node_record(
         raise unreadable(error) from error
     if node.name != node_name:
         raise _foreign_node(node_name, "object.metadata.name")
+    if len(node.uid) > LARGEST_UID:
+        raise Unreadable(UnreadableReason.OVERSIZED, "object.metadata.uid")
     return NodeEvent(event_type, node, event_at_us(found.observed_at, append_at_us, limits), origin)
 
 

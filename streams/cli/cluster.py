@@ -24,6 +24,9 @@ def forget(
     context: typer.Context,
     name: Annotated[str, typer.Argument(help="As it stands in the keys.", metavar="NAME")],
     yes: YesOption = False,
+    wait: Annotated[
+        float, typer.Option(help="How long to wait until it has been read; 0: do not wait.", min=0, metavar="SECONDS")
+    ] = 60.0,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
     """Take a cluster that is gone out of the service: its evictions are cancelled, its nodes and pods forgotten.
@@ -31,11 +34,16 @@ def forget(
     Stop its feed first: what arrives afterwards counts again. Each partition of the nodes topic is told. Doing it twice
     does no harm.
 
+    A feed may send the cluster again only after all partitions have read this: pods are read from another topic, and
+    those that were read before it would be forgotten too. Exit code 1 says that some have not yet.
+
     Examples:
 
     * `evictstream cluster forget prod-eu-1`
     * `evictstream cluster forget prod-eu-1 --yes -o json`
+    * `evictstream cluster forget prod-eu-1 --wait 0`, where no worker runs and no feed comes back
     """
+    from streams.broker.reading import wait_until_read
     from streams.feed.orders import check_cluster_name, forget_cluster
     from streams.feed.publisher import open_publisher
 
@@ -47,8 +55,21 @@ def forget(
         if not is_confirmed(question, yes):
             return DECLINED
         partitions = forget_cluster(publisher, settings.nodes_topic, name)
-    if output is OutputFormat.JSON:
-        print_json({"type": "FORGET", "cluster": name, "topic": settings.nodes_topic, "partitions": partitions})
-    else:
+    is_json = output is OutputFormat.JSON
+    if not is_json:
         typer.echo(f"told all {len(partitions)} partitions of {settings.nodes_topic} to forget {name}")
+    unread = wait_until_read(settings, settings.nodes_topic, partitions, wait) if wait else None
+    if is_json:
+        found = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic, "partitions": partitions}
+        print_json(found if unread is None else {**found, "unread": unread})
+    elif unread is not None and not unread:
+        typer.echo("all of them have read it: a feed may send that cluster again")
+    if unread:
+        numbers = ", ".join(map(str, unread))
+        typer.echo(
+            f"not read within {wait:g} s by partitions {numbers}: do not feed {name} again before they have; this"
+            " command, given again, tells and waits again",
+            err=True,
+        )
+        return ExitCode.FOUND_PROBLEM
     return ExitCode.DONE

@@ -9,7 +9,7 @@ open transaction can hide rows behind the last stable offset.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
@@ -25,6 +25,13 @@ POLL_MS = 200
 MAX_RECORDS = 5_000  # rows applied between two breaths of the event loop: about 10 ms
 
 RowSink = Callable[[bytes, bytes | None], None]
+
+
+class ReadRows(NamedTuple):
+    """What was read of one partition: how many rows, and up to which offset."""
+
+    rows: int
+    end: int
 
 
 class LogReader:
@@ -72,8 +79,8 @@ class LogReader:
         ends = await self._consumer.end_offsets(partitions)
         return {(p.topic, p.partition): (starts[p], ends[p]) for p in partitions}
 
-    async def read_rows(self, sinks: Mapping[int, RowSink]) -> dict[int, int]:
-        """Feed all rows of the changelog's partitions to their sinks; returns rows read by partition.
+    async def read_rows(self, sinks: Mapping[int, RowSink]) -> dict[int, ReadRows]:
+        """Feed all rows of the changelog's partitions to their sinks; returns by partition what was read.
 
         Not bounded in time: a large state simply takes longer. Cancel it to stop.
         """
@@ -98,4 +105,7 @@ class LogReader:
                 if await self._consumer.position(partition) >= ends[partition]:
                     unread.discard(partition)
                     self._consumer.pause(partition)
-        return counts
+        return {
+            number: ReadRows(rows, ends[TopicPartition(self._config.changelog, number)])
+            for number, rows in counts.items()
+        }

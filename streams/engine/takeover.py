@@ -3,8 +3,9 @@
 Order matters and is fixed: (1) ``InitProducerId`` fences the previous owner and aborts what it had open, so
 nothing can be added to the changelog any more; (2) the changelog is read to its end; (3) the positions
 found there are compared with the log; (4) the first transaction of ours writes positions, so that a changelog
-is never empty beside committed group offsets; (5) the inputs are sought. State of a prefix of the input is
-what comes out, after any crash of anybody.
+is never empty beside committed group offsets, and is given up unless it lands just where the reading has ended: a
+leader that has been deposed, and does not know it yet, may have shown the log of some time ago; (5) the inputs are
+sought. State of a prefix of the input is what comes out, after any crash of anybody.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ log = structlog.get_logger(__name__)
 class Takeover:
     """What a finished take-over of one partition hands to its writer."""
 
-    __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "rows")
+    __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows")
 
     def __init__(self, partition: int, producer: PartitionProducer, logic: PartitionLogic) -> None:
         """Begin with nothing read."""
@@ -47,6 +48,7 @@ class Takeover:
         self.positions: dict[str, int] = {}
         self.ends: dict[str, int] = {}
         self.rows = 0
+        self.read_to = 0
         self.committed: Committed | None = None
 
     def take_row(self, key: bytes, value: bytes | None) -> None:
@@ -81,10 +83,10 @@ async def take_over(
             await _fence(takeovers)
         on_progress()
         async with LogReader(config, on_progress) as reader:
-            counts = await reader.read_rows({t.partition: t.take_row for t in takeovers})
+            found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
             bounds = await reader.starts_and_ends([(topic, t.partition) for t in takeovers for topic in config.inputs])
         for takeover in takeovers:
-            takeover.rows = counts[takeover.partition]
+            takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
         await _settle_positions(takeovers, bounds, config)
     except BaseException as error:
@@ -133,6 +135,8 @@ async def _settle_positions(
             if position < start:
                 lost[topic] = start - position
             settled[topic] = max(position, start)
+            if takeover in fresh and start > 0:
+                log.warning("begins after input that has expired: let the feeds list again", topic=topic, start=start)
         if lost:
             log.error("input expired unread", partition=takeover.partition, lost=lost)
             takeover.logic.gap_found(lost, time.time_ns() // 1000, outbox)
@@ -143,7 +147,7 @@ async def _settle_positions(
 
 async def _write_first(takeover: Takeover, outbox: Outbox) -> None:
     positions = {POSITIONS_KEY: encode_positions(takeover.positions)}
-    takeover.committed = await takeover.producer.commit(outbox, positions)
+    takeover.committed = await takeover.producer.commit(outbox, positions, lands_at=takeover.read_to)
 
 
 async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> None:

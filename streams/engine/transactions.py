@@ -106,10 +106,11 @@ class PartitionProducer:
             # A broker that has just come back may name no broker at all, which aiokafka takes for its own mistake.
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
 
-    async def commit(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> Committed:
+    async def commit(self, outbox: Outbox, extra_rows: dict[bytes, bytes], *, lands_at: int | None = None) -> Committed:
         """Write an outbox and some more rows (positions) in one transaction.
 
-        Returns when the broker has committed it: ``read_committed`` readers see all of it from then on.
+        Returns when the broker has committed it: ``read_committed`` readers see all of it from then on. With
+        ``lands_at`` only if the first row got that offset in the changelog; else the partition counts as lost.
 
         Raises:
             ProduceRefusedError: something can never be written; the process has to stop.
@@ -119,7 +120,7 @@ class PartitionProducer:
         sent_at = time.monotonic()
         try:
             async with asyncio.timeout(self._config.transaction_timeout_seconds):
-                broker_ms = await self._write(outbox, extra_rows)
+                broker_ms = await self._write(outbox, extra_rows, lands_at)
         except REFUSED as error:
             raise self._refused(error) from error
         except (kafka_errors.KafkaError, OSError, TimeoutError, AssertionError) as error:
@@ -127,7 +128,7 @@ class PartitionProducer:
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
         return Committed(broker_ms, sent_at, time.monotonic())
 
-    async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> int:
+    async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes], lands_at: int | None) -> int:
         await asyncio.sleep(self._settled_at - time.monotonic())
         await self._producer.begin_transaction()
         futures: list[asyncio.Future[object]] = []
@@ -153,6 +154,10 @@ class PartitionProducer:
                 raise result
         if broken is not None:
             raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
+        landed_at = getattr(results[0], "offset", None) if results else None
+        if lands_at is not None and landed_at is not None and landed_at != lands_at:
+            reason = f"the changelog was read up to {lands_at}, but ends at {landed_at}"
+            raise PartitionLostError(partition=self.partition, reason=reason)
         await self._producer.commit_transaction()
         self._settled_at = time.monotonic() + SETTLE_SECONDS
         return max((getattr(result, "timestamp", -1) or -1 for result in results[:1]), default=-1)

@@ -52,7 +52,9 @@ class EvictionService:
     def __init__(self, settings: Settings, record_limit_bytes: int, leave: Leave) -> None:
         """``record_limit_bytes`` is what the smallest of our topics takes; ``leave`` ends the process."""
         plan = service_plan(settings, record_limit_bytes)
-        self.app = EngineApp(engine_config(settings), lambda number: EvictionPartition(number, plan))
+        self.app = EngineApp(
+            engine_config(settings, record_limit_bytes), lambda number: EvictionPartition(number, plan)
+        )
         self.partitions = self.app.partitions
         self.clock = ClockWatch(
             settings.clock_skew_limit_seconds, settings.clock_jump_limit_seconds, settings.clock_jump_hold_seconds

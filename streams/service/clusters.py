@@ -92,7 +92,12 @@ class Clusters:
     def heartbeat(
         self, cluster: str, *, on_nodes: bool, appended_at_us: int, listed_at_us: int | None, outbox: Outbox
     ) -> None:
-        """Note that a feed is alive, and perhaps that it has listed its cluster completely."""
+        """Note that a feed is alive, and perhaps that it has listed its cluster completely.
+
+        Not by what it sent before its cluster was forgotten: a feed without heartbeats may come after it.
+        """
+        if self.is_forgotten(cluster, appended_at_us):
+            return
         state = self._states.setdefault(cluster, ClusterState())
         if on_nodes:
             state.nodes_heartbeat_at_us = max(state.nodes_heartbeat_at_us, appended_at_us)

@@ -80,8 +80,12 @@ def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
     )
 
 
-def engine_config(settings: Settings) -> EngineConfig:
-    """Translate the settings into what the engine has to be told."""
+def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> EngineConfig:
+    """Translate the settings into what the engine has to be told.
+
+    ``record_limit_bytes`` is what the smallest of our topics takes, which counts for whole batches too.
+    """
+    most = settings.max_batch_bytes
     return EngineConfig(
         application=settings.faust_app_id,
         bootstrap_servers=settings.required_bootstrap_servers(),
@@ -97,7 +101,7 @@ def engine_config(settings: Settings) -> EngineConfig:
         commit_interval_seconds=settings.commit_interval_seconds,
         linger_seconds=settings.commit_linger_seconds,
         max_rows_per_transaction=settings.max_rows_per_transaction,
-        max_batch_bytes=settings.max_batch_bytes,
+        max_batch_bytes=most if record_limit_bytes is None else min(most, record_limit_bytes),
         max_record_bytes=settings.max_record_bytes,
         transaction_timeout_seconds=settings.transaction_timeout_seconds,
         max_poll_records=settings.max_poll_records,

@@ -80,4 +80,16 @@ OF_MEMBERSHIP = (
         (("            renew_coordination(self.client, time.monotonic())\n", "            pass\n"),),
         (f"{LONG_RUNS}::test_no_transaction_is_lost_where_clients_have_to_authenticate_anew",),
     ),
+    Mutation(
+        "take over what a leader of yesterday has shown",
+        "streams/engine/takeover.py",
+        ((", lands_at=takeover.read_to)", ")"),),
+        ("tests/streams/engine/test_lost_state.py",),
+    ),
+    Mutation(
+        "make batches that the smallest topic refuses",
+        "streams/service/app.py",
+        (("engine_config(settings, record_limit_bytes)", "engine_config(settings)"),),
+        ("tests/guarantees/test_topics_of_others.py::test_batches_are_no_larger_than_the_smallest_topic_takes",),
+    ),
 )

@@ -76,8 +76,8 @@ class Broker:
         place: Place,
         records: list[tuple[bytes, bytes | None, Headers]],
         timeout_us: int,
-    ) -> int:
-        """Append a batch to the open transaction; returns the append time in milliseconds."""
+    ) -> tuple[int, int]:
+        """Append a batch to the open transaction; returns its first offset and the append time in milliseconds."""
         producer = self._check(transactional_id, epoch)
         if place[0] in self.refused:
             raise kafka_errors.TopicAuthorizationFailedError(place[0])
@@ -88,10 +88,8 @@ class Broker:
             self.world.at(self.world.now_us + timeout_us, lambda: self._time_out(transactional_id, transaction))
         producer.open.partitions.add(place)
         log = self.log(*place)
-        timestamp = 0
-        for key, value, headers in records:
-            timestamp = log.append(self.world.now_us, key, value, headers, producer.open).timestamp
-        return timestamp
+        entries = [log.append(self.world.now_us, key, value, headers, producer.open) for key, value, headers in records]
+        return entries[0].offset, entries[-1].timestamp
 
     def end_transaction(self, transactional_id: str, epoch: int, *, commit: bool) -> None:
         """Commit or abort the open transaction."""

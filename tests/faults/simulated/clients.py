@@ -32,6 +32,7 @@ class Metadata(NamedTuple):
     """What is known of a batch that was written."""
 
     timestamp: int
+    offset: int = 0
 
 
 class Batch:
@@ -83,7 +84,8 @@ class SimulatedProducer:
         place = (topic, partition)
 
         def write() -> Metadata:
-            return Metadata(broker.produce(self._id, self._epoch, place, records, self._timeout_us))
+            offset, timestamp = broker.produce(self._id, self._epoch, place, records, self._timeout_us)
+            return Metadata(timestamp, offset)
 
         return self._connection.post(write)
 

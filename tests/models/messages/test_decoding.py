@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import contextlib
 import json
 from typing import Any
 
@@ -192,6 +193,15 @@ def test_oversized() -> None:
         with pytest.raises(Unreadable) as caught:
             reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, Limits(largest_value_bytes=10))
         assert (caught.value.reason, caught.value.detail) == ("Oversized", "11 bytes, limit 10")
+
+
+def test_a_uid_of_a_node_that_a_row_could_not_hold_is_oversized() -> None:
+    """A row of a node remembers all that its name has had for an hour."""
+    for length, is_read in ((1024, True), (1025, False)):
+        metadata = {**NODE["object"]["metadata"], "uid": "u" * length}
+        value = json.dumps({**NODE, "object": {**NODE["object"], "metadata": metadata}}).encode()
+        with contextlib.nullcontext() if is_read else pytest.raises(Unreadable, match="Oversized"):
+            read_node_record(b"c/n1", value, APPEND_US, ORIGIN)
 
 
 @pytest.mark.parametrize(

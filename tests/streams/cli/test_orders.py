@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import os
 import pty
+from pathlib import Path
 
 import pytest
 
 from streams.broker.admin import declare_topics
 from streams.settings import Settings
+from tests.harness.workers import WorkerProcess
 from tests.streams.cli.running import run, started
 from tests.streams.feed.reading import read_one
 
-FORGET = ("cluster", "forget", "prod-eu-1")
+FORGET = ("cluster", "forget", "prod-eu-1", "--wait", "0")
 
 
 @pytest.fixture
@@ -46,6 +48,23 @@ def test_forget_tells_every_partition(declared: Settings) -> None:
     assert result.stdout.decode() == f"told all 2 partitions of {declared.nodes_topic} to forget prod-eu-1\n"
     assert result.stderr == b""
     assert orders(declared) == [(0, b"prod-eu-1/", "FORGET"), (1, b"prod-eu-1/", "FORGET")]
+
+
+def test_forget_waits_until_a_worker_has_read_it(declared: Settings, tmp_path: Path) -> None:
+    """Its pods come by another topic: a feed that comes back too soon would be forgotten in part."""
+    with WorkerProcess(declared, tmp_path) as worker:
+        worker.wait_ready()
+        result = run(declared, "cluster", "forget", "prod-eu-1", "--yes", "-o", "json")
+        assert result.returncode == 0, result.stderr
+        assert json.loads(result.stdout)["unread"] == []
+        assert worker.stop() == 0
+
+
+def test_forget_says_which_partitions_have_not_read_it(declared: Settings) -> None:
+    result = run(declared, "cluster", "forget", "prod-eu-1", "--yes", "--wait", "1")
+    assert result.returncode == 1
+    assert b"not read within 1 s by partitions 0, 1" in result.stderr
+    assert len(orders(declared)) == 2
 
 
 def test_accept_gap_tells_every_partition(declared: Settings) -> None:

@@ -1,18 +1,24 @@
-"""The guard against a lost changelog: no answer of the group's coordinator is not "nothing committed"."""
+"""The guards of a take-over: no answer is not "nothing committed", and what was read is all that there is."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from streams.engine import takeover
 from streams.engine.config import EngineConfig
-from streams.errors import StateMissingError
+from streams.engine.consumer import StoppableConsumer
+from streams.engine.outbox import Outbox
+from streams.engine.positions import POSITIONS_KEY, encode_positions
+from streams.errors import PartitionLostError, StateMissingError
+from tests.harness.noting import Noting
 
 CONFIG = EngineConfig(
     application="app", bootstrap_servers="nowhere:1", security={}, inputs=("nodes",), changelog="log", partitions=1
@@ -50,3 +56,41 @@ def test_a_coordinator_that_loads_or_has_moved_has_not_said_that_nothing_is_comm
     """COORDINATOR_LOAD_IN_PROGRESS and NOT_COORDINATOR come as an error of the whole answer, without topics."""
     with pytest.raises(GroupCoordinatorNotAvailableError):  # the take-over is tried again
         ask(monkeypatch, SimpleNamespace(topics=[], error_code=code))
+
+
+async def taken_over(config: EngineConfig) -> takeover.Takeover:
+    """Take partition 0 over, as often as a broker that has just started wants to be asked."""
+    while True:
+        with contextlib.suppress(PartitionLostError):
+            return (await takeover.take_over([0], config, Noting))[0]
+        await asyncio.sleep(0.5)
+
+
+def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
+    config: EngineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A leader that was frozen, and does not know yet that another has its place, answers with its old end."""
+    row = Outbox()
+    row.put(b"row", b"of today")
+    positions = {POSITIONS_KEY: encode_positions(dict.fromkeys(config.inputs, 0))}
+    right = StoppableConsumer.end_offsets
+
+    async def test() -> None:
+        owner = await taken_over(config)
+        yesterday = owner.read_to + 1  # its first transaction has a row
+        await owner.producer.commit(row, positions)
+        await owner.producer.close()
+
+        async def outdated(self: Any, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+            ends: dict[TopicPartition, int] = await right(self, partitions)
+            return {place: yesterday if place.topic == config.changelog else end for place, end in ends.items()}
+
+        with monkeypatch.context() as patched:
+            patched.setattr(StoppableConsumer, "end_offsets", outdated)
+            with pytest.raises(PartitionLostError, match="was read up to"):
+                await takeover.take_over([0], config, Noting)
+        again = await taken_over(config)
+        assert again.rows == owner.rows + 3, "two positions and the row; nothing of who had read too little"
+        await again.producer.close()
+
+    asyncio.run(asyncio.wait_for(test(), 60))

@@ -80,6 +80,17 @@ def test_forgetting_voids_what_came_before_and_nothing_after() -> None:
     assert kept.clusters.first_ordinal("never") == 0
 
 
+def test_a_heartbeat_from_before_the_forgetting_that_is_read_after_it_silences_nobody() -> None:
+    """The topics are read each at its own pace, and the feed that comes next may be one without heartbeats."""
+    kept = Kept()
+    kept.clusters.forget("a", 1000, kept.outbox())
+    heartbeat(kept, "a", 999, on_nodes=False)
+    for clusters in (kept.clusters, kept.restarted()):
+        assert list(clusters.silent(10**18)) == []
+    heartbeat(kept, "a", 1001, on_nodes=False)
+    assert list(kept.clusters.silent(10**18)) == ["a"]
+
+
 def test_a_gap_closes_when_every_cluster_was_listed_again_on_both_topics() -> None:
     kept = Kept()
     kept.clusters.open_gap({"pods": 3}, {"a", "b"}, 100, kept.outbox())
