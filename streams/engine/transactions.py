@@ -154,7 +154,7 @@ class PartitionProducer:
                 raise result
         if broken is not None:
             raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
-        landed_at = getattr(results[0], "offset", None)  # none, or -1, where the broker had taken the batch before
+        landed_at = getattr(next(iter(results), None), "offset", None)  # or -1, where the broker had the batch before
         if lands_at is not None and landed_at not in {None, -1, lands_at}:
             reason = f"the changelog was read up to {lands_at}, but ends at {landed_at}"
             raise PartitionLostError(partition=self.partition, reason=reason)
