@@ -33,7 +33,7 @@ _SECRET_MARKS = ("password", "secret", "token")
 class Repeats(logging.Filter):
     """Let a library say one sentence so many times in a while; with the first of the next while, how many it kept back.
 
-    A sentence is what stands in the code: "cannot reach %s" is one, whomever it cannot reach. Ours all pass.
+    A sentence is what stands in the code: "cannot reach %s" is one, whomever it cannot reach. What we say passes.
     """
 
     def __init__(self) -> None:

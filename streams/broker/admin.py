@@ -230,7 +230,7 @@ def compare(
             yield Difference(spec.name, what, expected, actual, "breaks" if what in spec.essential else "weakens")
 
 
-class _ClosingAdminClient(KafkaAdminClient):  # type: ignore[misc] # the library has no types
+class ClosingAdminClient(KafkaAdminClient):  # type: ignore[misc] # the library has no types
     """Closes what it opened when the first contact fails; the library's own leaves its thread and its socket behind."""
 
     def __init__(self, **configs: Any) -> None:
@@ -293,7 +293,7 @@ def admin_client(
     give_up_at = time.monotonic() + first_answer_seconds
     try:
         _wait_until_somebody_listens(servers, give_up_at)
-        client = _ClosingAdminClient(
+        client = ClosingAdminClient(
             bootstrap_servers=servers.split(","),
             client_id=settings.client_id,
             bootstrap_timeout_ms=max(1, int((give_up_at - time.monotonic()) * 1000)),

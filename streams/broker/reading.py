@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
+from kafka.errors import RetriableError
 
 from streams.broker.admin import admin_client
 from streams.settings import Settings
 
 LOOK_SECONDS = 0.5
+NEXT_STEP = "give this user the right to describe the group, or do not wait"
 
 
 def wait_until_read(
@@ -27,11 +30,15 @@ def wait_until_read(
     """
     give_up_at = time.monotonic() + patience_seconds
     places = [TopicPartition(topic, number) for number in partitions]
-    with admin_client(settings, "tell how far the service has read") as client:
+    with admin_client(settings, "tell where a topic ends") as client:
         ends = client.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
-        while True:
+    unread = partitions
+    while True:
+        # A client remembers the group's coordinator for ever, and this one may move meanwhile.
+        operation = "tell how far the service has read"
+        with admin_client(settings, operation, next_step=NEXT_STEP) as client, contextlib.suppress(RetriableError):
             read = client.list_group_offsets({settings.faust_app_id: places})[settings.faust_app_id]
             unread = tuple(p.partition for p in places if p not in read or read[p].offset < ends[p].offset)
-            if not unread or time.monotonic() + LOOK_SECONDS > give_up_at:
-                return unread
-            time.sleep(LOOK_SECONDS)
+        if not unread or time.monotonic() + LOOK_SECONDS > give_up_at:
+            return unread
+        time.sleep(LOOK_SECONDS)

@@ -58,11 +58,16 @@ def forget(
     is_json = output is OutputFormat.JSON
     if not is_json:
         typer.echo(f"told all {len(partitions)} partitions of {settings.nodes_topic} to forget {name}")
-    unread = wait_until_read(settings, settings.nodes_topic, partitions, wait) if wait else None
-    if is_json:
-        found = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic, "partitions": partitions}
-        print_json(found if unread is None else {**found, "unread": unread})
-    elif unread is not None and not unread:
+    found: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}
+    found["partitions"] = partitions
+    unread = None
+    try:
+        if wait:
+            found["unread"] = unread = wait_until_read(settings, settings.nodes_topic, partitions, wait)
+    finally:  # they have been told, whatever becomes of the waiting
+        if is_json:
+            print_json(found)
+    if unread == () and not is_json:
         typer.echo("all of them have read it: a feed may send that cluster again")
     if unread:
         numbers = ", ".join(map(str, unread))

@@ -34,6 +34,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
+# A leader that was frozen hears within a heartbeat of the brokers, two seconds, that another has its place.
+LOOKS_AGAIN = 5
+LOOK_AGAIN_SECONDS = 1.0
+
+Bounds = tuple[int, int]
+
 
 class Takeover:
     """What a finished take-over of one partition hands to its writer."""
@@ -84,7 +90,7 @@ async def take_over(
         on_progress()
         async with LogReader(config, on_progress) as reader:
             found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
-            bounds = await reader.starts_and_ends([(topic, t.partition) for t in takeovers for topic in config.inputs])
+            bounds = await _bounds(takeovers, reader, config)
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
@@ -111,8 +117,24 @@ async def _fence(takeovers: list[Takeover]) -> None:
             raise result
 
 
+async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[tuple[str, int], Bounds]:
+    """Ask for first and next offsets of all inputs; again, where a leader that was deposed may have been asked."""
+    places = [(topic, takeover.partition) for takeover in takeovers for topic in config.inputs]
+    bounds = await reader.starts_and_ends(places)
+    for _ in range(LOOKS_AGAIN):
+        if all(
+            takeover.positions.get(t, 0) <= bounds[t, takeover.partition][1]
+            for takeover in takeovers
+            for t in config.inputs
+        ):
+            break
+        await asyncio.sleep(LOOK_AGAIN_SECONDS)
+        bounds = await reader.starts_and_ends(places)
+    return bounds
+
+
 async def _settle_positions(
-    takeovers: list[Takeover], bounds: dict[tuple[str, int], tuple[int, int]], config: EngineConfig
+    takeovers: list[Takeover], bounds: dict[tuple[str, int], Bounds], config: EngineConfig
 ) -> None:
     """Compare positions with the log and write them, with what had to be chosen, in a first transaction.
 

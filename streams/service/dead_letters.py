@@ -1,7 +1,8 @@
 """Records that cannot be read or decided: kept as they came, with the reason, and the stream goes on.
 
 A dead letter goes out in the transaction of its partition, so it exists exactly once if and only if the position
-has moved past the record. One that would not fit its topic is cut to its first 64 KB; its hash is of the whole.
+has moved past the record. One that would not fit its topic is cut to its first 64 KB, or what fits; its hash is of the
+whole.
 """
 
 from __future__ import annotations
@@ -54,4 +55,7 @@ def put_dead_letter(
         ("ce_type", DEAD_LETTER_TYPE),
         *described.to_headers(),
     ]
-    outbox.send(dead_letters_topic, key[:KEY_LIMIT_BYTES], value[:CUT_BYTES] if cut else value, headers)
+    key = key[:KEY_LIMIT_BYTES]
+    if cut:
+        value = value[: max(0, min(CUT_BYTES, limit_bytes - HEADROOM_BYTES - len(key)))]
+    outbox.send(dead_letters_topic, key, value, headers)

@@ -40,7 +40,7 @@ from streams.service.clusters import Clusters
 from streams.service.dead_letters import put_dead_letter
 from streams.service.overdue import count_open, deadline_us, overdue
 from streams.service.placement import belongs
-from streams.service.sizes import fits
+from streams.service.sizes import SHARE, fits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
-SUSPECT_BYTES = 65_536  # smaller records cannot make a row or message too large for any topic
+SUSPECT_BYTES = 65_536  # smaller records, or below a quarter of what a topic takes, cannot make anything too large
 _UNCHANGED = Note.UNCHANGED._value_
 _CHANGED = Note.CHANGED._value_
 _ISSUED = DecisionKind.ISSUED
@@ -81,6 +81,7 @@ class EvictionPartition:
         self._tally = plan.tally
         self._counts: collections.Counter[str] = collections.Counter()
         self._writer = plan.message_writer(partition)
+        self._suspect_bytes = min(SUSPECT_BYTES, plan.record_limit_bytes // SHARE)
         self._aggregates: dict[str, NodeAggregate] = {}
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
@@ -127,7 +128,7 @@ class EvictionPartition:
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
         """Apply records of the pods topic: most can be taken in at a glance."""
         limits, partition, by_key, clusters = self._plan.limits, self.partition, self._by_key, self._clusters
-        newer = edited = 0
+        newer, edited, suspect_bytes = 0, 0, self._suspect_bytes
         for record in records:
             key, value = record.key, record.value
             appended_at_us = record.timestamp * MILLISECOND_US
@@ -139,7 +140,7 @@ class EvictionPartition:
                     and found.object is not None
                     and found.type in CHANGE_TYPES
                     and found.cluster == aggregate.cluster
-                    and len(value) <= SUSPECT_BYTES  # type: ignore[arg-type]  # it was decoded
+                    and len(value) <= suspect_bytes  # type: ignore[arg-type]  # it was decoded
                     and not (clusters.any_forgotten and clusters.is_forgotten(aggregate.cluster, appended_at_us))
                     and (taken := glance_at(aggregate, found.object, found.observed_at, appended_at_us, limits))
                 ):
@@ -166,7 +167,7 @@ class EvictionPartition:
         """Step one event through its aggregate, if it is let in."""
         key = cast("bytes", record.key)
         aggregate = self._by_key.get(key)
-        if len(cast("bytes", record.value)) > SUSPECT_BYTES and not fits(event, self._plan.record_limit_bytes):
+        if len(cast("bytes", record.value)) > self._suspect_bytes and not fits(event, self._plan.record_limit_bytes):
             origin = cast("NodeEvent", event).origin
             self._bury(origin.topic, record, outbox, "Undecidable", "rows or messages about it would be too large")
             return

@@ -92,4 +92,10 @@ OF_MEMBERSHIP = (
         (("engine_config(settings, record_limit_bytes)", "engine_config(settings)"),),
         ("tests/guarantees/test_topics_of_others.py::test_batches_are_no_larger_than_the_smallest_topic_takes",),
     ),
+    Mutation(
+        "believe a leader of yesterday where inputs end",
+        "streams/engine/takeover.py",
+        (("LOOKS_AGAIN = 5", "LOOKS_AGAIN = 0"),),
+        ("tests/streams/engine/test_lost_state.py::test_an_end_of_an_input_before_our_position_is_asked_for_again",),
+    ),
 )

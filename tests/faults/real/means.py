@@ -38,6 +38,7 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError
 
+from streams.broker.admin import ClosingAdminClient
 from streams.broker.node import KafkaNode
 from streams.settings import Settings
 from tests.faults.plan import Fault
@@ -260,7 +261,7 @@ def _turned(replicas: list[int], fault: Fault) -> list[int]:
 
 
 def _with_admin(settings: Settings, work: Callable[[KafkaAdminClient], object]) -> None:
-    admin = KafkaAdminClient(
+    admin = ClosingAdminClient(
         bootstrap_servers=settings.bootstrap_servers, request_timeout_ms=ADMIN_MS, bootstrap_timeout_ms=ADMIN_MS
     )
     try:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import TopicPartition
+from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
@@ -17,7 +17,7 @@ from streams.engine.config import EngineConfig
 from streams.engine.consumer import StoppableConsumer
 from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY, encode_positions
-from streams.errors import PartitionLostError, StateMissingError
+from streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 from tests.harness.noting import Noting
 
 CONFIG = EngineConfig(
@@ -92,5 +92,40 @@ def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
         again = await taken_over(config)
         assert again.rows == owner.rows + 3, "two positions and the row; nothing of who had read too little"
         await again.producer.close()
+
+    asyncio.run(asyncio.wait_for(test(), 60))
+
+
+def test_an_end_of_an_input_before_our_position_is_asked_for_again(
+    config: EngineConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may be that of a deposed leader; an input that was really cut is refused only after some seconds."""
+    monkeypatch.setattr(takeover, "LOOK_AGAIN_SECONDS", 0.01)
+    right = StoppableConsumer.end_offsets
+    feed, asked = config.inputs[0], 0
+
+    async def outdated(self: Any, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        nonlocal asked
+        ends: dict[TopicPartition, int] = await right(self, partitions)
+        asked += any(place.topic == feed for place in ends)
+        return {
+            place: 0 if place.topic == feed and asked <= takeover.LOOKS_AGAIN else end for place, end in ends.items()
+        }
+
+    async def test() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=config.bootstrap_servers) as producer:
+            await producer.send_and_wait(feed, b"x", partition=0)
+        owner = await taken_over(config)
+        at_end = {POSITIONS_KEY: encode_positions({**dict.fromkeys(config.inputs, 0), feed: 1})}
+        await owner.producer.commit(Outbox(), at_end)
+        await owner.producer.close()
+        monkeypatch.setattr(StoppableConsumer, "end_offsets", outdated)
+        again = await taken_over(config)
+        assert again.positions[feed] == 1
+        await again.producer.close()
+        nonlocal asked
+        asked = -takeover.LOOKS_AGAIN
+        with pytest.raises(InputReplacedError):
+            await takeover.take_over([0], config, Noting)
 
     asyncio.run(asyncio.wait_for(test(), 60))
