@@ -16,6 +16,10 @@ from streams.service.messages import MessageWriter
 from streams.service.tally import Tally
 from streams.settings import Settings
 
+# A topic that takes less is somebody's mistake, or meant to be for minutes: its refusal ends the worker and drops
+# nothing, whereas good records would become dead letters for good.
+LEAST_LIMIT_BYTES = 262_144
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ServicePlan:
@@ -63,7 +67,7 @@ def rules_of(settings: Settings) -> Rules:
 
 
 def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
-    """Work the plan out."""
+    """Work the plan out; ``record_limit_bytes`` is what the smallest of our topics takes."""
     return ServicePlan(
         nodes_topic=settings.nodes_topic,
         pods_topic=settings.pods_topic,
@@ -75,7 +79,7 @@ def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
         partitions=settings.partitions,
         rules=rules_of(settings),
         limits=Limits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
-        record_limit_bytes=min(settings.max_record_bytes, record_limit_bytes),
+        record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
     )
 

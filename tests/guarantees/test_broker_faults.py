@@ -118,6 +118,8 @@ def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: S
     assert "max.message.bytes" in last_line
     read = reader(service.commands_topic)
     assert not read.quiet(1.0), "a command became visible although its decision record was refused"
+    assert start_worker(service).wait_exit() == 1, "who starts meanwhile does not take good records for undecidable"
+    assert not reader(service.dead_letters_topic).quiet(1.0)
     _limit(service, service.decisions_topic, str(service.max_message_bytes))
     again = start_worker(service).wait_ready()
     read.wait_for(lambda seen: len(commands(seen, "Evict").get("a", ())) == 1, "the eviction")

@@ -98,4 +98,10 @@ OF_MEMBERSHIP = (
         (("LOOKS_AGAIN = 5", "LOOKS_AGAIN = 0"),),
         ("tests/streams/engine/test_lost_state.py::test_an_end_of_an_input_before_our_position_is_asked_for_again",),
     ),
+    Mutation(
+        "take the passing mistake of a topic for a limit",
+        "streams/service/plan.py",
+        (("max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
+        ("tests/guarantees/test_broker_faults.py::test_produce_refused_for_good",),
+    ),
 )
