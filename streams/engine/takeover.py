@@ -119,18 +119,18 @@ async def _fence(takeovers: list[Takeover]) -> None:
 
 async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[tuple[str, int], Bounds]:
     """Ask for first and next offsets of all inputs; again, where a leader that was deposed may have been asked."""
-    places = [(topic, takeover.partition) for takeover in takeovers for topic in config.inputs]
-    bounds = await reader.starts_and_ends(places)
-    for _ in range(LOOKS_AGAIN):
-        if all(
-            takeover.positions.get(t, 0) <= bounds[t, takeover.partition][1]
-            for takeover in takeovers
-            for t in config.inputs
-        ):
-            break
+    positions = {(topic, t.partition): t.positions.get(topic, 0) for t in takeovers for topic in config.inputs}
+    looks_left = LOOKS_AGAIN
+    while True:
+        bounds = await reader.starts_and_ends(list(positions))
+        beyond = [place for place, position in positions.items() if position > bounds[place][1]]
+        if not beyond:
+            return bounds
+        if not looks_left:
+            topic, number = place = beyond[0]
+            raise InputReplacedError(topic=topic, partition=number, position=positions[place], end=bounds[place][1])
+        looks_left -= 1
         await asyncio.sleep(LOOK_AGAIN_SECONDS)
-        bounds = await reader.starts_and_ends(places)
-    return bounds
 
 
 async def _settle_positions(
@@ -152,8 +152,6 @@ async def _settle_positions(
             start, end = bounds[topic, takeover.partition]
             takeover.ends[topic] = end
             position = takeover.positions.get(topic, start)
-            if position > end:
-                raise InputReplacedError(topic=topic, partition=takeover.partition, position=position, end=end)
             if position < start:
                 lost[topic] = start - position
             settled[topic] = max(position, start)

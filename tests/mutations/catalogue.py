@@ -213,7 +213,7 @@ MUTATIONS = (
     Mutation(
         "accept a position beyond the end",
         "streams/engine/takeover.py",
-        (("if position > end:", "if False:"),),
+        (("        if not beyond:\n", "        if True:\n"),),
         (f"{REFUSALS}::test_input_cut_or_created_anew",),
     ),
     Mutation(
