@@ -7,7 +7,7 @@ from tests.mutations.catalogue import REBALANCES, Mutation
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
 LONG_RUNS = "tests/streams/engine/test_long_runs.py"
 
-OF_MEMBERSHIP = (
+OF_GROUP_AND_BROKERS = (
     Mutation(
         "leave the group for want of records",
         "streams/engine/transport.py",
