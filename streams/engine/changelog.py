@@ -19,6 +19,8 @@ from streams.engine.consumer import StoppableConsumer
 if TYPE_CHECKING:
     from types import TracebackType
 
+    from aiokafka import ConsumerRecord
+
     from streams.engine.config import EngineConfig
 
 POLL_MS = 200
@@ -35,19 +37,25 @@ class ReadRows(NamedTuple):
 
 
 class LogReader:
-    """A consumer without a group: reads changelog partitions and asks for offsets of any partition.
+    """A consumer without a group: reads changelog partitions, and asks for offsets and records of any partition.
 
     Use as an asynchronous context manager; it lives only as long as a take-over.
     """
 
-    def __init__(self, config: EngineConfig, on_progress: Callable[[], None] = lambda: None) -> None:
+    def __init__(
+        self,
+        config: EngineConfig,
+        on_progress: Callable[[], None] = lambda: None,
+        *,
+        isolation: str = "read_committed",
+    ) -> None:
         """Prepare; connects on enter. ``on_progress`` is told each time that rows have come."""
         self._config = config
         self._on_progress = on_progress
         self._consumer = StoppableConsumer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=f"{config.application}-recovery",
-            isolation_level="read_committed",
+            isolation_level=isolation,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=config.max_fetch_bytes,
@@ -74,10 +82,26 @@ class LogReader:
 
     async def starts_and_ends(self, topic_partitions: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
         """First and next offset of partitions; the end is the last stable one (``read_committed``)."""
-        partitions = [TopicPartition(topic, number) for topic, number in topic_partitions]
-        starts = await self._consumer.beginning_offsets(partitions)
-        ends = await self._consumer.end_offsets(partitions)
-        return {(p.topic, p.partition): (starts[p], ends[p]) for p in partitions}
+        ends = await self.ends(topic_partitions)
+        starts = await self._consumer.beginning_offsets([TopicPartition(*place) for place in topic_partitions])
+        return {(p.topic, p.partition): (start, ends[p.topic, p.partition]) for p, start in starts.items()}
+
+    async def ends(self, topic_partitions: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
+        """Next offset of partitions: the last stable one, or, for ``read_uncommitted``, the very last."""
+        await self._consumer.learn(topic for topic, _ in topic_partitions)
+        ends = await self._consumer.end_offsets([TopicPartition(*place) for place in topic_partitions])
+        return {(p.topic, p.partition): end for p, end in ends.items()}
+
+    async def records(self, place: tuple[str, int], start: int, end: int) -> list[ConsumerRecord]:
+        """Read a short stretch of one partition."""
+        partition = TopicPartition(*place)
+        self._consumer.assign([partition])
+        self._consumer.seek(partition, start)
+        records: list[ConsumerRecord] = []
+        while await self._consumer.position(partition) < end:
+            fetched = await self._consumer.getmany(partition, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
+            records += (record for record in fetched.get(partition, ()) if record.offset < end)
+        return records
 
     async def read_rows(self, sinks: Mapping[int, RowSink]) -> dict[int, ReadRows]:
         """Feed all rows of the changelog's partitions to their sinks; returns by partition what was read.

@@ -19,6 +19,7 @@ class EngineConfig:
         bootstrap_servers: ``host:port,host:port``.
         security: arguments for every aiokafka client (protocol, TLS context, SASL).
         inputs: input topics, all with ``partitions`` partitions.
+        outputs: topics of the messages, same partition count.
         changelog: compacted topic of the rows, same partition count.
         partitions: the one partition count; checked at start.
         table: name of the registered Faust table (its changelog's name is derived from it).
@@ -46,6 +47,7 @@ class EngineConfig:
     bootstrap_servers: str
     security: Mapping[str, object]
     inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
     changelog: str
     partitions: int
     table: str = "state"

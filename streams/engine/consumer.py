@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterable
 
 from aiokafka import AIOKafkaConsumer
 
@@ -50,6 +51,10 @@ class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has
             return is_confirmed
 
         coordinator._do_heartbeat = heartbeat_noted  # noqa: SLF001
+
+    async def learn(self, topics: Iterable[str]) -> None:
+        """Ask who leads these topics. For their offsets, aiokafka would ask for one after another, 100 ms apart."""
+        await self._client.set_topics({*self._client._topics, *topics})  # noqa: SLF001 - there is no public way
 
     async def stop(self) -> None:
         """Leave the group and disconnect."""

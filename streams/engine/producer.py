@@ -68,6 +68,12 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
             renew_coordination(self.client, time.monotonic())
         await super().begin_transaction()
 
+    async def mark(self, partition: TopicPartition, *, commit: bool) -> None:
+        """Write the end of a transaction into a partition, and nothing else."""
+        await self.begin_transaction()
+        self._txn_manager.maybe_add_partition_to_txn(partition)
+        await (self.commit_transaction() if commit else self.abort_transaction())
+
     async def end(self) -> None:
         """Stop; where a broker does not answer, without what is on its way. Nothing is sent afterwards."""
         waiter = self._txn_manager.wait_for_transaction_end()

@@ -1,7 +1,8 @@
 """Taking partitions over: fence first, read after, then say where to read on.
 
 Order matters and is fixed: (1) ``InitProducerId`` fences the previous owner and aborts what it had open, so
-nothing can be added to the changelog any more; (2) the changelog is read to its end; (3) the positions
+nothing can be added to the changelog any more; where a broker has left out a marker, it is written now (see
+`streams.engine.markers`); (2) the changelog is read to its end; (3) the positions
 found there are compared with the log; (4) the first transaction of ours writes positions, so that a changelog
 is never empty beside committed group offsets, and is given up unless it lands just where the reading has ended: a
 leader that has been deposed, and does not know it yet, may have shown the log of some time ago; (5) the inputs are
@@ -20,6 +21,7 @@ from aiokafka import errors as kafka_errors
 from aiokafka.admin import AIOKafkaAdminClient
 
 from streams.engine.changelog import LogReader
+from streams.engine.markers import TRANSACTION_KEY, Markers, decode_number
 from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY, decode_positions, encode_positions
 from streams.engine.transactions import PartitionProducer
@@ -61,6 +63,8 @@ class Takeover:
         """Take one changelog row: ours or the logic's."""
         if key == POSITIONS_KEY:
             self.positions = decode_positions(value) if value is not None else {}
+        elif key == TRANSACTION_KEY:
+            self.producer.number = decode_number(value)
         else:
             self.logic.load(key, value)
 
@@ -89,7 +93,10 @@ async def take_over(
             await _fence(takeovers)
         on_progress()
         async with LogReader(config, on_progress) as reader:
+            markers = Markers({t.partition: t.producer for t in takeovers}, reader, config)
+            await markers.end_rows()
             found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
+            await markers.end_messages()
             bounds = await _bounds(takeovers, reader, config)
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Awaitable, Iterable
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
+from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
+from streams.engine.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_number
 from streams.engine.producer import TransactionalProducer
 from streams.engine.vitals import Wait
 from streams.errors import PartitionLostError, ProduceRefusedError
@@ -23,6 +25,8 @@ from streams.errors import PartitionLostError, ProduceRefusedError
 if TYPE_CHECKING:
     from streams.engine.config import EngineConfig
     from streams.engine.outbox import Headers, Outbox
+
+T = TypeVar("T")
 
 NO_HEADERS: Headers = []
 
@@ -64,6 +68,7 @@ class PartitionProducer:
     """Writes the outboxes of one partition number, one transaction each.
 
     Attributes:
+        number: of the newest transaction that was committed; the next one has the next (see `streams.engine.markers`).
         unacknowledged: waits for the brokers to acknowledge what was sent.
 
     """
@@ -71,6 +76,7 @@ class PartitionProducer:
     def __init__(self, partition: int, config: EngineConfig) -> None:
         """Prepare; nothing is sent before :meth:`start`."""
         self.partition = partition
+        self.number = 0
         self.unacknowledged = Wait()
         self._config = config
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
@@ -118,15 +124,23 @@ class PartitionProducer:
 
         """
         sent_at = time.monotonic()
+        broker_ms = await self._in_time(self._write(outbox, extra_rows, lands_at))
+        self.number += 1
+        return Committed(broker_ms, sent_at, time.monotonic())
+
+    async def mark(self, topic: str, *, commit: bool) -> None:
+        """Write the end of a transaction that hangs in our partition of a topic. Raises as `commit` does."""
+        await self._in_time(self._producer.mark(TopicPartition(topic, self.partition), commit=commit))
+
+    async def _in_time(self, transaction: Awaitable[T]) -> T:
         try:
             async with asyncio.timeout(self._config.transaction_timeout_seconds):
-                broker_ms = await self._write(outbox, extra_rows, lands_at)
+                return await transaction
         except REFUSED as error:
             raise self._refused(error) from error
         except (kafka_errors.KafkaError, OSError, TimeoutError, AssertionError) as error:
             # aiokafka guards its transaction states with assertions: a lost transaction can show as one.
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
-        return Committed(broker_ms, sent_at, time.monotonic())
 
     async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes], lands_at: int | None) -> int:
         await asyncio.sleep(self._settled_at - time.monotonic())
@@ -135,10 +149,14 @@ class PartitionProducer:
         self.unacknowledged.begin(time.monotonic())
         broken: Exception | None = None
         try:
-            rows = ((key, value, NO_HEADERS) for part in (outbox.rows, extra_rows) for key, value in part.items())
+            number = encode_number(self.number + 1)
+            last = {**extra_rows, TRANSACTION_KEY: number}
+            rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
             await self._send(self._config.changelog, rows, futures)
+            mark = (TRANSACTION_HEADER, number)
             for topic, messages in outbox.messages.items():
-                await self._send(topic, messages, futures)
+                numbered = ((key, value, [*headers, mark]) for key, value, headers in messages)
+                await self._send(topic, numbered, futures)
         except kafka_errors.IllegalOperation as error:
             broken = error  # the transaction failed while batches were added; one of theirs says why
         except asyncio.CancelledError:

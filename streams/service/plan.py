@@ -95,6 +95,7 @@ def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> 
         bootstrap_servers=settings.required_bootstrap_servers(),
         security=settings.security_arguments(),
         inputs=settings.input_topics,
+        outputs=(settings.commands_topic, settings.decisions_topic, settings.dead_letters_topic),
         changelog=settings.changelog_topic,
         partitions=settings.partitions,
         instance_id=settings.group_instance_id,

@@ -7,6 +7,7 @@ from typing import NamedTuple, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from models.eviction.row_keys import RowKind, split_row_key
+from streams.engine.markers import TRANSACTION_KEY
 from streams.engine.positions import POSITIONS_KEY, decode_positions
 from streams.settings import Settings
 from tests.bench.figures import require
@@ -46,6 +47,8 @@ async def rows_since(settings: Settings, first: dict[int, int]) -> Rows:
             if key == POSITIONS_KEY and value is not None:
                 for topic, offset in decode_positions(value).items():
                     positions[topic][partition] = offset
+                continue
+            if key == TRANSACTION_KEY:
                 continue
             kind, _, uid = split_row_key(key)
             if kind is RowKind.POD:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from tests.mutations.catalogue import REBALANCES, Mutation
+from tests.mutations.torture import TORTURE
 
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
+MARKERS = "tests/streams/engine/test_markers.py::test_rows_and_messages_of_a_transaction_count_together"
 LONG_RUNS = "tests/streams/engine/test_long_runs.py"
 
 OF_GROUP_AND_BROKERS = (
@@ -85,6 +87,30 @@ OF_GROUP_AND_BROKERS = (
         "streams/engine/takeover.py",
         ((", lands_at=takeover.read_to)", ")"),),
         ("tests/streams/engine/test_lost_state.py",),
+    ),
+    Mutation(
+        "let what hangs in outputs go with the next transaction",
+        "streams/engine/takeover.py",
+        (("            await markers.end_messages()\n", ""),),
+        (MARKERS, TORTURE),
+    ),
+    Mutation(
+        "abort whatever hangs in outputs",
+        "streams/engine/markers.py",
+        (("committed = transaction <= self._producers[place[1]].number", "committed = False"),),
+        (MARKERS, TORTURE),
+    ),
+    Mutation(
+        "abort whatever hangs in changelogs",
+        "streams/engine/markers.py",
+        (("commit=newest >= transaction", "commit=False"),),
+        (MARKERS, TORTURE),
+    ),
+    Mutation(
+        "commit whatever hangs in changelogs",
+        "streams/engine/markers.py",
+        (("commit=newest >= transaction", "commit=True"),),
+        (MARKERS, TORTURE),
     ),
     Mutation(
         "make batches that the smallest topic refuses",

@@ -91,7 +91,8 @@ async def _go_through(settings: Settings, fleet: Fleet, writer: BulkWriter) -> N
     await writer.write(settings.pods_topic, markers.entries)
     await _wait(settings, fleet, dict.fromkeys(markers.pods, "Schedule"))
     # Everything is known: now the taints.
-    tainted_us = now_us()
+    # Append times are whole milliseconds, and nothing counts for later than it was appended.
+    tainted_us = now_us() // 1_000 * 1_000
     on_fire = (cases.untolerated, cases.untolerated_and_back)
     down = [node for node in cases if node not in {cases.left_alone, *on_fire}]
     events = list(fleet.node_events(down, tainted=True, at_us=tainted_us))

@@ -8,7 +8,7 @@ Simulated, by what stands in this folder:
 
 - time: one virtual clock, a wall clock for each worker that can be wrong, an event loop for each worker (`world`);
 - brokers: logs with append times, markers, holes and compaction, transactions that commit at one instant, fencing by
-  epoch, time-outs, refusals, outages (`log`, `broker`); as one, without replicas and leaders;
+  epoch, time-outs, refusals, outages, markers left out (`log`, `broker`); as one, without replicas and leaders;
 - the network: delays, cuts, answers that are lost, requests that outlive their sender (`network`);
 - aiokafka's producer, consumer and admin client below the engine (`clients`);
 - the group coordinator, with an eager rebalance (`group`);

@@ -1,7 +1,8 @@
 """The simulated brokers: logs, transactions with fencing by epoch, committed offsets, refusals, outages.
 
 All methods answer at once and are called by connections, which bring the delays. As one cluster it has no leaders
-or replicas; acknowledged records are never lost, as with `acks=all`.
+or replicas; acknowledged records are never lost, as with `acks=all`. Like Kafka 4.3, which takes a partition without
+a leader for one that was deleted, they may leave out markers while leaders come and go (`streams.engine.markers`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from tests.faults.simulated.log import Entry, Headers, PartitionLog, Transaction
 from tests.faults.simulated.world import World
 
 Place = tuple[str, int]
+
+LEFT_OUT = 0.3  # how often a marker is, while leaders come and go
+LOST_COMMITS = 0.1  # how often a commit's answer is lost then, and its markers may be left out
 
 
 @dataclasses.dataclass(slots=True)
@@ -30,8 +34,10 @@ class Broker:
 
     Attributes:
         down_until_us: nothing is answered before.
+        leaderless_until_us: markers may be left out before.
         refused: topics that may not be written.
         is_full: no write works.
+        left_out: how many markers were.
         on_append: told of each partition that has something new for its readers.
     """
 
@@ -41,8 +47,10 @@ class Broker:
         self.partitions = partitions
         self.logs: dict[Place, PartitionLog] = {}
         self.down_until_us = 0
+        self.leaderless_until_us = 0
         self.refused: set[str] = set()
         self.is_full = False
+        self.left_out = 0
         self.committed: dict[str, dict[Place, int]] = {}
         self.on_append: Callable[[Place], None] = lambda _place: None
         self._producers: dict[str, Producer] = {}
@@ -65,7 +73,7 @@ class Broker:
     def init_producer(self, transactional_id: str) -> int:
         """Fence whoever used the id before, abort what is open, and give the new epoch."""
         producer = self._producers.setdefault(transactional_id, Producer())
-        self._finish(producer, "aborted")
+        self._finish(producer, commit=False, may_leave_out=True)
         producer.epoch += 1
         return producer.epoch
 
@@ -94,7 +102,16 @@ class Broker:
     def end_transaction(self, transactional_id: str, epoch: int, *, commit: bool) -> None:
         """Commit or abort the open transaction."""
         producer = self._check(transactional_id, epoch)
-        self._finish(producer, "committed" if commit else "aborted")
+        is_lost = self._is_leaderless and self.world.chance.random() < LOST_COMMITS
+        self._finish(producer, commit=commit, may_leave_out=is_lost)
+        if is_lost:
+            raise kafka_errors.RequestTimedOutError
+
+    def mark(self, transactional_id: str, epoch: int, place: Place, *, commit: bool) -> None:
+        """Carry out a transaction without a record."""
+        self._check(transactional_id, epoch)
+        self.log(*place).finish(transactional_id, commit=commit)
+        self.on_append(place)
 
     @property
     def fenced_again(self) -> bool:
@@ -111,17 +128,24 @@ class Broker:
         """Abort a transaction that is open for too long; its producer is fenced by that."""
         producer = self._producers[transactional_id]
         if producer.open is transaction:
-            self._finish(producer, "aborted")
+            self._finish(producer, commit=False, may_leave_out=True)
             producer.epoch += 1
 
-    def _finish(self, producer: Producer, state: str) -> None:
+    @property
+    def _is_leaderless(self) -> bool:
+        return self.world.now_us < self.leaderless_until_us
+
+    def _finish(self, producer: Producer, *, commit: bool, may_leave_out: bool) -> None:
         transaction, producer.open = producer.open, None
         if transaction is None:
             return
-        transaction.state = state
-        for topic, partition in sorted(transaction.partitions):
-            self.log(topic, partition).finish(transaction)
-            self.on_append((topic, partition))
+        may_leave_out = may_leave_out and self._is_leaderless
+        for place in sorted(transaction.partitions):
+            if may_leave_out and self.world.chance.random() < LEFT_OUT:
+                self.left_out += 1
+            else:
+                self.log(*place).finish(transaction.transactional_id, commit=commit)
+                self.on_append(place)
 
     def entries(self, topic: str) -> list[Entry]:
         """List the records of a topic that count, by partition and offset."""

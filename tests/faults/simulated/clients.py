@@ -94,6 +94,11 @@ class SimulatedProducer:
         broker = self._connection.broker
         await self._connection.request(lambda: broker.end_transaction(self._id, self._epoch, commit=True))
 
+    async def mark(self, partition: TopicPartition, *, commit: bool) -> None:
+        """Write the end of a transaction and nothing else."""
+        broker = self._connection.broker
+        await self._connection.request(lambda: broker.mark(self._id, self._epoch, partition, commit=commit))
+
     async def end(self) -> None:
         """Go without a word; what is open stays open until somebody or time ends it."""
 
@@ -119,6 +124,13 @@ class SimulatedConsumer:
     async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         """Go to the first offset."""
         self._positions.update(dict.fromkeys(partitions, 0))
+
+    async def learn(self, topics: Iterable[str]) -> None:
+        """Know who leads them."""
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        """Go to an offset."""
+        self._positions[partition] = offset
 
     async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Give first offsets."""

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from streams.engine import changelog, lease, partitions, takeover, transactions, writer
+from streams.engine import changelog, lease, markers, partitions, takeover, transactions, writer
 from streams.engine import timers as wakeups
 from streams.service import clock, freshness, gates, timers
 from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
@@ -16,7 +16,7 @@ NANOSECONDS = 1000
 LONGEST_SLEEP_SECONDS = 0.5  # of the timer service: an opened gate may be noticed later, and a run takes less time
 LEAN_FLOOR = 8  # of the heap of wake-ups: a cluster is small, and the heap is to be replaced again and again
 TIMED = (writer, transactions, takeover, lease, partitions, clock, freshness, gates, timers)
-TALKING = (takeover, partitions, timers, freshness)
+TALKING = (takeover, markers, partitions, timers, freshness)
 
 
 class VirtualTime:

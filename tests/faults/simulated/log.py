@@ -11,12 +11,16 @@ MILLISECOND_US = 1000
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Transaction:
-    """A transaction; its records are visible to `read_committed` readers once it is committed."""
+    """A transaction; its records in a partition are visible to `read_committed` readers once that has its commit.
+
+    Attributes:
+        committed: by partition that has a marker of it, whether that was a commit.
+    """
 
     transactional_id: str
     began_at_us: int
-    state: str = "open"
     partitions: set[tuple[str, int]] = dataclasses.field(default_factory=set)
+    committed: dict[tuple[str, int], bool] = dataclasses.field(default_factory=dict)
 
 
 class Entry(NamedTuple):
@@ -67,9 +71,12 @@ class PartitionLog:
         self.end += 1
         return entry
 
-    def finish(self, transaction: Transaction) -> None:
-        """Write the marker that ends a transaction here."""
-        self._open = {offset: found for offset, found in self._open.items() if found is not transaction}
+    def finish(self, transactional_id: str, *, commit: bool) -> None:
+        """Write a marker: it ends all that is open here under an id."""
+        ended = {offset: found for offset, found in self._open.items() if found.transactional_id == transactional_id}
+        for offset, transaction in ended.items():
+            transaction.committed[self.topic, self.partition] = commit
+            del self._open[offset]
         self.end += 1
 
     def skip(self) -> None:
@@ -122,4 +129,4 @@ class PartitionLog:
 
 def is_committed(entry: Entry) -> bool:
     """Whether a record counts."""
-    return entry.transaction is None or entry.transaction.state == "committed"
+    return entry.transaction is None or entry.transaction.committed.get((entry.topic, entry.partition), False)

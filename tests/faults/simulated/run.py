@@ -86,6 +86,8 @@ class Simulation:
         self.seen["evictions"] += sum(
             json.loads(e.value or b"")["action"] == "Evict" for e in self._outputs("commands")
         )
+        if self.broker.left_out:
+            self.seen["markers left out"] += self.broker.left_out
         return Outcome(self.plan.seed, tuple(violations), self.seen)
 
     def start_worker(self) -> Worker:
@@ -223,6 +225,7 @@ def engine_config(plan: Plan) -> EngineConfig:
         bootstrap_servers="nowhere:1",
         security={},
         inputs=INPUTS,
+        outputs=OUTPUTS,
         changelog=CHANGELOG,
         partitions=plan.shape.partitions,
         session_timeout_seconds=3.0,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 AT_A_REQUEST_SECONDS = 1.0  # a worker is hit at one of its next requests, or after this long anyway
 LEADER_MOVE_SECONDS = 0.4
+LEADERS_COME_SECONDS = 4.0  # from the return of a broker until it leads all that it had led, transactions run out
 OUTPUTS = ("commands", "decisions", "dead-letters", "changelog")
 
 
@@ -34,8 +35,8 @@ class Trouble:
         }
         self._on_brokers = {
             FaultKind.WORKER_JOIN: self._join,
-            FaultKind.BROKER_KILL_RESTART: self._no_broker,
-            FaultKind.BROKER_PAUSE: self._no_broker,
+            FaultKind.BROKER_KILL_RESTART: self._restart_brokers,
+            FaultKind.BROKER_PAUSE: self._pause_brokers,
             FaultKind.LEADER_MOVE: self._move_leaders,
             FaultKind.PRODUCE_REFUSED: self._refuse,
             FaultKind.RECORD_TOO_LARGE: lambda _fault: None,  # is among the plan's changes
@@ -99,13 +100,23 @@ class Trouble:
 
         self._world.after(1 + fault.duration_seconds, leave)
 
-    def _no_broker(self, fault: Fault) -> None:
-        until_us = self._world.now_us + int(fault.duration_seconds * SECOND_US)
-        self._broker.down_until_us = max(self._broker.down_until_us, until_us)
+    def _pause_brokers(self, fault: Fault) -> None:
+        self._no_broker(fault.duration_seconds)
+
+    def _restart_brokers(self, fault: Fault) -> None:
+        self._leaderless(fault.duration_seconds)
 
     def _move_leaders(self, _fault: Fault) -> None:
-        until_us = self._world.now_us + int(LEADER_MOVE_SECONDS * SECOND_US)
+        self._leaderless(LEADER_MOVE_SECONDS)
+
+    def _no_broker(self, seconds: float) -> None:
+        until_us = self._world.now_us + int(seconds * SECOND_US)
         self._broker.down_until_us = max(self._broker.down_until_us, until_us)
+
+    def _leaderless(self, seconds: float) -> None:
+        self._no_broker(seconds)
+        come_us = self._world.now_us + int((seconds + LEADERS_COME_SECONDS) * SECOND_US)
+        self._broker.leaderless_until_us = max(self._broker.leaderless_until_us, come_us)
 
     def _slow(self, fault: Fault, worker: Worker) -> None:
         worker.connection.extra_us += int(fault.amount * SECOND_US)

@@ -21,7 +21,13 @@ from streams.errors import InputReplacedError, PartitionLostError, StateMissingE
 from tests.harness.noting import Noting
 
 CONFIG = EngineConfig(
-    application="app", bootstrap_servers="nowhere:1", security={}, inputs=("nodes",), changelog="log", partitions=1
+    application="app",
+    bootstrap_servers="nowhere:1",
+    security={},
+    inputs=("nodes",),
+    outputs=(),
+    changelog="log",
+    partitions=1,
 )
 FRESH: Any = [SimpleNamespace(partition=0)]
 
@@ -90,7 +96,9 @@ def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
             with pytest.raises(PartitionLostError, match="was read up to"):
                 await takeover.take_over([0], config, Noting)
         again = await taken_over(config)
-        assert again.rows == owner.rows + 3, "two positions and the row; nothing of who had read too little"
+        assert again.rows == owner.rows + 5, (
+            "the row, and positions and number twice; nothing of who had read too little"
+        )
         await again.producer.close()
 
     asyncio.run(asyncio.wait_for(test(), 60))

@@ -25,6 +25,7 @@ from streams.broker.clients import client_arguments
 from streams.broker.embedded import EmbeddedBroker
 from streams.engine.changelog import LogReader
 from streams.engine.config import EngineConfig
+from streams.engine.markers import TRANSACTION_KEY
 from streams.engine.outbox import Outbox
 from streams.engine.transactions import PartitionProducer
 from streams.errors import PartitionLostError, ProduceRefusedError
@@ -75,7 +76,7 @@ def test_commit_makes_rows_messages_and_positions_visible_together(config: Engin
         await producer.start()
         ahead = time.time() - time.monotonic()
         committed = await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
-        assert (await read(config, config.changelog)).keys() == {b"a-0", b"a-1", b"a-2", *POSITIONS}
+        assert (await read(config, config.changelog)).keys() == {b"a-0", b"a-1", b"a-2", *POSITIONS, TRANSACTION_KEY}
         assert (await read(config, settings.commands_topic)).keys() == {b"a"}
         appended_at = committed.broker_ms / 1000 - ahead
         assert committed.sent_at - 0.002 <= appended_at <= committed.acked_at + 0.001
@@ -142,7 +143,7 @@ def test_many_batches_in_one_transaction(config: EngineConfig, settings: Setting
         for number in range(20_000):
             outbox.put(b"row-%05d" % number, b"v" * 150)
         await producer.commit(outbox, POSITIONS)
-        assert len(await read(config, config.changelog)) == 20_001
+        assert len(await read(config, config.changelog)) == 20_002
         await producer.close()
 
     run(test)
@@ -201,7 +202,7 @@ def test_reading_ends_by_position_where_the_log_ends_in_markers(config: EngineCo
         outbox = Outbox()
         outbox.put(b"a-0", None)
         await producer.commit(outbox, {})
-        assert await read(config, config.changelog) == {b"a-0": None}
+        assert await read(config, config.changelog) == {b"a-0": None, TRANSACTION_KEY: b"2"}
         await producer.close()
 
     run(test)
