@@ -54,6 +54,17 @@ RIGHT = [
         id="12.6 due at once, then by another taint at the same instant: nothing is announced (seed 1087)",
     ),
     pytest.param(
+        Story()
+        .pod(5, {"key": "maintenance", "value": "a", "tolerationSeconds": 5}, tolerating(3, "short"))
+        .node(10, {**TAINT, "value": "a"})
+        .say("Schedule", 10.1)
+        .node(14, TAINT)
+        .node(14, {"key": "short", "effect": "NoExecute"}, observed=11)
+        .say("Evict", 14.2, 14, revision=2, taint="short", window=11)
+        .pod(15, kind="DELETED"),
+        id="12.6 due at once, then by another taint when it was edited: nothing is announced (seed 13359)",
+    ),
+    pytest.param(
         tainted()
         .say("Schedule", 10.1)
         .say("Evict", 15.01)

@@ -185,9 +185,10 @@ class Course:
         elif opened.waiting is None:
             moved = opened._replace(due=decided)
             has_moved = decided.deadline_us != opened.due.deadline_us
-            # 12.6: for the same deadline nothing is said. That of what is untolerated moves with each edit, which is
-            # not followed here: coming from there it may have moved or not.
-            if not has_moved:
+            # 12.6: for the same deadline nothing is said. That of what is untolerated moves with each edit to its time,
+            # which is not followed here: coming from there it may have moved or not.
+            edited_at_us = {self._nodes[before.node].at_us, self._pods[before.pod].at_us}
+            if not has_moved or (opened.due.is_untolerated and decided.deadline_us in edited_at_us):
                 yield after._replace(open=moved)
             if has_moved or decided.verdict != opened.due.verdict:
                 yield from self._announce(after, moved, at_us)
