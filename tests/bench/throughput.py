@@ -14,8 +14,6 @@ import statistics
 from collections.abc import Iterator
 from typing import Final, Self
 
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-
 from models.eviction.row_layout import read_pod_value
 from streams.settings import Settings
 from tests.bench.bare import bare_rate
@@ -25,6 +23,7 @@ from tests.bench.lab import Lab, say
 from tests.bench.log import Rows, ends, require_all_read, rows_since
 from tests.bench.watching import CommandWatch
 from tests.bench.writing import BulkWriter
+from tests.harness.topics import alter_topics
 
 NODES: Final = 1_000
 PODS_PER_NODE: Final = 30
@@ -78,7 +77,7 @@ async def measure(lab: Lab) -> list[Figure]:
         benches = {}
         for name in counts:
             settings = lab.settings(name)
-            _put_compaction_off(settings)
+            alter_topics(settings, {settings.changelog_topic: {"min.compaction.lag.ms": str(COMPACTION_LAG_MS)}})
             watch = stack.enter_context(CommandWatch(settings))
             benches[name] = await _Bench.load(lab, settings, watch, edits=name == "changing")
         for number in range(ROUNDS):
@@ -108,13 +107,6 @@ async def measure(lab: Lab) -> list[Figure]:
         )
         for name in counts
     ]
-
-
-def _put_compaction_off(settings: Settings) -> None:
-    client = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
-    lag = {"min.compaction.lag.ms": str(COMPACTION_LAG_MS)}
-    client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, settings.changelog_topic, lag)])
-    client.close()
 
 
 class _Bench:

@@ -6,13 +6,13 @@ import time
 from pathlib import Path
 
 import pytest
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from streams.broker.embedded import EmbeddedBroker
 from streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker, own_settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands, instant
+from tests.harness.topics import alter_topics
 from tests.harness.workers import WorkerProcess
 
 PODS = 40
@@ -109,7 +109,7 @@ def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: S
     feed.node("n0")
     feed.pod("n0", "a", tolerates(2))
     feed.flush()
-    _limit(service, service.decisions_topic, "100")
+    alter_topics(service, {service.decisions_topic: {"max.message.bytes": "100"}})
     feed.node("n0", taint())
     feed.flush()
     assert worker.wait_exit() == 1
@@ -120,7 +120,7 @@ def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: S
     assert not read.quiet(1.0), "a command became visible although its decision record was refused"
     assert start_worker(service).wait_exit() == 1, "who starts meanwhile does not take good records for undecidable"
     assert not reader(service.dead_letters_topic).quiet(1.0)
-    _limit(service, service.decisions_topic, str(service.max_message_bytes))
+    alter_topics(service, {service.decisions_topic: {"max.message.bytes": str(service.max_message_bytes)}})
     again = start_worker(service).wait_ready()
     read.wait_for(lambda seen: len(commands(seen, "Evict").get("a", ())) == 1, "the eviction")
     assert again.stop() == 0
@@ -131,9 +131,3 @@ def test_a_crash_whose_stop_comes_too_late(service: Settings, tmp_path: Path) ->
     with WorkerProcess(service, tmp_path, program=("tests.harness.late_to_stop",)) as worker:
         assert worker.wait_exit(60) == 1
         assert "refuses" in worker.log_file.read_text().strip().splitlines()[-1]
-
-
-def _limit(settings: Settings, topic: str, limit_bytes: str) -> None:
-    client = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
-    client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, {"max.message.bytes": limit_bytes})])
-    client.close()

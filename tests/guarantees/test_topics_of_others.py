@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-
 from streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import commands
+from tests.harness.topics import alter_topics
 
 SMALL_BYTES = 64 * 1024
 PODS = 400
 """Their decisions take some 300 bytes each: twice what a small batch may have."""
-
-
-def _set(settings: Settings, values: Mapping[str, tuple[str, str]]) -> None:
-    client = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
-    client.alter_configs([ConfigResource(ConfigResourceType.TOPIC, t, {name: v}) for t, (name, v) in values.items()])
-    client.close()
 
 
 def test_each_way_to_compress_is_read(
@@ -34,7 +25,7 @@ def test_each_way_to_compress_is_read(
         service.decisions_topic: "lz4",
         service.dead_letters_topic: "snappy",
     }
-    _set(service, {topic: ("compression.type", codec) for topic, codec in codecs.items()})
+    alter_topics(service, {topic: {"compression.type": codec} for topic, codec in codecs.items()})
     first = start_worker(service, "first").wait_ready()
     feed.node("n0", taint())
     feed.pod("n0", "a", tolerates(300))
@@ -57,7 +48,7 @@ def test_batches_are_no_larger_than_the_smallest_topic_takes(
 ) -> None:
     """The broker's limit is one of batches, and the same input would make the same again."""
     outputs = (service.decisions_topic, service.commands_topic, service.changelog_topic)
-    _set(service, dict.fromkeys(outputs, ("max.message.bytes", str(SMALL_BYTES))))
+    alter_topics(service, {topic: {"max.message.bytes": str(SMALL_BYTES)} for topic in outputs})
     for number in range(PODS):
         feed.pod("n0", f"p{number}", tolerates(300))
     feed.node("n0", taint())

@@ -7,10 +7,10 @@ from types import TracebackType
 from typing import Final, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from streams.settings import Settings
 from tests.bench.figures import require
+from tests.harness.topics import alter_topics
 
 ASK_SECONDS: Final = 0.5
 STUCK_SECONDS: Final = 120.0
@@ -31,12 +31,8 @@ class Backlog:
         )
 
     async def __aenter__(self) -> Self:
-        client = KafkaAdminClient(bootstrap_servers=self._settings.bootstrap_servers)
         limits = {"retention.bytes": str(self._retention_bytes), "segment.bytes": str(SEGMENT_BYTES)}
-        client.alter_configs(
-            [ConfigResource(ConfigResourceType.TOPIC, topic, limits) for topic in (self._settings.pods_topic,)]
-        )
-        client.close()
+        alter_topics(self._settings, {self._settings.pods_topic: limits})
         self._consumer.assign(self._places)
         await self._consumer.start()
         return self
