@@ -81,7 +81,7 @@ class LogReader:
         await self._consumer.stop()
 
     async def starts_and_ends(self, topic_partitions: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
-        """First and next offset of partitions; the end is the last stable one (``read_committed``)."""
+        """First offset of partitions, and the next one as `ends` has it."""
         ends = await self.ends(topic_partitions)
         starts = await self._consumer.beginning_offsets([TopicPartition(*place) for place in topic_partitions])
         return {(p.topic, p.partition): (start, ends[p.topic, p.partition]) for p, start in starts.items()}

@@ -6,10 +6,13 @@ committed or aborted; there, its records hang. Nobody who reads ``read_committed
 until the next transaction that writes there ends and takes them along, whatever should have become of them: commands
 of a lost transaction beside those of its partition's next owner, or none of a committed one.
 
-So each transaction has a number, in a row of the changelog and in a header of each message. A take-over looks for what
-hangs, once nobody else can write, and ends it as the rest of the transaction was ended: messages by what the changelog
-says; rows by what can be seen of the messages. Where all of it hangs, or there are no messages, nothing of it was ever
-seen, and it is aborted.
+So each transaction has a number, in a row of the changelog and, with its transactional id, in a header of each message.
+A take-over looks for what hangs, once nobody else can write, and ends it as the rest of the transaction was ended:
+messages by what the changelog says; rows by what can be seen of the messages. Where all of it hangs, or there are no
+messages, nothing of it was ever seen, and it is aborted.
+
+One marker ends all that hangs in a partition, so it can be right for one transaction only. That there are two, and what
+else is out of reach, stands in docs/guarantees.md.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from streams.engine.changelog import LogReader
 from streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from aiokafka import ConsumerRecord
 
@@ -33,13 +36,14 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 TRANSACTION_KEY = b"\x00transaction"
-"""Row key of the number of the transaction that wrote it; they count up, by partition."""
+"""Row key of the number of the transaction that wrote it; the last row of each. By partition, numbers only grow."""
 
 TRANSACTION_HEADER = "transaction"
-"""Header of each message with the number of its transaction."""
+"""Header of each message: the transactional id and the number, for several applications may write to one topic."""
 
-# How far back the newest messages are looked for: behind them are markers alone, of attempts to take over.
-NEWEST_WITHIN = 1_000
+# How far back the newest message is looked for: behind it are markers alone, of attempts to take over. Each of so many
+# may be as large as a record can be.
+NEWEST_WITHIN = 50
 
 # A marker is written some milliseconds after its transaction was ended.
 LOOKS = 50
@@ -49,27 +53,44 @@ Place = tuple[str, int]
 
 
 def encode_number(number: int) -> bytes:
-    """Write a number for row and header."""
+    """Write the number of a transaction for its row."""
     return b"%d" % number
 
 
 def decode_number(value: bytes | None) -> int:
-    """Read what :func:`encode_number` wrote; 0 for anything else."""
-    return int(value) if value is not None and value.isdigit() else 0
+    """Read what :func:`encode_number` wrote; 0 for none."""
+    return int(value or 0)
+
+
+def encode_header(transactional_id: str, number: int) -> bytes:
+    """Write the number of a transaction for its messages."""
+    return b"%b/%d" % (transactional_id.encode(), number)
+
+
+def newest_row(records: Iterable[ConsumerRecord]) -> int:
+    """Give the number of the newest transaction of which rows are complete, 0 for none."""
+    return max((decode_number(record.value) for record in records if record.key == TRANSACTION_KEY), default=0)
+
+
+def newest_message(records: Iterable[ConsumerRecord], transactional_id: str) -> int:
+    """Give the number of the newest transaction under an id that messages are of, 0 for none."""
+    marks = (
+        value.rpartition(b"/") for record in records for name, value in record.headers if name == TRANSACTION_HEADER
+    )
+    ours = transactional_id.encode()
+    return max((int(number) for owner, _, number in marks if owner == ours and number.isdigit()), default=0)
 
 
 class Markers:
-    """Finds what hangs in the partitions of a take-over, after the fence, and ends it.
-
-    Nothing is asked for or written twice: `end_rows` first, then the rows are read, then `end_messages`.
-    """
+    """Finds what hangs in the partitions of a take-over and ends it: rows before they are read, messages after that."""
 
     def __init__(self, producers: Mapping[int, PartitionProducer], stable: LogReader, config: EngineConfig) -> None:
         """Prepare; ``stable`` reads ``read_committed``."""
         self._producers = producers
         self._stable = stable
         self._config = config
-        self._hanging: dict[Place, tuple[int, int]] = {}
+        self._rows: dict[Place, tuple[int, int]] = {}
+        self._messages: dict[Place, tuple[int, int]] = {}
 
     async def end_rows(self) -> None:
         """Find all that hangs, and end what hangs in changelogs.
@@ -78,44 +99,58 @@ class Markers:
             PartitionLostError: a marker could not be written; may be tried again.
 
         """
+        await self._find()
+        for (changelog, number), (transaction, end) in self._rows.items():
+            newest = max([await self._newest_message((topic, number)) for topic in self._config.outputs], default=0)
+            if not await self._end((changelog, number), transaction, end, commit=0 < transaction <= newest):
+                raise PartitionLostError(partition=number, reason=f"{changelog} stays without a marker")
+
+    async def end_messages(self) -> None:
+        """End what hangs in outputs, now that the rows have told which transaction was the last.
+
+        Where that does not succeed, the take-over goes on: the rest of what this worker does, it does.
+
+        Raises:
+            PartitionLostError: the broker could not be asked for a marker; may be tried again.
+
+        """
+        for (topic, number), (transaction, end) in self._messages.items():
+            commit = transaction <= self._producers[number].number
+            if not await self._end((topic, number), transaction, end, commit=commit):
+                log.error(
+                    "a transaction hangs that we cannot end: end it with Kafka's own `kafka-transactions.sh abort`",
+                    topic=topic,
+                    partition=number,
+                )
+
+    async def _find(self) -> None:
         topics = (self._config.changelog, *self._config.outputs)
         places = [(topic, number) for topic in topics for number in self._producers]
         stable = await self._stable.ends(places)
         async with LogReader(self._config, isolation="read_uncommitted") as everything:
             ends = await everything.ends(places)
-            for place in places:
-                if stable[place] < ends[place]:
-                    # Each message has its number; of the rows of a transaction, it is one of the last.
-                    first_alone = stable[place] + 1 if place[0] in self._config.outputs else ends[place]
-                    transaction = _newest(await everything.records(place, stable[place], first_alone))
-                    if transaction:
-                        self._hanging[place] = (transaction, ends[place])
-                    else:
-                        log.warning("somebody else has left a transaction open", topic=place[0], partition=place[1])
-        for number in self._producers:
-            rows = (self._config.changelog, number)
-            if rows in self._hanging:
-                transaction, end = self._hanging.pop(rows)
-                newest = max([await self._newest_number((topic, number)) for topic in self._config.outputs], default=0)
-                await self._end(rows, transaction, end, commit=newest >= transaction)
+            for topic, number in places:
+                begin, end = stable[topic, number], ends[topic, number]
+                if begin >= end:
+                    continue
+                if topic == self._config.changelog:
+                    rows = await everything.records((topic, number), begin, end)
+                    self._rows[topic, number] = (newest_row(rows), end)
+                    continue
+                first = await everything.records((topic, number), begin, begin + 1)
+                transaction = newest_message(first, self._config.transactional_id(number))
+                if transaction:
+                    self._messages[topic, number] = (transaction, end)
+                else:
+                    log.warning("somebody else's transaction is open", topic=topic, partition=number)
 
-    async def end_messages(self) -> None:
-        """End what hangs in outputs, now that the rows have told which transaction was the last.
-
-        Raises:
-            PartitionLostError: a marker could not be written; may be tried again.
-
-        """
-        for place, (transaction, end) in self._hanging.items():
-            committed = transaction <= self._producers[place[1]].number
-            await self._end(place, transaction, end, commit=committed)
-
-    async def _newest_number(self, place: Place) -> int:
-        """Give the number of the newest message that can be seen, 0 where there is none."""
+    async def _newest_message(self, place: Place) -> int:
+        """Give the number of the newest message of ours that everybody sees."""
         start, end = (await self._stable.starts_and_ends([place]))[place]
-        return _newest(await self._stable.records(place, max(start, end - NEWEST_WITHIN), end))
+        newest = await self._stable.records(place, max(start, end - NEWEST_WITHIN), end)
+        return newest_message(newest, self._config.transactional_id(place[1]))
 
-    async def _end(self, place: Place, transaction: int, end: int, *, commit: bool) -> None:
+    async def _end(self, place: Place, transaction: int, end: int, *, commit: bool) -> bool:
         topic, number = place
         log.warning(
             "a broker has left out the marker of a transaction: written now",
@@ -127,14 +162,6 @@ class Markers:
         await self._producers[number].mark(topic, commit=commit)
         for _ in range(LOOKS):
             if (await self._stable.ends([place]))[place] >= end:
-                return
+                return True
             await asyncio.sleep(LOOK_SECONDS)
-        reason = f"transaction {transaction} stays without its marker in {topic}"
-        raise PartitionLostError(partition=number, reason=reason)
-
-
-def _newest(records: list[ConsumerRecord]) -> int:
-    """Give the greatest number that stands in a row or in a header, 0 for none."""
-    rows = (record.value for record in records if record.key == TRANSACTION_KEY)
-    headers = (value for record in records for name, value in record.headers if name == TRANSACTION_HEADER)
-    return max(map(decode_number, (*rows, *headers)), default=0)
+        return False

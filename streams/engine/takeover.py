@@ -1,8 +1,8 @@
 """Taking partitions over: fence first, read after, then say where to read on.
 
 Order matters and is fixed: (1) ``InitProducerId`` fences the previous owner and aborts what it had open, so
-nothing can be added to the changelog any more; where a broker has left out a marker, it is written now (see
-`streams.engine.markers`); (2) the changelog is read to its end; (3) the positions
+nothing can be added to the changelog any more; (2) the changelog is read to its end; where a broker has left out a
+marker, it is written: of rows before that, of messages after it (see `streams.engine.markers`); (3) the positions
 found there are compared with the log; (4) the first transaction of ours writes positions, so that a changelog
 is never empty beside committed group offsets, and is given up unless it lands just where the reading has ended: a
 leader that has been deposed, and does not know it yet, may have shown the log of some time ago; (5) the inputs are
@@ -39,6 +39,8 @@ log = structlog.get_logger(__name__)
 # A leader that was frozen hears within a heartbeat of the brokers, two seconds, that another has its place.
 LOOKS_AGAIN = 5
 LOOK_AGAIN_SECONDS = 1.0
+
+NANOSECONDS_PER_MILLISECOND = 1_000_000
 
 Bounds = tuple[int, int]
 
@@ -101,6 +103,8 @@ async def take_over(
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
+            # No number comes again, though its transaction was lost or the changelog deleted.
+            takeover.producer.number = max(takeover.producer.number, time.time_ns() // NANOSECONDS_PER_MILLISECOND)
         await _settle_positions(takeovers, bounds, config)
     except BaseException as error:
         await asyncio.shield(asyncio.gather(*(takeover.producer.close() for takeover in takeovers)))

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
-from streams.engine.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_number
+from streams.engine.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_header, encode_number
 from streams.engine.producer import TransactionalProducer
 from streams.engine.vitals import Wait
 from streams.errors import PartitionLostError, ProduceRefusedError
@@ -50,6 +50,10 @@ SETTLE_SECONDS = 0.003
 # Some boxes between us and the brokers forget an idle connection after four minutes without a word, and a transaction
 # would wait for an answer that cannot come. The rarest of our connections, to the leader of commands, is idle for days.
 IDLE_MS = 180_000
+
+
+# How long giving up may take while a marker is being written, which takes some milliseconds.
+MARK_SECONDS = 2.0
 
 
 class Committed(NamedTuple):
@@ -129,8 +133,20 @@ class PartitionProducer:
         return Committed(broker_ms, sent_at, time.monotonic())
 
     async def mark(self, topic: str, *, commit: bool) -> None:
-        """Write the end of a transaction that hangs in our partition of a topic. Raises as `commit` does."""
-        await self._in_time(self._producer.mark(TopicPartition(topic, self.partition), commit=commit))
+        """Write the end of a transaction that hangs in our partition of a topic. Raises as `commit` does.
+
+        Who gives this up waits a little: it is two requests, and after the first one alone the next owner would abort.
+        """
+        marking = asyncio.ensure_future(
+            self._in_time(self._producer.mark(TopicPartition(topic, self.partition), commit=commit))
+        )
+        marking.add_done_callback(lambda done: done.cancelled() or done.exception())
+        try:
+            await asyncio.shield(marking)
+        except asyncio.CancelledError:
+            await asyncio.wait([marking], timeout=MARK_SECONDS)
+            marking.cancel()
+            raise
 
     async def _in_time(self, transaction: Awaitable[T]) -> T:
         try:
@@ -149,13 +165,12 @@ class PartitionProducer:
         self.unacknowledged.begin(time.monotonic())
         broken: Exception | None = None
         try:
-            number = encode_number(self.number + 1)
-            last = {**extra_rows, TRANSACTION_KEY: number}
+            last = {**extra_rows, TRANSACTION_KEY: encode_number(self.number + 1)}
             rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
             await self._send(self._config.changelog, rows, futures)
-            mark = (TRANSACTION_HEADER, number)
+            whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self.number + 1))
             for topic, messages in outbox.messages.items():
-                numbered = ((key, value, [*headers, mark]) for key, value, headers in messages)
+                numbered = ((key, value, [*headers, whose]) for key, value, headers in messages)
                 await self._send(topic, numbered, futures)
         except kafka_errors.IllegalOperation as error:
             broken = error  # the transaction failed while batches were added; one of theirs says why

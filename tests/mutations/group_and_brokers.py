@@ -97,20 +97,32 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "abort whatever hangs in outputs",
         "streams/engine/markers.py",
-        (("committed = transaction <= self._producers[place[1]].number", "committed = False"),),
+        (("commit = transaction <= self._producers[number].number", "commit = False"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "abort whatever hangs in changelogs",
         "streams/engine/markers.py",
-        (("commit=newest >= transaction", "commit=False"),),
+        (("commit=0 < transaction <= newest", "commit=False"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "commit whatever hangs in changelogs",
         "streams/engine/markers.py",
-        (("commit=newest >= transaction", "commit=True"),),
+        (("commit=0 < transaction <= newest", "commit=True"),),
         (MARKERS, TORTURE),
+    ),
+    Mutation(
+        "take another application's messages for ours",
+        "streams/engine/markers.py",
+        (("if owner == ours and number.isdigit()", "if number.isdigit()"),),
+        ("tests/streams/engine/test_markers.py::test_what_another_application_has_written_is_not_ours",),
+    ),
+    Mutation(
+        "give a marker up half way",
+        "streams/engine/transactions.py",
+        (("            await asyncio.wait([marking], timeout=MARK_SECONDS)\n", ""),),
+        ("tests/streams/engine/test_markers.py::test_a_marker_is_not_given_up_half_way",),
     ),
     Mutation(
         "make batches that the smallest topic refuses",

@@ -1,5 +1,7 @@
 """Markers that a broker has left out: a real one of the versions that do, whose partitions are without a leader.
 
+With a Kafka that leaves none out there is nothing to see here: a transaction would end only when the broker is back.
+
 Each partition number has a transaction that is on its way when the only copy of its changelog, of its commands or of
 both goes away. It is committed or aborted meanwhile; then the broker comes back, and the partition is taken over.
 """
@@ -9,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Iterator
-from typing import NamedTuple
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import pytest
 from aiokafka import TopicPartition
@@ -23,6 +26,7 @@ from streams.broker.node import KafkaNode
 from streams.broker.topics import topic_specs
 from streams.engine.changelog import LogReader
 from streams.engine.config import EngineConfig
+from streams.engine.markers import TRANSACTION_HEADER, encode_header, newest_message
 from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY
 from streams.engine.takeover import Takeover, take_over
@@ -53,6 +57,40 @@ CASES = {
     "committed nowhere": Case(commit=True, rows_hang=True, messages_hang=True, counts=False),
     "aborted nowhere": Case(commit=False, rows_hang=True, messages_hang=True, counts=False),
 }
+
+
+def test_what_another_application_has_written_is_not_ours() -> None:
+    """After a new state version, or beside a second application, its messages stand on the same topics."""
+    messages: list[Any] = [
+        SimpleNamespace(headers=[("ce_id", b"x"), (TRANSACTION_HEADER, value)])
+        for value in (encode_header("own-v1-1", 7), encode_header("own-v2-1", 9), b"own-v1-1/x", b"own-v1-1", b"9")
+    ]
+    assert newest_message(messages, "own-v1-1") == 7
+    assert newest_message(messages, "own-v3-1") == 0
+
+
+def test_a_marker_is_not_given_up_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition is added to a transaction, then the transaction ends: between them the next owner would abort."""
+
+    async def test() -> None:
+        done = asyncio.Event()
+
+        async def mark(_partition: TopicPartition, *, commit: bool) -> None:
+            await asyncio.sleep(0.05)
+            assert commit
+            done.set()
+
+        producer = PartitionProducer(0, engine_config(Settings(bootstrap_servers="nowhere:1")))
+        monkeypatch.setattr(producer._producer, "mark", mark)
+        marking = asyncio.create_task(producer.mark("commands", commit=True))
+        await asyncio.sleep(0)
+        marking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await marking
+        await producer.close()
+        assert done.is_set()
+
+    asyncio.run(test())
 
 
 class Outcome(NamedTuple):
