@@ -38,7 +38,7 @@ class EngineConfig:
         max_poll_records: bounds one batch; the writer steps it in smaller slices.
         max_fetch_bytes: per partition and fetch.
         position_interval_seconds: how often positions are written when nothing else is.
-        takeover_timeout_seconds: bound for fencing and finding offsets; reading rows is not bounded.
+        takeover_timeout_seconds: bound for fencing.
         takeover_attempts: consecutive failures of one partition before the process stops.
 
     """

@@ -62,7 +62,8 @@ class EngineSettings(SettingsGroup):
     """How often input positions are written when no row changes. Bounds what is read again after a crash."""
 
     takeover_timeout_seconds: Seconds = 60.0
-    """Longest time for fencing the old owner and finding the ends of the logs. Reading rows is not bounded."""
+    """Longest time for fencing the old owner. What comes then has the time-outs of its requests, but for reading rows,
+    which is not bounded."""
 
     takeover_attempts: Annotated[int, Field(ge=1)] = 5
     """Failures of one partition in a row before the process stops with an error instead of trying again."""
