@@ -142,7 +142,7 @@ class Markers:
                 if transaction:
                     self._messages[topic, number] = (transaction, end)
                 else:
-                    log.warning("somebody else's transaction is open", topic=topic, partition=number)
+                    log.info("somebody else's transaction is open", topic=topic, partition=number)
 
     async def _newest_message(self, place: Place) -> int:
         """Give the number of the newest message of ours that everybody sees."""

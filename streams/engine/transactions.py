@@ -51,7 +51,6 @@ SETTLE_SECONDS = 0.003
 # would wait for an answer that cannot come. The rarest of our connections, to the leader of commands, is idle for days.
 IDLE_MS = 180_000
 
-
 # How long giving up may take while a marker is being written, which takes some milliseconds.
 MARK_SECONDS = 2.0
 
