@@ -35,9 +35,9 @@ class Trouble:
         }
         self._on_brokers = {
             FaultKind.WORKER_JOIN: self._join,
-            FaultKind.BROKER_KILL_RESTART: self._restart_brokers,
-            FaultKind.BROKER_PAUSE: self._pause_brokers,
-            FaultKind.LEADER_MOVE: self._move_leaders,
+            FaultKind.BROKER_KILL_RESTART: lambda fault: self._leaderless(fault.duration_seconds),
+            FaultKind.BROKER_PAUSE: lambda fault: self._no_broker(fault.duration_seconds),
+            FaultKind.LEADER_MOVE: lambda _fault: self._leaderless(LEADER_MOVE_SECONDS),
             FaultKind.PRODUCE_REFUSED: self._refuse,
             FaultKind.RECORD_TOO_LARGE: lambda _fault: None,  # is among the plan's changes
             FaultKind.DISK_FULL: self._fill,
@@ -99,15 +99,6 @@ class Trouble:
             worker.stop()
 
         self._world.after(1 + fault.duration_seconds, leave)
-
-    def _pause_brokers(self, fault: Fault) -> None:
-        self._no_broker(fault.duration_seconds)
-
-    def _restart_brokers(self, fault: Fault) -> None:
-        self._leaderless(fault.duration_seconds)
-
-    def _move_leaders(self, _fault: Fault) -> None:
-        self._leaderless(LEADER_MOVE_SECONDS)
 
     def _no_broker(self, seconds: float) -> None:
         until_us = self._world.now_us + int(seconds * SECOND_US)

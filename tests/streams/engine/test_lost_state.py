@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +18,7 @@ from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY, encode_positions
 from streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 from tests.harness.noting import Noting
+from tests.harness.takeovers import taken_over
 
 CONFIG = EngineConfig(
     application="app",
@@ -64,14 +64,6 @@ def test_a_coordinator_that_loads_or_has_moved_has_not_said_that_nothing_is_comm
         ask(monkeypatch, SimpleNamespace(topics=[], error_code=code))
 
 
-async def taken_over(config: EngineConfig) -> takeover.Takeover:
-    """Take partition 0 over, as often as a broker that has just started wants to be asked."""
-    while True:
-        with contextlib.suppress(PartitionLostError):
-            return (await takeover.take_over([0], config, Noting))[0]
-        await asyncio.sleep(0.5)
-
-
 def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
     config: EngineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -82,7 +74,7 @@ def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
     right = StoppableConsumer.end_offsets
 
     async def test() -> None:
-        owner = await taken_over(config)
+        owner = (await taken_over(config))[0]
         yesterday = owner.read_to + 1  # its first transaction has a row
         await owner.producer.commit(row, positions)
         await owner.producer.close()
@@ -95,7 +87,7 @@ def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
             patched.setattr(StoppableConsumer, "end_offsets", outdated)
             with pytest.raises(PartitionLostError, match="was read up to"):
                 await takeover.take_over([0], config, Noting)
-        again = await taken_over(config)
+        again = (await taken_over(config))[0]
         assert again.rows == owner.rows + 5, (
             "the row, and positions and number twice; nothing of who had read too little"
         )
@@ -123,12 +115,12 @@ def test_an_end_of_an_input_before_our_position_is_asked_for_again(
     async def test() -> None:
         async with AIOKafkaProducer(bootstrap_servers=config.bootstrap_servers) as producer:
             await producer.send_and_wait(feed, b"x", partition=0)
-        owner = await taken_over(config)
+        owner = (await taken_over(config))[0]
         at_end = {POSITIONS_KEY: encode_positions({**dict.fromkeys(config.inputs, 0), feed: 1})}
         await owner.producer.commit(Outbox(), at_end)
         await owner.producer.close()
         monkeypatch.setattr(StoppableConsumer, "end_offsets", outdated)
-        again = await taken_over(config)
+        again = (await taken_over(config))[0]
         assert again.positions[feed] == 1
         await again.producer.close()
         nonlocal asked

@@ -29,12 +29,12 @@ from streams.engine.config import EngineConfig
 from streams.engine.markers import TRANSACTION_HEADER, encode_header, newest_message
 from streams.engine.outbox import Outbox
 from streams.engine.positions import POSITIONS_KEY
-from streams.engine.takeover import Takeover, take_over
+from streams.engine.takeover import Takeover
 from streams.engine.transactions import PartitionProducer
-from streams.errors import PartitionLostError
 from streams.service.plan import engine_config
 from streams.settings import Settings
 from tests.harness.noting import Noting
+from tests.harness.takeovers import taken_over
 
 POSITIONS = {POSITIONS_KEY: b"{}"}
 
@@ -146,7 +146,7 @@ async def happen(broker: EmbeddedBroker) -> dict[str, Outcome]:
         coordinator = await find_coordinator(client, config)
         lost = next(number for number, _ in enumerate(broker.nodes, 1) if number != coordinator)
         declare(settings, lost, coordinator)
-        owners = await taken_over(config)
+        owners = await taken_over(config, range(len(CASES)), Keeping)
         transactions = [await begun(owner, settings) for owner in owners]
         gone = [
             TopicPartition(topic, number)
@@ -160,7 +160,7 @@ async def happen(broker: EmbeddedBroker) -> dict[str, Outcome]:
         await leaders(client, gone, broker.nodes[lost - 1], there=True)
     finally:
         await client.close()
-    owners = await taken_over(config)
+    owners = await taken_over(config, range(len(CASES)), Keeping)
     rows = [owner.logic.rows for owner in owners if isinstance(owner.logic, Keeping)]
     before = [await messages(config, settings, number) for number in range(len(CASES))]
     for owner in owners:
@@ -189,15 +189,6 @@ def declare(settings: Settings, lost: int, kept: int) -> None:
             admin.create_topics([NewTopic(spec.name, -1, -1, replica_assignments=copies, topic_configs=configs)])
     admin.close()
     declare_topics(settings).raise_if_breaking()
-
-
-async def taken_over(config: EngineConfig) -> list[Takeover]:
-    """Take all partitions over, as often as brokers that have just started want to be asked."""
-    while True:
-        try:
-            return await take_over(range(config.partitions), config, Keeping)
-        except PartitionLostError:
-            await asyncio.sleep(0.5)
 
 
 def outbox(settings: Settings, name: bytes) -> Outbox:

@@ -1,0 +1,23 @@
+"""Takes partitions over without a service, for tests of the engine."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+
+from streams.engine.config import EngineConfig
+from streams.engine.logic import LogicFactory
+from streams.engine.takeover import Takeover, take_over
+from streams.errors import PartitionLostError
+from tests.harness.noting import Noting
+
+
+async def taken_over(
+    config: EngineConfig, numbers: Iterable[int] = (0,), new_logic: LogicFactory = Noting
+) -> list[Takeover]:
+    """Take partitions over, as often as brokers that have just started want to be asked."""
+    while True:
+        with contextlib.suppress(PartitionLostError):
+            return await take_over(numbers, config, new_logic)
+        await asyncio.sleep(0.5)
