@@ -4,8 +4,19 @@ An input is stepped through the aggregate of its node; the step returns the rows
 instants at which to look again.
 """
 
-from models.eviction.aggregate import apply_node, apply_pod, apply_result, decide_all, expire, fire, forget
-from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, Changes, Note
+from models.eviction.aggregate import (
+    apply_node,
+    apply_pod,
+    apply_result,
+    decide_all,
+    decide_all_slices,
+    expire,
+    fire,
+    forget,
+    forget_slices,
+    node_slices,
+)
+from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
 from models.eviction.decision import Idle, decide
 from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
 from models.eviction.glance import glance_at
@@ -21,6 +32,7 @@ from models.eviction.row_keys import (
 )
 from models.eviction.rows import load_row, wakeups
 from models.eviction.rules import Rules
+from models.eviction.slices import look_weight
 from models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from models.eviction.wakeups import eviction_wakeup_us
 from models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
@@ -29,6 +41,7 @@ __all__ = [
     "DUPLICATE",
     "STALE",
     "UNCHANGED",
+    "UNDECIDABLE",
     "Changes",
     "CorruptRowError",
     "Due",
@@ -56,13 +69,17 @@ __all__ = [
     "apply_result",
     "decide",
     "decide_all",
+    "decide_all_slices",
     "eviction_id",
     "eviction_wakeup_us",
     "expire",
     "fire",
     "forget",
+    "forget_slices",
     "glance_at",
     "load_row",
+    "look_weight",
+    "node_slices",
     "row_key",
     "split_row_key",
     "wakeups",

@@ -20,6 +20,8 @@ class Note(enum.StrEnum):
     """It was known already, word for word."""
     STALE = "stale"
     """It was overtaken by what is known: an older version, a deleted UID, a result of an old attempt."""
+    UNDECIDABLE = "undecidable"
+    """It was news, but is beyond a limit: its pods are left alone. There may be rows, and messages that take back."""
 
 
 class Changes(msgspec.Struct, frozen=True):
@@ -47,3 +49,4 @@ class Changes(msgspec.Struct, frozen=True):
 UNCHANGED: Final = Changes(Note.UNCHANGED)
 DUPLICATE: Final = Changes(Note.DUPLICATE)
 STALE: Final = Changes(Note.STALE)
+UNDECIDABLE: Final = Changes(Note.UNDECIDABLE)

@@ -7,7 +7,7 @@ import enum
 
 from models.eviction.coverage import Coverage, Stay, cover
 from models.eviction.rules import Rules
-from models.eviction.state import FINISHED, TERMINATING, Due, NodeState, Outage, PodState
+from models.eviction.state import FINISHED, MIRROR, TERMINATING, Due, NodeState, Outage, PodState
 from models.eviction.windows import untolerated_since_us, window_start_us
 from models.instants import LAST_INSTANT_US
 from models.messages.vocabulary import Verdict
@@ -25,6 +25,7 @@ class Idle(enum.Enum):
     NODE_UNKNOWN = enum.auto()
     NO_TAINT = enum.auto()
     TOLERATED = enum.auto()
+    UNDECIDABLE = enum.auto()
 
 
 def decide(
@@ -48,7 +49,7 @@ def decide(
     if node is None:
         return Idle.NODE_UNKNOWN
     if not node.taints:
-        return Idle.NO_TAINT
+        return Idle.UNDECIDABLE if node.is_undecidable else Idle.NO_TAINT
     coverage = covered.get(id(pod.tolerations)) if covered is not None else None
     if coverage is None:
         coverage = cover(node, pod.tolerations, comparison_operators=rules.comparison_operators)
@@ -85,4 +86,6 @@ def _expiry(outage: Outage | None, pod: PodState, stay: Stay) -> Due | None:
 def _idle_by_marks(marks: int) -> Idle:
     if marks & TERMINATING:
         return Idle.TERMINATING
-    return Idle.FINISHED if marks & FINISHED else Idle.MIRROR
+    if marks & FINISHED:
+        return Idle.FINISHED
+    return Idle.MIRROR if marks & MIRROR else Idle.UNDECIDABLE

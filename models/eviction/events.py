@@ -19,21 +19,31 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeEvent(msgspec.Struct, frozen=True, gc=False):
-    """A node as it is now, or as it was last if it is deleted."""
+    """A node as it is now, or as it was last if it is deleted.
+
+    Attributes:
+        is_undecidable: its lists are beyond a limit, and left out of `node` (`limits.py`).
+    """
 
     type: EventType
     node: Node
     at_us: int
     origin: Origin
+    is_undecidable: bool = False
 
 
 class PodEvent(msgspec.Struct, frozen=True, gc=False):
-    """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted."""
+    """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted.
+
+    Attributes:
+        is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`limits.py`).
+    """
 
     type: EventType
     pod: Pod
     at_us: int
     origin: Origin
+    is_undecidable: bool = False
 
 
 class ResultEvent(msgspec.Struct, frozen=True, gc=False):

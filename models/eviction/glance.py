@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 import msgspec
 
 from models.eviction.accepting import read_version
+from models.eviction.limits import is_too_long
 from models.eviction.row_keys import RowKind, row_key
 from models.eviction.row_layout import pod_value
 from models.eviction.state import NodeAggregate
@@ -45,8 +46,11 @@ def glance_at(
     pod = aggregate.pods.get(metadata.uid or "")
     if pod is None or pod.marks or not (metadata.name and metadata.namespace and metadata.resource_version):
         return False
+    text = bytes(spec.tolerations)
+    if is_too_long(text):
+        return False
     try:
-        tolerations = read_tolerations(bytes(spec.tolerations))
+        tolerations = read_tolerations(text)
     except msgspec.DecodeError:
         return False
     version, known = read_version(metadata.resource_version), pod.version

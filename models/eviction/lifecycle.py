@@ -162,6 +162,8 @@ def _verdict(step: Step, idle: Idle, eviction: Eviction) -> Verdict:
             return Verdict.POD_MIRROR
         case Idle.NODE_UNKNOWN:
             return Verdict.NODE_GONE
+        case Idle.UNDECIDABLE:
+            return Verdict.UNDECIDABLE
         case Idle.NO_TAINT:
             return Verdict.TAINT_REMOVED
         case Idle.TOLERATED:

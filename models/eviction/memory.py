@@ -1,6 +1,7 @@
 """Remembering deleted UIDs for a while, so that a late feed cannot bring back the dead (semantics.md 12.3)."""
 
 from models.eviction.accepting import Version, later
+from models.eviction.limits import MOST_DEPARTED
 from models.eviction.state import Gone
 from models.eviction.step import Step
 
@@ -8,9 +9,11 @@ from models.eviction.step import Step
 def remember_node(step: Step, uid: str, version: Version) -> None:
     """Remember a deleted node by its UID; events of it up to `version` will be dropped. Writes the node's row."""
     departed = step.aggregate.departed
-    departed[uid] = _memory(step, departed.get(uid), version, 0)
+    departed[uid] = gone = _memory(step, departed.get(uid), version, 0)
+    if len(departed) > MOST_DEPARTED:
+        del departed[min(departed, key=lambda known: departed[known].until_us)]
     step.write_node()
-    _wake(step, departed[uid])
+    _wake(step, gone)
 
 
 def remember_pod(step: Step, uid: str, version: Version, opened: int) -> None:

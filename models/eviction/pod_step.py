@@ -1,16 +1,16 @@
 """The step for a change of a pod (semantics.md 12.3 and 12.7). By far the most frequent one."""
 
 from models.eviction.accepting import Version, is_newer, is_older, read_version
-from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, Changes, Note
+from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
 from models.eviction.events import PodEvent
 from models.eviction.lifecycle import end, reconcile
 from models.eviction.memory import remember_pod
 from models.eviction.row_keys import RowKind, row_key
 from models.eviction.row_layout import pod_value
 from models.eviction.rules import Rules
-from models.eviction.state import FINISHED, MIRROR, TERMINATING, NodeAggregate, PodState
+from models.eviction.state import FINISHED, MIRROR, OVER_LIMIT, TERMINATING, NodeAggregate, PodState
 from models.eviction.step import Step
-from models.kubernetes.objects import TERMINAL_PHASES, Pod
+from models.kubernetes.objects import TERMINAL_PHASES
 from models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
 
 _CHANGED = Note.CHANGED
@@ -30,7 +30,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Change
         rules: the numbers.
 
     Returns:
-        The changes; `UNCHANGED`, `DUPLICATE` or `STALE` if there is nothing to write.
+        The changes; `UNCHANGED`, `DUPLICATE`, `STALE` or `UNDECIDABLE` if there is nothing to write.
     """
     seen = event.pod
     version = read_version(seen.resource_version)
@@ -44,20 +44,20 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Change
     if is_older(version, pod.version):
         return STALE
     pod.version = version
-    marks = _marks(seen)
+    marks = _marks(event)
     tolerations = seen.tolerations
     is_edited = tolerations is not pod.tolerations and tolerations != pod.tolerations
     if marks == pod.marks and not is_edited:
-        return UNCHANGED
+        return UNDECIDABLE if event.is_undecidable else UNCHANGED
     pod.marks = marks
     if is_edited:
         pod.tolerations = tolerations
         pod.tolerations_since_us = event.at_us
     node = aggregate.node
-    if pod.eviction is None and (node is None or not node.taints):
+    if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
         # Nothing is open and nothing can be due, which holds for nearly all edits: no need to decide.
         return Changes(_CHANGED, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
-    step = Step(aggregate, rules, event.at_us, CauseKind.POD, event.origin)
+    step = _step(aggregate, event, rules)
     step.write_pod(pod)
     reconcile(step, pod)
     return step.finish()
@@ -75,7 +75,10 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
     replaced = aggregate.pod_at(address)
     if replaced is not None and not is_newer(version, replaced.version):
         return STALE  # an earlier pod of this name
-    step = Step(aggregate, rules, event.at_us, CauseKind.POD, event.origin)
+    node = aggregate.node
+    if replaced is None and node is not None and len(node.taints) * (len(aggregate.pods) + 1) > rules.largest_work:
+        return UNDECIDABLE  # not taken in: each change of the node would decide about one more pod
+    step = _step(aggregate, event, rules)
     if replaced is not None:
         _leave(step, replaced, version, Verdict.POD_REPLACED)
     if gone is not None:
@@ -88,7 +91,7 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
         seen.tolerations,
         event.at_us,
         event.at_us,
-        _marks(seen),
+        _marks(event),
         gone.opened if gone is not None else aggregate.first_ordinal,
     )
     aggregate.put_pod(pod)
@@ -127,10 +130,20 @@ def _leave(step: Step, pod: PodState, version: Version, verdict: Verdict) -> Non
     remember_pod(step, pod.uid, version, pod.opened)
 
 
-def _marks(seen: Pod) -> int:
+def _step(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Step:
+    step = Step(aggregate, rules, event.at_us, CauseKind.POD, event.origin)
+    if event.is_undecidable:
+        step.note = Note.UNDECIDABLE
+    return step
+
+
+def _marks(event: PodEvent) -> int:
+    seen = event.pod
     marks = TERMINATING if seen.is_terminating else 0
     if seen.phase in TERMINAL_PHASES:
         marks |= FINISHED
     if seen.is_mirror:
         marks |= MIRROR
+    if event.is_undecidable:
+        marks |= OVER_LIMIT
     return marks

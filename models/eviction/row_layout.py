@@ -12,13 +12,17 @@ from typing import Final, TypeVar
 import msgspec
 
 from models.eviction.accepting import Version, read_version
+from models.eviction.limits import LARGEST_LIST, is_too_long
 from models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
-from models.eviction.state import Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
+from models.eviction.state import OVER_LIMIT, Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
 from models.kubernetes.taints import NO_EXECUTE, Taint
 from models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
 from models.messages.vocabulary import EvictionState, Outcome, Verdict
 
 FORMAT: Final = 1
+
+_SHARED_TAINTS: Final = 1_024
+_LONGEST_SHARED: Final = 512  # characters; a real taint has at most 380
 
 _LARGEST_INTEGER: Final = 2**63 - 1  # of msgpack; a version above it is written as text
 
@@ -45,6 +49,7 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False):
     outage_since_us: int | None
     gap_since_us: int | None
     departed: list[_DepartedRow]
+    is_undecidable: bool = False  # rows of before have no such field
 
 
 class _PodRow(msgspec.Struct, array_like=True, gc=False):
@@ -109,6 +114,7 @@ def node_value(node: NodeState | None, departed: Iterable[tuple[str, Gone]]) -> 
             outage.since_us if outage is not None else None,
             outage.gap_since_us if outage is not None else None,
             [_DepartedRow(uid, _storable(gone.version), gone.until_us) for uid, gone in departed],
+            node is not None and node.is_undecidable,
         )
     )
 
@@ -123,12 +129,11 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
     departed = {entry.uid: Gone(_loaded(entry.version), entry.until_us) for entry in row.departed}
     if row.uid is None:
         return None, departed
-    taints = tuple(
-        TaintState(_taint(taint.key, taint.value), taint.since_us, taint.value_since_us, taint.time_added_us)
-        for taint in row.taints
-    )
+    # Versions before had no limit on taints.
+    is_undecidable = row.is_undecidable or len(row.taints) > LARGEST_LIST
+    taints = () if is_undecidable else tuple(map(_taint_state, row.taints))
     outage = None if row.outage_since_us is None else Outage(row.outage_since_us, row.gap_since_us)
-    return NodeState(row.uid, _loaded(row.version), taints, outage), departed
+    return NodeState(row.uid, _loaded(row.version), taints, outage, is_undecidable), departed
 
 
 def pod_value(pod: PodState) -> bytes:
@@ -154,14 +159,15 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
         RowError: it is not such a row.
     """
     row = _read(_pod_decoder, key, value)
+    is_undecidable = is_too_long(row.tolerations, opening=b"[")  # versions before had no limit on them
     return PodState(
         uid,
         row.address,
         _loaded(row.version),
-        read_tolerations_row(row.tolerations),
+        () if is_undecidable else read_tolerations_row(row.tolerations),
         row.since_us,
         row.tolerations_since_us,
-        row.marks,
+        row.marks | OVER_LIMIT if is_undecidable else row.marks,
         row.opened,
     )
 
@@ -263,7 +269,15 @@ def _loaded(version: Version) -> Version:
     return read_version(version) if isinstance(version, str) else version
 
 
-@lru_cache(maxsize=1024)
+def _taint_state(row: _TaintRow) -> TaintState:
+    return TaintState(_taint(row.key, row.value), row.since_us, row.value_since_us, row.time_added_us)
+
+
 def _taint(key: str, value: str) -> Taint:
-    """Share the taints between the pods of a node, as they are shared before a restart."""
+    """Share the taints between the pods of a node, as they are shared before a restart; but not very long ones."""
+    return _shared_taint(key, value) if len(key) + len(value) <= _LONGEST_SHARED else Taint(key, value, NO_EXECUTE)
+
+
+@lru_cache(maxsize=_SHARED_TAINTS)
+def _shared_taint(key: str, value: str) -> Taint:
     return Taint(key, value, NO_EXECUTE)

@@ -2,6 +2,7 @@
 
 import msgspec
 
+from models.eviction.limits import LARGEST_WORK
 from models.instants import MICROSECONDS_PER_SECOND
 
 _MINUTE_US = 60 * MICROSECONDS_PER_SECOND
@@ -26,6 +27,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
             so that a late one cannot bring back the dead (semantics.md 12.3).
         comparison_operators: whether `Gt` and `Lt` compare, the gate `TaintTolerationComparisonOperators`. Default
             off, as released (semantics.md 11.2).
+        largest_work: `LARGEST_WORK`, smaller in tests. No setting: beyond it somebody wants to stop the service.
     """
 
     outage_gap_us: int = 5 * MICROSECONDS_PER_SECOND
@@ -35,6 +37,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
     success_grace_us: int = 2 * _MINUTE_US
     remember_deleted_us: int = 60 * _MINUTE_US
     comparison_operators: bool = False
+    largest_work: int = LARGEST_WORK
 
     def __post_init__(self) -> None:
         """Refuse numbers that would repeat attempts without a pause.

@@ -16,6 +16,7 @@ from models.messages.vocabulary import EvictionState, Outcome, Verdict
 TERMINATING = 1
 FINISHED = 2
 MIRROR = 4
+OVER_LIMIT = 8
 
 # An index of a node's pods by address costs a tenth of their memory, and only pods that are new are looked up in it:
 # below this many they are looked through, in some microseconds. Kubernetes supports 110 pods on a node.
@@ -58,12 +59,15 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
         version: the newest resource version seen.
         taints: its `NoExecute` taints in node order.
         outage: the outage it is in, if any.
+        is_undecidable: its taints, or they and its pods together, are beyond a limit (`limits.py`): none of them is
+            kept, and its pods are left alone.
     """
 
     uid: str
     version: Version
     taints: tuple[TaintState, ...] = ()
     outage: Outage | None = None
+    is_undecidable: bool = False
 
 
 class Due(msgspec.Struct, frozen=True, gc=False):
@@ -123,7 +127,7 @@ class PodState(msgspec.Struct, gc=False):
         tolerations: in pod order, shared.
         since_us: when the pod was first seen bound to the node.
         tolerations_since_us: when its tolerations were last seen to change; `since_us` if never.
-        marks: sum of `TERMINATING`, `FINISHED` and `MIRROR`; such pods are left alone.
+        marks: sum of `TERMINATING`, `FINISHED`, `MIRROR` and `OVER_LIMIT`; such pods are left alone.
         opened: how many evictions were ever opened for it.
         eviction: the open or done one.
     """

@@ -26,6 +26,7 @@ class Step:
     """Collects the changes of one step.
 
     Attributes:
+        note: what `finish` says of a step that has something to say.
         aggregate: what is stepped.
         rules: the numbers.
         at_us: the instant of the input, or now for a timer.
@@ -50,6 +51,7 @@ class Step:
         "decisions",
         "key",
         "node_uid",
+        "note",
         "rules",
         "wakeups",
     )
@@ -58,6 +60,7 @@ class Step:
         self, aggregate: NodeAggregate, rules: Rules, at_us: int, kind: CauseKind, origin: Origin | None
     ) -> None:
         """Begin a step."""
+        self.note = Note.CHANGED
         self.aggregate = aggregate
         self.key = aggregate.key
         self.rules = rules
@@ -130,5 +133,11 @@ class Step:
     def finish(self) -> Changes:
         """Give what was collected, or the constant for nothing."""
         if self._rows:
-            return Changes(Note.CHANGED, list(self._rows.items()), self.commands, self.decisions, self.wakeups)
+            return Changes(self.note, list(self._rows.items()), self.commands, self.decisions, self.wakeups)
         return Changes(Note.UNCHANGED, wakeups=self.wakeups) if self.wakeups else UNCHANGED
+
+    def hand_over(self) -> Changes:
+        """Give what was collected so far, and collect anew."""
+        changes = self.finish()
+        self._rows, self.commands, self.decisions, self.wakeups = {}, [], [], []
+        return changes

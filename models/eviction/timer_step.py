@@ -6,7 +6,12 @@ from models.eviction.rules import Rules
 from models.eviction.state import NodeAggregate
 from models.eviction.step import Step
 from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
+from models.instants import MICROSECONDS_PER_SECOND
 from models.messages.vocabulary import CauseKind, EvictionState, Verdict
+
+# Each look goes through all UIDs that a node remembers: with one for each of a thousand deleted pods of an hour that
+# would be a million steps, with some seconds between two it is as many looks for each, however many there are.
+_LOOK_AGAIN_US = 10 * MICROSECONDS_PER_SECOND
 
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
@@ -49,7 +54,7 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> C
 
 
 def expire(aggregate: NodeAggregate, now_us: int, rules: Rules) -> Changes:
-    """Forget the deleted UIDs whose time has passed, and ask for a wake-up when the next one's has.
+    """Forget the deleted UIDs whose time has passed, and ask for a wake-up when the next one's has, seconds from now.
 
     Args:
         aggregate: of the node; may be empty afterwards.
@@ -64,7 +69,8 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: Rules) -> Changes:
     if len(departed) != len(aggregate.departed):
         aggregate.departed = departed
         step.write_node()
-    aggregate.purge_at_us = purge_wakeup_us(aggregate)
+    first_us = purge_wakeup_us(aggregate)
+    aggregate.purge_at_us = None if first_us is None else max(first_us, now_us + _LOOK_AGAIN_US)
     if aggregate.purge_at_us is not None:
         step.wake(aggregate.purge_at_us, "")
     return step.finish()

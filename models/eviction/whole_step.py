@@ -1,15 +1,25 @@
 """The steps about a node with all its pods: decide everything anew, or forget everything."""
 
+from collections.abc import Iterator
+
 from models.eviction.changes import Changes
 from models.eviction.events import Origin
-from models.eviction.lifecycle import end, reconcile
+from models.eviction.lifecycle import end
 from models.eviction.rules import Rules
+from models.eviction.slices import PODS_IN_SLICE, reconcile_all, whole
 from models.eviction.state import NodeAggregate
 from models.eviction.step import Step
 from models.messages.vocabulary import CauseKind, EvictionState, Verdict
 
 
 def decide_all(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None) -> Changes:
+    """Decide about every pod anew, at once; `decide_all_slices` says what happens."""
+    return whole(decide_all_slices(aggregate, at_us, rules, origin))
+
+
+def decide_all_slices(
+    aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None
+) -> Iterator[Changes]:
     """Decide about every pod anew, as is done once after catching up (semantics.md 12.7, row "restart").
 
     Windows are as recorded, so this changes something only if the rules are other ones than before.
@@ -19,14 +29,23 @@ def decide_all(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origi
         at_us: now, or the instant of the record that asked for it.
         rules: the numbers.
         origin: the record that asked for it, if any.
+
+    Yields:
+        The changes, slice by slice.
     """
     step = Step(aggregate, rules, at_us, CauseKind.CATCH_UP, origin)
-    for pod in aggregate.pods.values():
-        reconcile(step, pod)
-    return step.finish()
+    yield from reconcile_all(step)
+    yield step.finish()
 
 
 def forget(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None) -> Changes:
+    """Forget a node, at once; `forget_slices` says what happens."""
+    return whole(forget_slices(aggregate, at_us, rules, origin))
+
+
+def forget_slices(
+    aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None
+) -> Iterator[Changes]:
     """Forget a node whose cluster was taken out of the service: cancel what is open, delete every row.
 
     The aggregate is empty afterwards. Nothing is remembered, not even how many evictions were opened for a pod: if the
@@ -37,9 +56,12 @@ def forget(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | 
         at_us: the instant of the record.
         rules: the numbers.
         origin: the record that asked for it.
+
+    Yields:
+        The changes, slice by slice.
     """
     step = Step(aggregate, rules, at_us, CauseKind.FORGET, origin)
-    for pod in list(aggregate.pods.values()):
+    for number, pod in enumerate(list(aggregate.pods.values()), start=1):
         if pod.eviction is not None:
             if pod.eviction.state is not EvictionState.DONE:
                 end(step, pod, pod.eviction, Verdict.CLUSTER_FORGOTTEN)
@@ -47,6 +69,8 @@ def forget(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | 
             step.write_eviction(pod)
         aggregate.drop_pod(pod)
         step.delete_pod(pod.uid)
+        if number % PODS_IN_SLICE == 0:
+            yield step.hand_over()
     for uid in aggregate.gone:
         step.write_gone(uid, None)
     aggregate.gone.clear()
@@ -56,4 +80,4 @@ def forget(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | 
         step.write_node()
     aggregate.orphans.clear()
     aggregate.purge_at_us = None
-    return step.finish()
+    yield step.finish()

@@ -38,18 +38,34 @@ def advance_taints(known: Sequence[TaintState], seen: Iterable[Taint], at_us: in
     Returns:
         The `NoExecute` taints in node order.
     """
-    left = list(known)
-    return tuple(_carry(_take(left, taint), taint, at_us) for taint in seen if taint.effect == NO_EXECUTE)
+    left = _Left(known)
+    return tuple(_carry(left.take(taint), taint, at_us) for taint in seen if taint.effect == NO_EXECUTE)
 
 
-def _take(left: list[TaintState], seen: Taint) -> TaintState | None:
-    """Take the known taint with the same key, the one with the same value first if an object lists a key twice."""
-    same = [state for state in left if state.taint.key == seen.key]
-    if not same:
+class _Left:
+    """The known taints that none of those seen has taken yet, by key: each costs a few look-ups, however many."""
+
+    __slots__ = ("_by_key", "_by_value", "_known", "_taken")
+
+    def __init__(self, known: Sequence[TaintState]) -> None:
+        self._known = known
+        self._by_key: dict[str, list[int]] = {}
+        self._by_value: dict[tuple[str, str], list[int]] = {}
+        self._taken: set[int] = set()
+        for place in range(len(known) - 1, -1, -1):  # so that the first of a key is the last of its places
+            taint = known[place].taint
+            self._by_key.setdefault(taint.key, []).append(place)
+            self._by_value.setdefault((taint.key, taint.value), []).append(place)
+
+    def take(self, seen: Taint) -> TaintState | None:
+        """Take the known taint with the same key, the one with the same value first if an object lists a key twice."""
+        for places in (self._by_value.get((seen.key, seen.value)), self._by_key.get(seen.key)):
+            while places:
+                place = places.pop()
+                if place not in self._taken:
+                    self._taken.add(place)
+                    return self._known[place]
         return None
-    best = next((state for state in same if state.taint.value == seen.value), same[0])
-    left.remove(best)
-    return best
 
 
 def _carry(known: TaintState | None, seen: Taint, at_us: int) -> TaintState:

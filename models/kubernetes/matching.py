@@ -18,9 +18,10 @@ from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN
 
 _EQUALS: Final = ("", EQUAL)
 
-# Reading two numbers costs ten times as much as the rest of a match, and the same few pairs come again and again. The
-# API server lets through no longer texts than 63 bytes, so this is less than 1 MiB.
+# Reading two numbers costs ten times as much as the rest of a match, and the same few pairs come again and again. With
+# texts of the length below this is less than 1 MiB.
 _COMPARISONS_KEPT: Final = 2048
+_LONGEST_NUMBER: Final = 20  # characters of the longest signed 64-bit number; a longer text is none, and is not kept
 
 
 def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
@@ -45,7 +46,12 @@ def first_match(
         if operator in _EQUALS:
             if toleration.value == value:
                 return toleration
-        elif comparison_operators and _compares(operator, value, toleration.value):
+        elif (
+            comparison_operators
+            and len(value) <= _LONGEST_NUMBER
+            and len(toleration.value) <= _LONGEST_NUMBER
+            and _compares(operator, value, toleration.value)
+        ):
             return toleration
     return None
 

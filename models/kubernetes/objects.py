@@ -12,10 +12,11 @@ Errors:
     +-- MissingFieldError  a field is absent, null or empty that every stored object has
     +-- WrongKindError     another kind or API version
     +-- FieldTypeError     a field has the wrong type
+        +-- FieldTimeError a text is no instant in RFC 3339 with a zone
 """
 
 import datetime as dt
-from typing import Annotated, Final
+from typing import Annotated, Final, TypeVar
 
 import msgspec
 
@@ -26,6 +27,9 @@ from models.kubernetes.tolerations import Tolerations, read_tolerations
 API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
+
+NO_LIST: Final = msgspec.Raw(b"null")
+"""An absent list, where lists are left undecoded."""
 
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 """RFC 3339 text with a zone; more than six digits of a second are rounded to six."""
@@ -54,6 +58,10 @@ class WrongKindError(ObjectError):
 
 class FieldTypeError(ObjectError):
     """A field has the wrong type."""
+
+
+class FieldTimeError(FieldTypeError):
+    """A text is no instant."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -130,16 +138,16 @@ class _Condition(msgspec.Struct, gc=False):
 
 
 class _NodeSpec(msgspec.Struct, gc=False):
-    taints: list[TaintObject] | None = None
+    taints: msgspec.Raw = NO_LIST  # left undecoded, like the tolerations: nobody can choose what reading them costs
 
 
 class _NodeStatus(msgspec.Struct, gc=False):
-    conditions: list[_Condition] | None = None
+    conditions: msgspec.Raw = NO_LIST
 
 
 class _PodSpec(msgspec.Struct, rename="camel", gc=False):
     node_name: str | None = None
-    tolerations: msgspec.Raw = msgspec.Raw(b"null")  # left undecoded: equal lists are decoded once, see tolerations.py
+    tolerations: msgspec.Raw = NO_LIST  # left undecoded: equal lists are decoded once, see tolerations.py
 
 
 class _PodStatus(msgspec.Struct, gc=False):
@@ -166,19 +174,28 @@ class PodObject(msgspec.Struct, rename="camel", gc=False):
     status: _PodStatus | None = None
 
 
+_List = TypeVar("_List")
+
+_taints_decoder: Final = msgspec.json.Decoder(list[TaintObject] | None)
+_conditions_decoder: Final = msgspec.json.Decoder(list[_Condition] | None)
+
+
 def read_node(found: NodeObject) -> Node:
     """Flatten a decoded node.
 
     Raises:
         MissingFieldError: no kind, name, UID or resource version.
         WrongKindError: not a v1 Node.
+        FieldTypeError: the taints or conditions, which are decoded late, have a wrong type somewhere.
+        FieldTimeError: a taint's `timeAdded` is no instant.
     """
     metadata = found.metadata
     check_kind(found.kind, found.api_version, "Node")
     if metadata is None or not (metadata.name and metadata.uid and metadata.resource_version):
         raise _missing(metadata, namespaced=False)
-    taints = found.spec.taints if found.spec is not None else None
-    conditions = found.status.conditions if found.status is not None else None
+    taints = _read_list(_taints_decoder, found.spec.taints, "spec.taints") if found.spec is not None else None
+    status = found.status
+    conditions = None if status is None else _read_list(_conditions_decoder, status.conditions, "status.conditions")
     return Node(
         name=metadata.name,
         uid=metadata.uid,
@@ -222,8 +239,21 @@ def _read_tolerations(spec: _PodSpec) -> Tolerations:
     try:
         return read_tolerations(bytes(spec.tolerations))
     except msgspec.ValidationError as error:
-        path = str(error).partition("`$")[2].rstrip("`")
-        raise FieldTypeError(f"spec.tolerations{path}") from error
+        raise _wrong_type("spec.tolerations", error) from error
+
+
+def _read_list(decoder: msgspec.json.Decoder[_List], text: msgspec.Raw, field: str) -> _List:
+    try:
+        return decoder.decode(text)
+    except msgspec.ValidationError as error:
+        raise _wrong_type(field, error) from error
+
+
+def _wrong_type(field: str, error: msgspec.ValidationError) -> FieldTypeError:
+    """Name the place below a list that was decoded late."""
+    text, _, path = str(error).partition("`$")
+    kind = FieldTimeError if "RFC3339" in text or "timezone" in text else FieldTypeError
+    return kind(f"{field}{path.rstrip('`')}")
 
 
 def read_taint(found: TaintObject) -> Taint:

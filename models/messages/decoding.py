@@ -9,8 +9,11 @@ from typing import Final
 import msgspec
 
 from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
+from models.eviction.limits import is_too_long
 from models.instants import microseconds
 from models.kubernetes.objects import (
+    NO_LIST,
+    FieldTimeError,
     MissingFieldError,
     Moment,
     NodeObject,
@@ -104,6 +107,7 @@ def read_node_record(
         _check_cluster(found.cluster, cluster)
         if found.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
+        is_undecidable = _drop_long_node_lists(found.object)
         node = read_node(found.object)
     except ObjectError as error:
         raise _unreadable_object(error) from error
@@ -113,7 +117,7 @@ def read_node_record(
         raise _foreign_node(node_name, "object.metadata.name")
     if len(node.uid) > LARGEST_UID:
         raise Unreadable(UnreadableReason.OVERSIZED, "object.metadata.uid")
-    return NodeEvent(event_type, node, event_at_us(found.observed_at, append_at_us, limits), origin)
+    return NodeEvent(event_type, node, event_at_us(found.observed_at, append_at_us, limits), origin, is_undecidable)
 
 
 def read_pod_record(
@@ -157,6 +161,10 @@ def read_opened_pod(
             _check_cluster(found.cluster, cluster)
         if found.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
+        spec = found.object.spec
+        is_undecidable = spec is not None and is_too_long(bytes(spec.tolerations))
+        if spec is not None and is_undecidable:
+            spec.tolerations = NO_LIST
         pod = read_pod(found.object)
     except ObjectError as error:
         raise _unreadable_object(error) from error
@@ -166,7 +174,7 @@ def read_opened_pod(
         raise Unreadable(UnreadableReason.FOREIGN_NODE, "object.spec.nodeName differs from the key")
     if not node_name:
         return Unbound(cluster)
-    return PodEvent(event_type, pod, event_at_us(found.observed_at, append_at_us, limits), origin)
+    return PodEvent(event_type, pod, event_at_us(found.observed_at, append_at_us, limits), origin, is_undecidable)
 
 
 def read_result_record(
@@ -211,6 +219,17 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits)
             raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
 
 
+def _drop_long_node_lists(found: NodeObject) -> bool:
+    """Take out lists that are too long to be decided about; returns whether one was."""
+    spec, status = found.spec, found.status
+    is_undecidable = False
+    if spec is not None and is_too_long(bytes(spec.taints)):
+        spec.taints, is_undecidable = NO_LIST, True
+    if status is not None and is_too_long(bytes(status.conditions)):
+        status.conditions, is_undecidable = NO_LIST, True
+    return is_undecidable
+
+
 def _check_cluster(found: str | None, cluster: str) -> None:
     if not found:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "cluster")
@@ -229,6 +248,8 @@ def _unreadable_object(error: ObjectError) -> Unreadable:
         reason = UnreadableReason.MISSING_FIELD
     elif isinstance(error, WrongKindError):
         reason = UnreadableReason.WRONG_KIND
+    elif isinstance(error, FieldTimeError):
+        reason = UnreadableReason.BAD_TIME
     else:
         reason = UnreadableReason.WRONG_TYPE
     return Unreadable(reason, f"object.{error.field}")

@@ -12,7 +12,10 @@ from models.messages.unreadable import Unreadable, UnreadableReason
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, nesting without end."""
 
-_KEYS_KEPT: Final = 16_384  # nodes of some large clusters; some 4 MB
+LARGEST_KEY: Final = 1_024
+"""Bytes of a key. A node's name has at most 253, and so may a cluster's; keys are kept, and stand in all rows."""
+
+_KEYS_KEPT: Final = 16_384  # nodes of some large clusters; some 4 MB, 50 MB if all were as long as they may be
 
 
 class Limits(msgspec.Struct, frozen=True):
@@ -31,15 +34,21 @@ class Limits(msgspec.Struct, frozen=True):
 DEFAULT_LIMITS: Final = Limits()
 
 
-@lru_cache(maxsize=_KEYS_KEPT)
 def split_key(key: bytes | None) -> tuple[str, str]:
     """Take a key apart into cluster and node name, which is empty for records that are about the whole cluster.
 
     Raises:
-        Unreadable: no key, or not `<cluster>/<node>` in UTF-8.
+        Unreadable: no key, one beyond `LARGEST_KEY`, or not `<cluster>/<node>` in UTF-8.
     """
     if key is None:
         raise Unreadable(UnreadableReason.BAD_KEY, "no key")
+    if len(key) > LARGEST_KEY:
+        raise Unreadable(UnreadableReason.BAD_KEY, f"{len(key)} bytes, limit {LARGEST_KEY}")
+    return _split_kept(key)
+
+
+@lru_cache(maxsize=_KEYS_KEPT)
+def _split_kept(key: bytes) -> tuple[str, str]:
     try:
         cluster, separator, node = key.decode().partition("/")
     except UnicodeDecodeError as error:

@@ -13,7 +13,7 @@ class UnreadableReason(enum.StrEnum):
     NULL_VALUE = "NullValue"
     """No value. The key names only a node, so a tombstone names no object."""
     BAD_KEY = "BadKey"
-    """No key, or not `<cluster>/<node>` in UTF-8."""
+    """No key, a very long one, or not `<cluster>/<node>` in UTF-8."""
     BAD_JSON = "BadJson"
     """The value is not JSON."""
     BAD_TIME = "BadTime"

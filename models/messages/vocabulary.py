@@ -50,6 +50,8 @@ class Verdict(enum.StrEnum):
     """The node is deleted, or another one was registered under its name."""
     CLUSTER_FORGOTTEN = "ClusterForgotten"
     """An operator has taken the whole cluster out of the service."""
+    UNDECIDABLE = "Undecidable"
+    """The pod's tolerations, or the node's taints, are beyond a limit: the pod is left alone."""
 
 
 class EvictionState(enum.StrEnum):

@@ -1,0 +1,89 @@
+"""Finding the toleration in use by keys instead of one after another, for long lists (semantics.md 3.1 and 3.4).
+
+A pod may carry thousands of tolerations and a node thousands of taints: trying each with each would let a user of a
+cluster choose the product. With the index, a taint costs a few look-ups, however long the list is and whatever it says.
+"""
+
+import bisect
+from collections.abc import Sequence
+
+from models.kubernetes.integers import canonical_int64
+from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
+
+_EVERY_KEY = ""
+
+
+class TolerationIndex:
+    """One list of tolerations, looked through once; answers for taints of one effect as `first_match` does."""
+
+    __slots__ = ("_bounds", "_equal", "_exists", "_tolerations")
+
+    def __init__(self, tolerations: Sequence[Toleration], effect: str, *, comparison_operators: bool = False) -> None:
+        """Look through the list; costs a step for each entry.
+
+        Args:
+            tolerations: of the pod, in pod order.
+            effect: of all taints that will be asked for.
+            comparison_operators: whether `Gt` and `Lt` compare.
+        """
+        self._tolerations = tolerations
+        self._exists: dict[str, int] = {}
+        self._equal: dict[tuple[str, str], int] = {}
+        self._bounds: dict[tuple[str, str], _Bounds] = {}
+        for position, toleration in enumerate(tolerations):
+            if toleration.effect and toleration.effect != effect:
+                continue
+            operator, key = toleration.operator, toleration.key
+            if operator == EXISTS:
+                self._exists.setdefault(key, position)
+            elif operator in ("", EQUAL):
+                self._equal.setdefault((key, toleration.value), position)
+            elif comparison_operators and operator in (GREATER_THAN, LESS_THAN):
+                bound = canonical_int64(toleration.value)
+                if bound is not None:
+                    self._bounds.setdefault((key, operator), _Bounds()).add(bound, position, operator)
+
+    def first_match(self, taint: Taint) -> Toleration | None:
+        """Find the toleration in use: the first in pod order that matches."""
+        found = len(self._tolerations)
+        for key in (taint.key, _EVERY_KEY):
+            found = min(found, self._exists.get(key, found), self._equal.get((key, taint.value), found))
+            if self._bounds:
+                found = min(found, self._first_comparing(key, taint.value, found))
+        return self._tolerations[found] if found < len(self._tolerations) else None
+
+    def _first_comparing(self, key: str, value: str, default: int) -> int:
+        number = canonical_int64(value)
+        if number is None:
+            return default
+        for operator in (GREATER_THAN, LESS_THAN):
+            bounds = self._bounds.get((key, operator))
+            if bounds is not None:
+                default = min(default, bounds.first(number, operator, default))
+        return default
+
+
+class _Bounds:
+    """The bounds of `Gt`, or of `Lt`, for one key: only those that let in what none before them does.
+
+    Such bounds only fall with `Gt`, and only rise with `Lt`, so the first that lets a number in is found by bisection.
+    They are kept rising: those of `Gt` with their sign turned.
+    """
+
+    __slots__ = ("_positions", "_rising")
+
+    def __init__(self) -> None:
+        self._rising: list[int] = []
+        self._positions: list[int] = []
+
+    def add(self, bound: int, position: int, operator: str) -> None:
+        turned = -bound if operator == GREATER_THAN else bound
+        if not self._rising or turned > self._rising[-1]:
+            self._rising.append(turned)
+            self._positions.append(position)
+
+    def first(self, number: int, operator: str, default: int) -> int:
+        turned = -number if operator == GREATER_THAN else number
+        place = bisect.bisect_right(self._rising, turned)  # `Gt` and `Lt` let the bound itself not in
+        return self._positions[place] if place < len(self._positions) else default
