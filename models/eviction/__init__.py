@@ -32,13 +32,14 @@ from models.eviction.row_keys import (
 )
 from models.eviction.rows import load_row, wakeups
 from models.eviction.rules import Rules
-from models.eviction.slices import look_weight
+from models.eviction.slices import PODS_IN_SLICE, weight_of
 from models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from models.eviction.wakeups import eviction_wakeup_us
 from models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
 
 __all__ = [
     "DUPLICATE",
+    "PODS_IN_SLICE",
     "STALE",
     "UNCHANGED",
     "UNDECIDABLE",
@@ -78,9 +79,9 @@ __all__ = [
     "forget_slices",
     "glance_at",
     "load_row",
-    "look_weight",
     "node_slices",
     "row_key",
     "split_row_key",
     "wakeups",
+    "weight_of",
 ]

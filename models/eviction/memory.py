@@ -19,7 +19,7 @@ def remember_node(step: Step, uid: str, version: Version) -> None:
 def remember_pod(step: Step, uid: str, version: Version, opened: int) -> None:
     """Remember a deleted pod by its UID; events of it up to `version` will be dropped. Writes its row."""
     gone = step.aggregate.gone
-    gone[uid] = _memory(step, gone.get(uid), version, opened)
+    gone[uid] = _memory(step, gone.pop(uid, None), version, opened)  # as the last: they are forgotten in this order
     step.write_gone(uid, gone[uid])
     _wake(step, gone[uid])
 

@@ -54,6 +54,7 @@ def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
     for pod in aggregate.pods.values():
         if pod.eviction is not None and (at_us := eviction_wakeup_us(pod.eviction)) is not None:
             yield at_us, pod.uid
+    aggregate.gone = dict(sorted(aggregate.gone.items(), key=lambda known: known[1].until_us))
     aggregate.purge_at_us = purge_wakeup_us(aggregate)
     if aggregate.purge_at_us is not None:
         yield aggregate.purge_at_us, ""

@@ -9,28 +9,34 @@ from typing import Final
 
 from models.eviction.changes import UNCHANGED, Changes, Note
 from models.eviction.lifecycle import reconcile
+from models.eviction.state import NodeState
 from models.eviction.step import Step
+from models.kubernetes.tolerations import Tolerations
 from models.messages.wire import DecisionRecord, EvictionCommand
 
 PODS_IN_SLICE: Final = 25
 """A millisecond of work, if each gets a new deadline."""
 
-_TAINTS_LIKE_A_POD: Final = 64  # to look at so many takes as long as to decide about a pod otherwise
+_LOOKS_LIKE_A_POD: Final = 64  # to look at so many takes as long as to decide about a usual pod
 
 
-def look_weight(taints: int) -> int:
-    """Tell for how many usual decisions one counts that looks at so many taints."""
-    return 1 + taints // _TAINTS_LIKE_A_POD
+def weight_of(node: NodeState | None, tolerations: Tolerations) -> int:
+    """Tell for how many usual decisions one counts: it looks at all taints of the node and all of these."""
+    if node is None or not node.taints:
+        return 1
+    return 1 + (len(node.taints) + len(tolerations)) // _LOOKS_LIKE_A_POD
 
 
 def reconcile_all(step: Step) -> Iterator[Changes]:
     """Decide about every pod of the node anew; what the last slice has changed is left in the step."""
     node = step.aggregate.node
-    size = max(1, PODS_IN_SLICE // look_weight(len(node.taints) if node is not None else 0))
-    for number, pod in enumerate(step.aggregate.pods.values(), start=1):
+    weight = 0
+    for pod in step.aggregate.pods.values():
         reconcile(step, pod)
-        if number % size == 0:
+        weight += weight_of(node, pod.tolerations)
+        if weight >= PODS_IN_SLICE:
             yield step.hand_over()
+            weight = 0
 
 
 def whole(slices: Iterable[Changes]) -> Changes:

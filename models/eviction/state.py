@@ -168,7 +168,7 @@ class NodeAggregate:
         node: the node, None while it is not known or deleted.
         departed: UIDs of earlier nodes of this name.
         pods: the pods on it by UID.
-        gone: UIDs of deleted pods.
+        gone: UIDs of deleted pods, in the order in which they may be forgotten.
         orphans: evictions whose pod's row has not been loaded yet; empty but during a restart.
         purge_at_us: the earliest wake-up that was asked for to forget UIDs; in memory only.
         first_ordinal: ordinal of the first eviction of a pod that is new here. Not 0 only in a cluster that was once

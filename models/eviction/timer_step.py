@@ -1,17 +1,14 @@
 """The step for a wake-up: decides again with the newest facts, and is the only one that issues (semantics.md 12.7)."""
 
+import itertools
+
 from models.eviction.changes import UNCHANGED, Changes
 from models.eviction.lifecycle import issue, reconcile
 from models.eviction.rules import Rules
 from models.eviction.state import NodeAggregate
 from models.eviction.step import Step
 from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
-from models.instants import MICROSECONDS_PER_SECOND
 from models.messages.vocabulary import CauseKind, EvictionState, Verdict
-
-# Each look goes through all UIDs that a node remembers: with one for each of a thousand deleted pods of an hour that
-# would be a million steps, with some seconds between two it is as many looks for each, however many there are.
-_LOOK_AGAIN_US = 10 * MICROSECONDS_PER_SECOND
 
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
@@ -54,7 +51,10 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> C
 
 
 def expire(aggregate: NodeAggregate, now_us: int, rules: Rules) -> Changes:
-    """Forget the deleted UIDs whose time has passed, and ask for a wake-up when the next one's has, seconds from now.
+    """Forget the deleted UIDs whose time has passed, and ask for a wake-up when the next one's has.
+
+    Pods are forgotten in the order in which they are remembered, one look for each: of two whose events came out of
+    order, which is at most the longest delay of a feed, the earlier one waits for the later one.
 
     Args:
         aggregate: of the node; may be empty afterwards.
@@ -62,15 +62,15 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: Rules) -> Changes:
         rules: the numbers; what is remembered keeps the time that it was given.
     """
     step = Step(aggregate, rules, now_us, _TIMER, None)
-    for uid in [uid for uid, gone in aggregate.gone.items() if gone.until_us <= now_us]:
+    over = itertools.takewhile(lambda known: known[1].until_us <= now_us, aggregate.gone.items())
+    for uid, _ in list(over):
         del aggregate.gone[uid]
         step.write_gone(uid, None)
     departed = {uid: gone for uid, gone in aggregate.departed.items() if gone.until_us > now_us}
     if len(departed) != len(aggregate.departed):
         aggregate.departed = departed
         step.write_node()
-    first_us = purge_wakeup_us(aggregate)
-    aggregate.purge_at_us = None if first_us is None else max(first_us, now_us + _LOOK_AGAIN_US)
+    aggregate.purge_at_us = purge_wakeup_us(aggregate)
     if aggregate.purge_at_us is not None:
         step.wake(aggregate.purge_at_us, "")
     return step.finish()

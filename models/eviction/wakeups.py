@@ -13,7 +13,6 @@ def eviction_wakeup_us(eviction: Eviction) -> int | None:
 
 def purge_wakeup_us(aggregate: NodeAggregate) -> int | None:
     """Tell when the first remembered UID may be forgotten; None if none is remembered."""
-    return min(
-        (gone.until_us for memory in (aggregate.gone, aggregate.departed) for gone in memory.values()),
-        default=None,
-    )
+    first = next(iter(aggregate.gone.values()), None)
+    remembered = aggregate.departed.values() if first is None else (first, *aggregate.departed.values())
+    return min((gone.until_us for gone in remembered), default=None)

@@ -28,6 +28,9 @@ API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
+LIST_OF: Final = "list of"
+"""Under this name the type of an undecoded list says what its entries are, of which trimming keeps what is in use."""
+
 NO_LIST: Final = msgspec.Raw(b"null")
 """An absent list, where lists are left undecoded."""
 
@@ -138,11 +141,12 @@ class _Condition(msgspec.Struct, gc=False):
 
 
 class _NodeSpec(msgspec.Struct, gc=False):
-    taints: msgspec.Raw = NO_LIST  # left undecoded, like the tolerations: nobody can choose what reading them costs
+    # Left undecoded, like the tolerations: whoever reads them looks first how many there are.
+    taints: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: TaintObject})] = NO_LIST
 
 
 class _NodeStatus(msgspec.Struct, gc=False):
-    conditions: msgspec.Raw = NO_LIST
+    conditions: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: _Condition})] = NO_LIST
 
 
 class _PodSpec(msgspec.Struct, rename="camel", gc=False):

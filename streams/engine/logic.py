@@ -4,6 +4,9 @@ The engine moves bytes: it knows partitions, rows and messages, never what they 
 ``PartitionLogic``, one instance for each partition number that this worker owns. All its methods are
 synchronous and run on the event loop's thread, one at a time, so state, positions and output always agree.
 
+Two of them are iterators, since one record may have much to change: the engine runs them to their end, and may let
+others work at each value. Until then it applies nothing else, but it fires, and it commits what the outbox holds.
+
 Life of an instance: made at take-over, ``load`` for every row of the changelog, ``loaded`` once, then
 ``apply`` and ``fire`` in any order, ``caught_up`` once when the inputs have been read to the end that they
 had at take-over. It is thrown away, never repaired, when its partition is lost or a transaction fails.
@@ -11,7 +14,7 @@ had at take-over. It is thrown away, never repaired, when its partition is lost 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from streams.engine.batches import Record
@@ -27,17 +30,23 @@ class PartitionLogic(Protocol):
     def loaded(self) -> None:
         """Be told that all rows have come: rebuild indexes and timers."""
 
-    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
-        """Apply records of one input in offset order. Must not raise on bad records: they are data."""
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
+        """Apply records of one input in offset order. Must not raise on bad records: they are data.
 
-    def caught_up(self, outbox: Outbox) -> None:
-        """Decide anew what may have waited, now that nothing known at take-over is unread."""
+        Yields now and then the offset up to which the outbox has everything, and of what is behind it nothing.
+        """
+
+    def caught_up(self, outbox: Outbox) -> Iterable[object]:
+        """Decide anew what may have waited, now that nothing known at take-over is unread.
+
+        Yields where the outbox holds nothing by halves.
+        """
 
     def next_due_at_us(self) -> int | None:
         """When the earliest timer is due (microseconds UTC), or ``None`` without timers."""
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
-        """Fire at most ``limit`` timers due at ``now_us``; returns how many were handled."""
+        """Fire timers due at ``now_us``, of usual cost at most ``limit``; returns the cost of those handled."""
 
     def objection(self) -> str | None:
         """Say why no timer of this partition may fire now, or ``None``."""

@@ -44,6 +44,23 @@ class Outbox:
         """Whether there is anything to write."""
         return self.entries > 0
 
+    def take(self) -> Outbox:
+        """Hand everything over to a new one and begin empty: whoever fills this one goes on doing so."""
+        taken = Outbox()
+        taken.rows, taken.messages = self.rows, self.messages
+        taken.size_bytes, taken.entries = self.size_bytes, self.entries
+        self.rows, self.messages = {}, {}
+        self.size_bytes = self.entries = 0
+        return taken
+
+    def absorb(self, other: Outbox) -> None:
+        """Add what another one holds, behind what is here; it is not used any more."""
+        self.rows.update(other.rows)
+        for topic, messages in other.messages.items():
+            self.messages.setdefault(topic, []).extend(messages)
+        self.size_bytes += other.size_bytes
+        self.entries += other.entries
+
     def put(self, key: bytes, value: bytes | None) -> None:
         """Write a row, or delete it with ``None``."""
         self.rows[key] = value

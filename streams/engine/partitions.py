@@ -162,10 +162,11 @@ class Partitions:
             )
             writer.last_commit = takeover.committed
             self._writers[takeover.partition] = writer
-            writer.expect_ends(takeover.ends)
             # A repair needs them to be confirmed by the group, even if this writer fails before anybody asks for them.
             self._note_durable(writer)
             self.takeovers += 1
+        for takeover in takeovers:
+            await self._writers[takeover.partition].expect_ends(takeover.ends)
 
     async def _close(self, numbers: Iterable[int]) -> None:
         writers = [self._writers.pop(n) for n in numbers]

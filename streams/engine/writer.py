@@ -108,6 +108,8 @@ class PartitionWriter:
         self._transaction_seconds = transaction_seconds
         self._ends: dict[str, int] = {}
         self._outbox = Outbox()
+        self._is_stepping = False  # a step has let others work and is not at its end: nobody begins another one
+        self._breathed_at = 0.0
         self._in_flight = False
         self._dirty = asyncio.Event()
         self._urgent = asyncio.Event()
@@ -139,10 +141,10 @@ class PartitionWriter:
         """How long the acknowledgement of what was sent has been awaited."""
         return self._producer.unacknowledged.age_seconds(now)
 
-    def expect_ends(self, ends: Mapping[str, int]) -> None:
+    async def expect_ends(self, ends: Mapping[str, int]) -> None:
         """Set what "caught up" means: the end of each input as it was at take-over."""
         self._ends = dict(ends)
-        self._check_caught_up()
+        await self._check_caught_up()
 
     async def apply(self, batch: Batch) -> None:
         """Apply a batch and wait while too much is unwritten. Returns early when the writer dies."""
@@ -153,41 +155,70 @@ class PartitionWriter:
             return
         records = batch.records
         start, size = 0, 1
-        began_at = breathed_at = time.monotonic()
+        began_at = self._breathed_at = time.monotonic()
         while start < len(records):
+            if self._is_stepping:
+                await self._wait_for(lambda: not self._is_stepping)
+                began_at = self._breathed_at = time.monotonic()
             if not self.live or batch.epoch != self.epochs[batch.topic]:
                 return
             part = records[start : start + size]
             start += size
-            self._step(batch.topic, part, part[-1].offset + 1)
+            await self._step(batch.topic, part, part[-1].offset + 1)
             now = time.monotonic()
             # One record may be a pod of which nothing changes, or a node of which a hundred pods have to go.
             size = min(size * 2, SLICE_RECORDS) if (now - began_at) * 4 < SLICE_SECONDS else max(size // 2, 1)
             began_at = now
             if not self.has_room:
                 await self._wait_for(lambda: self.has_room)
-            elif now - breathed_at > SLICE_SECONDS:
+            elif now - self._breathed_at > SLICE_SECONDS:
                 await asyncio.sleep(0)
             else:
                 continue
-            began_at = breathed_at = time.monotonic()
+            began_at = self._breathed_at = time.monotonic()
         if self.live and batch.epoch == self.epochs[batch.topic]:
             self.positions[batch.topic] = max(batch.position, self.positions[batch.topic])
-            self._check_caught_up()
+            await self._check_caught_up()
 
-    def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
+    async def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
         known = self.positions[topic]
         if records[0].offset < known:
             records = [record for record in records if record.offset >= known]
         try:
-            self.logic.apply(topic, records, self._outbox)
+            for offset in self.logic.apply(topic, records, self._outbox):
+                self.positions[topic] = max(offset, known)
+                if not await self._breathe_within_step():
+                    return
         except Exception as error:  # noqa: BLE001 - a bug in the logic must not move the position past the record
             self.fail(error)
             return
+        finally:
+            await self._end_step()
         self.positions[topic] = max(position, known)
         if records:
             self.event_ms[topic] = records[-1].timestamp
         self._announce()
+
+    async def _breathe_within_step(self) -> bool:
+        """Let others work if it is time; returns whether the step goes on.
+
+        A step that is cut off has changed its state by halves: the writer must not go on with it.
+        """
+        if time.monotonic() - self._breathed_at > SLICE_SECONDS:
+            self._is_stepping = True
+            self._announce()
+            try:
+                await asyncio.sleep(0)
+            except asyncio.CancelledError:
+                self.fail(PartitionLostError(partition=self.partition, reason="a step was cut off"))
+                raise
+            self._breathed_at = time.monotonic()
+        return self.live
+
+    async def _end_step(self) -> None:
+        if self._is_stepping:
+            self._is_stepping = False
+            await self._notify()
 
     def fire(self, now_us: int, limit: int) -> int:
         """Let due timers fire; returns how many were handled."""
@@ -199,13 +230,23 @@ class PartitionWriter:
         self._announce()
         return handled
 
-    def _check_caught_up(self) -> None:
-        if self.caught_up or not self._ends or not self.live:
+    async def _check_caught_up(self) -> None:
+        if self.caught_up or self._is_stepping or not self._ends or not self.live:
             return
-        if all(self.positions[topic] >= end for topic, end in self._ends.items()):
-            self.logic.caught_up(self._outbox)
-            self.caught_up = True
-            self._announce()
+        if any(self.positions[topic] < end for topic, end in self._ends.items()):
+            return
+        self._breathed_at = time.monotonic()
+        try:
+            for _ in self.logic.caught_up(self._outbox):
+                if not await self._breathe_within_step():
+                    return
+        except Exception as error:  # noqa: BLE001 - as in _step
+            self.fail(error)
+            return
+        finally:
+            await self._end_step()
+        self.caught_up = True
+        self._announce()
 
     def checkpoint(self) -> None:
         """Write positions soon, also when nothing else is to be written."""
@@ -278,7 +319,7 @@ class PartitionWriter:
 
     async def _commit(self) -> None:
         was_full = not self.has_room
-        outbox, self._outbox = self._outbox, Outbox()
+        outbox = self._outbox.take()
         positions = dict(self.positions)
         began_at = time.monotonic()
         self._committing.begin(began_at if self._unwritten.since is None else self._unwritten.since)
@@ -308,7 +349,7 @@ class PartitionWriter:
         if not self.live:
             return
         self.state = WriterState.FAILED
-        self._outbox = Outbox()
+        self._outbox.take()
         self._wake = asyncio.ensure_future(self._notify())
         self._on_failure(self, error)
 

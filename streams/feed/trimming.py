@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from models.kubernetes.objects import NodeObject, PodObject
+from models.kubernetes.objects import LIST_OF, NodeObject, PodObject
 from streams.feed.recording import Kind
 
 _Tree: TypeAlias = "dict[str, _Tree] | list[_Tree] | None"
@@ -58,5 +58,7 @@ def _tree(found: inspect.Type) -> _Tree:
             return {field.encode_name: _tree(field.type) for field in fields}
         case inspect.ListType(item_type=item):
             return [_tree(item)]
+        case inspect.Metadata(extra=extra) if extra and LIST_OF in extra:
+            return [_tree(inspect.type_info(extra[LIST_OF]))]
         case _:
             return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from models.eviction import (
     NodeAggregate,
@@ -20,43 +20,49 @@ from models.eviction import (
     Note,
     Origin,
     PodEvent,
-    apply_node,
+    ResultEvent,
     apply_pod,
     apply_result,
-    decide_all,
+    decide_all_slices,
     fire,
-    forget,
+    forget_slices,
     glance_at,
     load_row,
+    node_slices,
     wakeups,
+    weight_of,
 )
 from models.messages.decoding import open_pod_record, read_node_record, read_opened_pod, read_result_record
 from models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
 from models.messages.unreadable import Unreadable
 from models.messages.vocabulary import DecisionKind
+from streams.engine.outbox import Outbox
 from streams.engine.timers import TimerHeap
 from streams.service.clock import MILLISECOND_US, SECOND_US
 from streams.service.clusters import Clusters
 from streams.service.dead_letters import put_dead_letter
 from streams.service.overdue import count_open, deadline_us, overdue
 from streams.service.placement import belongs
-from streams.service.sizes import SHARE, fits
+from streams.service.sizes import SHARE, fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from models.eviction import Changes, ResultEvent
+    from models.eviction import Changes
     from streams.engine.batches import Record
-    from streams.engine.outbox import Outbox
     from streams.engine.timers import Wakeup
     from streams.service.overdue import Overdue
     from streams.service.plan import ServicePlan
 
-    Event = NodeEvent | PodEvent | ResultEvent | Signal
+    Event = NodeEvent | PodEvent | ResultEvent
+    E = TypeVar("E", bound=Event)
 
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
 SUSPECT_BYTES = 65_536  # smaller records, or below a quarter of what a topic takes, cannot make anything too large
+UNDECIDABLE = "Undecidable"
+TOO_MUCH = "taints, tolerations or conditions are too many or too large to be decided about: its pods are left alone"
+_UNDECIDABLE = Note.UNDECIDABLE
 _UNCHANGED = Note.UNCHANGED._value_
 _CHANGED = Note.CHANGED._value_
 _ISSUED = DecisionKind.ISSUED
@@ -86,6 +92,9 @@ class EvictionPartition:
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
         self._timers = TimerHeap(self._wanted_wakeups)
+        # The node in the middle of a step, if any, and its wake-ups that came due meanwhile.
+        self._stepped: NodeAggregate | None = None
+        self._held: list[Wakeup] = []
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Take one row of the changelog."""
@@ -103,16 +112,14 @@ class EvictionPartition:
             if count := count_open(found):
                 self.pending[found.cluster] += count
 
-    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
-        """Apply records of one input in offset order."""
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
+        """Apply records of one input in offset order, with a pause wherever much was done."""
         self._counts = self._tally.of_input(topic)
         if topic == self._plan.pods_topic:
-            self._apply_pods(topic, records, outbox)
+            yield from self._apply_pods(topic, records, outbox)
             return
-        is_nodes = topic == self._plan.nodes_topic
-        read = read_node_record if is_nodes else read_result_record
-        step = apply_node if is_nodes else apply_result
-        limits, partition = self._plan.limits, self.partition
+        read = read_node_record if topic == self._plan.nodes_topic else read_result_record
+        limits, partition, rules = self._plan.limits, self.partition, self._plan.rules
         for record in records:
             appended_at_us = record.timestamp * MILLISECOND_US
             try:
@@ -121,11 +128,25 @@ class EvictionPartition:
                 self._bury(topic, record, outbox, error.reason, error.detail)
                 continue
             if isinstance(event, Signal):
-                self._signal(event, topic, appended_at_us, outbox)
-            else:
-                self._step(step, event, record, appended_at_us, outbox)
+                for _ in self._signal(event, topic, appended_at_us, outbox):
+                    yield record.offset
+            elif (let_in := self._let_in(event, record, outbox)) is not None:
+                aggregate, event = let_in
+                if isinstance(event, ResultEvent):
+                    self._take(apply_result(aggregate, event, rules), aggregate, event, record, outbox)
+                else:
+                    for _ in self._step_node(aggregate, event, record, outbox):
+                        yield record.offset
 
-    def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+    def _step_node(self, aggregate: NodeAggregate, event: NodeEvent, record: Record, outbox: Outbox) -> Iterator[None]:
+        slices = node_slices(aggregate, event, self._plan.rules)
+        first = next(slices)
+        if first.rows:
+            self._keep(aggregate)
+        yield from self._in_slices(itertools.chain((first,), slices), aggregate, outbox)
+        self._count(first.note, event, record, outbox)
+
+    def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of the pods topic: most can be taken in at a glance."""
         limits, partition, by_key, clusters = self._plan.limits, self.partition, self._by_key, self._clusters
         newer, edited, suspect_bytes = 0, 0, self._suspect_bytes
@@ -154,49 +175,75 @@ class EvictionPartition:
             except Unreadable as error:
                 self._bury(topic, record, outbox, error.reason, error.detail)
                 continue
-            if isinstance(event, PodEvent):
-                self._step(apply_pod, event, record, appended_at_us, outbox)
-            else:
-                self._signal(event, topic, appended_at_us, outbox)
+            if isinstance(event, Signal):
+                for _ in self._signal(event, topic, appended_at_us, outbox):
+                    yield record.offset
+            elif (let_in := self._let_in(event, record, outbox)) is not None:
+                aggregate, event = let_in
+                self._take(apply_pod(aggregate, event, self._plan.rules), aggregate, event, record, outbox)
+                if len(record.value or b"") > suspect_bytes or weight_of(aggregate.node, event.pod.tolerations) > 1:
+                    yield record.offset + 1
         self._counts[_UNCHANGED] += newer
         self._counts[_CHANGED] += edited
 
-    def _step(
-        self, step: Callable[..., Changes], event: Event, record: Record, appended_at_us: int, outbox: Outbox
-    ) -> None:
-        """Step one event through its aggregate, if it is let in."""
-        key = cast("bytes", record.key)
+    def _let_in(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
+        """Give the aggregate of an event, perhaps a new one, and the event as it can be written; `None` for neither."""
+        key, topic = cast("bytes", record.key), event.origin.topic
+        if len(cast("bytes", record.value)) > self._suspect_bytes:
+            fit = fitting(event, self._plan.record_limit_bytes)
+            if fit is None:
+                self._bury(topic, record, outbox, UNDECIDABLE, "rows or messages about it would be too large")
+                return None
+            event = fit
         aggregate = self._by_key.get(key)
-        if len(cast("bytes", record.value)) > self._suspect_bytes and not fits(event, self._plan.record_limit_bytes):
-            origin = cast("NodeEvent", event).origin
-            self._bury(origin.topic, record, outbox, "Undecidable", "rows or messages about it would be too large")
-            return
-        is_new = False
         if aggregate is None:
-            is_new = True
             if not belongs(key, self.partition, self._plan.partitions):
-                topic = cast("NodeEvent", event).origin.topic
                 self._bury(topic, record, outbox, "WrongPartition", "the key hashes to another partition")
-                return
+                return None
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
-        if self._clusters.any_forgotten and self._clusters.is_forgotten(aggregate.cluster, appended_at_us):
+        if self._clusters.any_forgotten and self._clusters.is_forgotten(
+            aggregate.cluster, record.timestamp * MILLISECOND_US
+        ):
             self._counts["forgotten"] += 1
-            return
-        changes = step(aggregate, event, self._plan.rules)
-        if changes.rows:
-            if is_new:
-                self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
-            if changes.decisions or changes.commands:
-                self._write(changes, key, outbox)
-            else:  # most changes need no message
-                for row, value in changes.rows:
-                    outbox.put(row, value)
-        for at_us, uid in changes.wakeups:
-            self._timers.push((at_us, aggregate.record_key, uid))
-        self._counts[changes.note._value_] += 1
+            return None
+        return aggregate, event
 
-    def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> None:
+    def _take(self, changes: Changes, aggregate: NodeAggregate, event: Event, record: Record, outbox: Outbox) -> None:
+        """Put what a step of one record has changed into the outbox, and count it."""
+        if changes.rows:
+            self._keep(aggregate)
+        self._put(changes, aggregate, outbox)
+        self._count(changes.note, event, record, outbox)
+
+    def _count(self, note: Note, event: Event, record: Record, outbox: Outbox) -> None:
+        self._counts[note._value_] += 1
+        if note is _UNDECIDABLE:
+            self._bury(event.origin.topic, record, outbox, UNDECIDABLE, TOO_MUCH)
+
+    def _keep(self, aggregate: NodeAggregate) -> None:
+        if aggregate.record_key not in self._by_key:
+            self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
+
+    def _in_slices(self, slices: Iterator[Changes], aggregate: NodeAggregate, outbox: Outbox) -> Iterator[None]:
+        """Put a step about all pods of a node into the outbox: all of it or nothing, with a pause after each slice."""
+        aside: Outbox | None = None
+        changes = next(slices)
+        for following in slices:
+            if aside is None:
+                aside, self._stepped = Outbox(), aggregate
+            self._put(changes, aggregate, aside)
+            yield
+            changes = following
+        self._put(changes, aggregate, outbox if aside is None else aside)
+        if aside is not None:
+            outbox.absorb(aside)
+            self._stepped = None
+            for wakeup in self._held:
+                self._timers.push(wakeup)
+            self._held.clear()
+
+    def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
         match signal:
             case Heartbeat(cluster=cluster, listed_at_us=listed_at_us):
                 self._clusters.heartbeat(
@@ -207,19 +254,22 @@ class EvictionPartition:
                     outbox=outbox,
                 )
             case Forget(cluster=cluster, at_us=at_us):
-                self._forget(cluster, at_us, appended_at_us, outbox)
+                yield from self._forget(cluster, at_us, appended_at_us, outbox)
             case AcceptGap():
                 self._clusters.accept_gap(outbox)
             case _:
                 pass  # bookmarks and unbound pods say nothing that is kept
         self._counts["signal"] += 1
 
-    def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> None:
-        prefix = f"{cluster}/"
+    def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
+        prefix, aside = f"{cluster}/", Outbox()
         for name in [name for name in self._aggregates if name.startswith(prefix)]:
             aggregate = self._aggregates.pop(name)
-            del self._by_key[name.encode()]
-            self._write(forget(aggregate, at_us, self._plan.rules), name.encode(), outbox)
+            del self._by_key[aggregate.record_key]
+            for changes in forget_slices(aggregate, at_us, self._plan.rules):
+                self._put(changes, aggregate, aside)
+                yield
+        outbox.absorb(aside)
         self.parked.pop(cluster, None)
         self._clusters.forget(cluster, appended_at_us, outbox)
 
@@ -236,11 +286,12 @@ class EvictionPartition:
         self._counts["dead-letter"] += 1
         self._tally.dead_letters[reason] += 1
 
-    def caught_up(self, outbox: Outbox) -> None:
-        """Decide every pod anew, now that nothing known at take-over is unread."""
+    def caught_up(self, outbox: Outbox) -> Iterator[None]:
+        """Decide every pod anew, now that nothing known at take-over is unread; with a pause after each node."""
         now_us = self._plan.now_us()
-        for key, aggregate in list(self._by_key.items()):
-            self._put(decide_all(aggregate, now_us, self._plan.rules), key, outbox)
+        for aggregate in list(self._by_key.values()):
+            yield from self._in_slices(decide_all_slices(aggregate, now_us, self._plan.rules), aggregate, outbox)
+            yield
 
     def next_due_at_us(self) -> int | None:
         """When to look next: at the earliest timer, or at those that wait for a feed."""
@@ -250,7 +301,7 @@ class EvictionPartition:
         return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
-        """Look at up to ``limit`` wake-ups that are due, in deadline order.
+        """Look at up to ``limit`` wake-ups that are due, in deadline order; at fewer where they are much work.
 
         Those of clusters with a silent feed are parked until it is heard again.
         """
@@ -264,11 +315,17 @@ class EvictionPartition:
             aggregate = self._by_key.get(key)
             if aggregate is None:
                 continue
+            if aggregate is self._stepped:
+                self._held.append(wakeup)
+                continue
             if uid and aggregate.cluster in silent:
                 self.parked.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
             changes = fire(aggregate, uid, now_us, self._plan.rules)
-            self._put(changes, aggregate.record_key, outbox)
+            pod = aggregate.pods.get(uid)
+            if pod is not None:
+                handled += weight_of(aggregate.node, pod.tolerations) - 1
+            self._put(changes, aggregate, outbox)
             if changes.decisions and changes.decisions[-1].decision is _ISSUED:
                 self._tally.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
@@ -290,15 +347,16 @@ class EvictionPartition:
             for wakeup in self.parked.pop(cluster).values():
                 self._timers.push(wakeup)
 
-    def _put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
-        if changes.rows:
-            self._write(changes, key, outbox)
+    def _put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
+        key = aggregate.record_key
+        if changes.decisions or changes.commands:
+            self._writer.put(changes, key, outbox)
+            self._tally.take(changes.commands, changes.decisions, self.pending)
+        else:  # most changes need no message
+            for row, value in changes.rows:
+                outbox.put(row, value)
         for at_us, uid in changes.wakeups:
             self._timers.push((at_us, key, uid))
-
-    def _write(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
-        self._writer.put(changes, key, outbox)
-        self._tally.take(changes.commands, changes.decisions, self.pending)
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Close firing: input expired before it was read."""

@@ -6,24 +6,48 @@ that came earlier. So the whole must fit, and a single taint or toleration must 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, TypeVar, cast
+
 import msgspec
 
-from models.eviction import NodeEvent, PodEvent
+from models.eviction import NodeEvent, PodEvent, ResultEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 SHARE = 4
 
+E = TypeVar("E", bound=NodeEvent | PodEvent | ResultEvent)
 
-def fits(event: object, limit_bytes: int) -> bool:
-    """Whether rows and messages about this event stay below the limit of a record."""
-    parts: tuple[object, ...]
-    rest: tuple[str, ...]
-    match event:
-        case PodEvent(pod=pod):
-            parts, rest = pod.tolerations, (pod.namespace, pod.name, pod.uid, pod.node_name)
-        case NodeEvent(node=node):
-            parts, rest = node.taints, (node.name, node.uid)
-        case _:
-            return len(msgspec.json.encode(event)) < limit_bytes // SHARE
-    sizes = [len(msgspec.json.encode(part)) for part in parts]
-    names = len(msgspec.json.encode(rest))
+
+def fitting(event: E, limit_bytes: int) -> E | None:
+    """Give an event of which rows and messages stay below the limit of a record.
+
+    Returns:
+        The event; or, if its taints or tolerations are too large, the same as undecidable, without them; or None if it
+        would not fit either way.
+    """
+    replace = msgspec.structs.replace
+    fit: NodeEvent | PodEvent | ResultEvent = event
+    if isinstance(event, PodEvent):
+        pod = event.pod
+        names = _size((pod.namespace, pod.name, pod.uid, pod.node_name, pod.resource_version))
+        if not _list_fits(pod.tolerations, names, limit_bytes):
+            fit = replace(event, pod=replace(pod, tolerations=()), is_undecidable=True)
+    elif isinstance(event, NodeEvent):
+        node = event.node
+        names = _size((node.name, node.uid, node.resource_version))
+        if not _list_fits(node.taints, names, limit_bytes):
+            fit = replace(event, node=replace(node, taints=()), is_undecidable=True)
+    else:
+        names = _size(event)
+    return cast("E", fit) if names < limit_bytes // SHARE else None
+
+
+def _list_fits(parts: Iterable[object], names: int, limit_bytes: int) -> bool:
+    sizes = [_size(part) for part in parts]
     return sum(sizes) + names < limit_bytes // 2 and max(sizes, default=0) + names < limit_bytes // SHARE
+
+
+def _size(part: object) -> int:
+    return len(msgspec.json.encode(part))

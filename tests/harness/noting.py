@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from streams.engine.batches import Record
 from streams.engine.outbox import Outbox
@@ -22,15 +22,17 @@ class Noting:
     def loaded(self) -> None:
         """Derive nothing."""
 
-    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> None:
+    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
         """Note them."""
         for record in records:
             self.offsets.append(record.offset)
             for number in range(self._rows_per_record):
                 outbox.put(b"%d-%d" % (record.offset, number), b"row")
+        return ()
 
-    def caught_up(self, outbox: Outbox) -> None:
+    def caught_up(self, outbox: Outbox) -> Iterable[object]:
         """Decide nothing."""
+        return ()
 
     def next_due_at_us(self) -> int | None:
         """Have no timers."""

@@ -7,6 +7,7 @@ same with restarts: after every so many events all memory is thrown away and bui
 
 from __future__ import annotations
 
+import collections
 import datetime as dt
 import json
 from pathlib import Path
@@ -56,7 +57,7 @@ class VirtualService:
             self.logic.load(key, value)
         self.logic.loaded()
         outbox = Outbox()
-        self.logic.caught_up(outbox)
+        collections.deque(self.logic.caught_up(outbox), maxlen=0)
         self._commit(outbox)
 
     def feed(self, event: dict[str, object], at_us: int) -> None:
@@ -88,7 +89,7 @@ class VirtualService:
         self.offset += 1
         record = FakeRecord(self.offset, self.now_us // 1000 + 1, key.encode(), json.dumps(value).encode())
         outbox = Outbox()
-        self.logic.apply(topic, [record], outbox)
+        collections.deque(self.logic.apply(topic, [record], outbox), maxlen=0)
         self._commit(outbox)
 
     def _commit(self, outbox: Outbox) -> None:

@@ -64,7 +64,7 @@ BY_TORTURE = (
     Mutation(
         "torture: leave some edits out of the rows",
         "models/eviction/pod_step.py",
-        (("CauseKind.POD, event.origin)\n    step.write_pod(pod)\n", "CauseKind.POD, event.origin)\n"),),
+        (("_step(aggregate, event, rules)\n    step.write_pod(pod)\n", "_step(aggregate, event, rules)\n"),),
         (TORTURE,),
     ),
     Mutation(

@@ -78,9 +78,11 @@ class Scene:
         uid: str = "node-1",
         version: str | None = None,
         event_type: EventType = MODIFIED,
+        undecidable: bool = False,
     ) -> Changes:
         seen = Node(NODE, uid, version or str(next(self.versions)), taints, ready)
-        return self.keep(apply_node(self.aggregate, NodeEvent(event_type, seen, us(at), ORIGIN), self.rules))
+        event = NodeEvent(event_type, seen, us(at), ORIGIN, undecidable)
+        return self.keep(apply_node(self.aggregate, event, self.rules))
 
     def pod(
         self,
@@ -94,10 +96,12 @@ class Scene:
         mirror: bool = False,
         node: str = NODE,
         event_type: EventType = MODIFIED,
+        undecidable: bool = False,
     ) -> Changes:
         version = version or str(next(self.versions))
         seen = Pod("payments", name, uid, version, node, tolerations, phase, terminating, mirror)
-        return self.keep(apply_pod(self.aggregate, PodEvent(event_type, seen, us(at), ORIGIN), self.rules))
+        event = PodEvent(event_type, seen, us(at), ORIGIN, undecidable)
+        return self.keep(apply_pod(self.aggregate, event, self.rules))
 
     def result(self, at: float, outcome: Outcome, command: EvictionCommand | None = None, reason: str = "") -> Changes:
         command = command or self.commands[-1]

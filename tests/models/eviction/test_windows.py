@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from models.eviction.state import PodState, TaintState
 from models.eviction.windows import advance_taints, untolerated_since_us, window_start_us
@@ -73,3 +75,34 @@ def test_untolerated_since_the_last_of_four_facts(latest: int) -> None:
     taint_since, value_since, pod_since, edited = facts
     pod = PodState("uid", "ns/name", 1, (), pod_since, edited)
     assert untolerated_since_us(kept(since=taint_since, value_since=value_since), pod) == 50
+
+
+KEYS = st.sampled_from(["a", "b", "c"])
+VALUES = st.sampled_from(["", "x", "y"])
+TAINTS = st.builds(
+    Taint, KEYS, VALUES, st.sampled_from([NO_EXECUTE, NO_EXECUTE, NO_SCHEDULE]), st.sampled_from([None, 1, 2])
+)
+
+
+def taken_one_by_one(known: list[TaintState], seen: list[Taint]) -> list[TaintState | None]:
+    """Which known taint each seen one continues, by looking through all of them each time."""
+    left, found = list(known), []
+    for taint in seen:
+        same = [state for state in left if state.taint.key == taint.key]
+        best = next((state for state in same if state.taint.value == taint.value), same[0] if same else None)
+        if best is not None:
+            left.remove(best)
+        found.append(best)
+    return found
+
+
+@given(st.lists(TAINTS, max_size=8), st.lists(TAINTS, max_size=8))
+def test_each_taint_continues_the_one_that_a_look_through_all_finds(before: list[Taint], seen: list[Taint]) -> None:
+    known = [
+        TaintState(Taint(taint.key, taint.value, NO_EXECUTE), since, since, taint.time_added_us)
+        for since, taint in enumerate(before)
+    ]
+    seen = [taint for taint in seen if taint.effect == NO_EXECUTE]
+    expected = taken_one_by_one(known, seen)
+    for state, continued, taint in zip(advance_taints(known, seen, NOW), expected, seen, strict=True):
+        assert advance_taints([] if continued is None else [continued], [taint], NOW) == (state,)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 from typing import Any, NamedTuple, cast
 
@@ -64,7 +65,7 @@ class Story:
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
         record = FakeRecord(self.offset, self.now_us // 1000, key, value)
-        self.logic.apply(topic, [record], self.outbox)
+        collections.deque(self.logic.apply(topic, [record], self.outbox), maxlen=0)
 
     def node(self, at: float, *taints: dict[str, str]) -> None:
         meta = {"name": "n", "uid": "node", "resourceVersion": str(self.offset + 100)}

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 from kafka.partitioner import DefaultPartitioner
 
-from models.eviction import EventType, NodeEvent, Origin
-from models.kubernetes.objects import Node
+from models.eviction import EventType, NodeEvent, Origin, PodEvent
+from models.kubernetes.objects import Node, Pod
 from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import Toleration
 from streams.service.placement import belongs, partition_of
-from streams.service.sizes import fits
+from streams.service.sizes import fitting
 
 
 class OneTopic:
@@ -52,4 +54,29 @@ def node_event(*taints: Taint) -> NodeEvent:
     ],
 )
 def test_what_would_not_fit_is_noticed_before_the_step(taints: tuple[Taint, ...], *, fit: bool) -> None:
-    assert fits(node_event(*taints), 100_000) is fit
+    event = node_event(*taints)
+    found = fitting(event, 100_000)
+    assert found is not None
+    assert (found is event) is fit
+    assert found.is_undecidable is not fit
+    assert found.node.taints == (taints if fit else ())
+
+
+POD = Pod("x", "p", "u", "1", "n")
+
+
+def pod_event(pod: Pod) -> PodEvent:
+    return PodEvent(EventType.ADDED, pod, 0, Origin("pods", 0, 0))
+
+
+def test_a_pod_with_too_large_tolerations_is_undecidable_without_them() -> None:
+    large = msgspec.structs.replace(POD, tolerations=(Toleration("k" * 25_001),))
+    found = fitting(pod_event(large), 100_000)
+    assert found is not None
+    assert found.is_undecidable
+    assert found.pod == POD
+
+
+@pytest.mark.parametrize("name", ["namespace", "name", "uid", "resource_version"])
+def test_a_pod_whose_names_do_not_fit_is_refused(name: str) -> None:
+    assert fitting(pod_event(msgspec.structs.replace(POD, **{name: "k" * 25_001})), 100_000) is None

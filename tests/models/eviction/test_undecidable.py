@@ -1,0 +1,226 @@
+"""Beyond a limit an object is known and left alone: nothing is evicted for what nobody has looked at."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from models.eviction import NodeEvent, Note, Origin, PodEvent, RowKind, Rules, row_key
+from models.eviction.limits import LARGEST_LIST, MOST_DEPARTED, is_too_long
+from models.eviction.row_layout import pod_value
+from models.kubernetes import NO_EXECUTE, Taint, Toleration
+from models.messages.decoding import read_node_record, read_pod_record
+from models.messages.unreadable import Unreadable
+from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, rebuild, tolerate, us
+
+ORIGIN = Origin("topic", 0, 0)
+KEY = f"{CLUSTER}/{NODE}".encode()
+
+
+def watched(obj: dict[str, Any]) -> bytes:
+    return json.dumps({"cluster": CLUSTER, "type": "MODIFIED", "object": obj}).encode()
+
+
+def read_pod(entries: int, **more: Any) -> PodEvent:
+    """Read a pod with so many tolerations."""
+    meta = {"namespace": "x", "name": "p", "uid": "u", "resourceVersion": "7"}
+    spec = {"nodeName": NODE, "tolerations": [{"key": f"t{n}", **more} for n in range(entries)]}
+    event = read_pod_record(KEY, watched({"kind": "Pod", "metadata": meta, "spec": spec}), 0, ORIGIN)
+    assert isinstance(event, PodEvent)
+    return event
+
+
+def read_node(taints: int = 0, conditions: int = 0) -> NodeEvent:
+    """Read a node with so many taints and conditions."""
+    meta = {"name": NODE, "uid": "u", "resourceVersion": "7"}
+    spec = {"taints": [{"key": f"t{n}", "effect": "NoExecute"} for n in range(taints)]}
+    status = {"conditions": [{"type": f"c{n}", "status": "True"} for n in range(conditions)]}
+    obj = {"kind": "Node", "metadata": meta, "spec": spec, "status": status}
+    event = read_node_record(KEY, watched(obj), 0, ORIGIN)
+    assert isinstance(event, NodeEvent)
+    return event
+
+
+class TestReading:
+    def test_a_pod_with_as_many_tolerations_as_may_be_is_read(self) -> None:
+        event = read_pod(LARGEST_LIST)
+        assert not event.is_undecidable
+        assert len(event.pod.tolerations) == LARGEST_LIST
+
+    def test_a_pod_with_one_more_is_undecidable_without_them(self) -> None:
+        event = read_pod(LARGEST_LIST + 1)
+        assert event.is_undecidable
+        assert event.pod.tolerations == ()
+
+    def test_braces_in_values_are_no_entries(self) -> None:
+        assert not read_pod(1_001, value="{{}").is_undecidable
+
+    @pytest.mark.parametrize(
+        ("lists", "is_undecidable"),
+        [
+            pytest.param({"taints": LARGEST_LIST, "conditions": LARGEST_LIST}, False, id="as many as may be"),
+            pytest.param({"taints": LARGEST_LIST + 1}, True, id="taints"),
+            pytest.param({"conditions": LARGEST_LIST + 1}, True, id="conditions"),
+        ],
+    )
+    def test_a_node_is_undecidable_by_each_of_its_lists(self, lists: dict[str, int], *, is_undecidable: bool) -> None:
+        event = read_node(**lists)
+        assert event.is_undecidable is is_undecidable
+        assert len(event.node.taints) == (0 if is_undecidable else lists["taints"])
+
+    def test_a_list_that_is_broken_is_left_to_its_reader(self) -> None:
+        assert not is_too_long(b"[" + b"{}," * (LARGEST_LIST + 1))
+        assert not is_too_long(b"{" * (LARGEST_LIST + 1))
+
+    def test_a_very_long_key_is_refused(self) -> None:
+        with pytest.raises(Unreadable, match="1025 bytes"):
+            read_pod_record(b"lab/" + b"n" * 1_021, watched({}), 0, ORIGIN)
+
+
+def test_a_pod_beyond_the_limit_is_left_alone_and_what_was_open_is_cancelled() -> None:
+    scene = Scene()
+    scene.node(0, A)
+    scene.pod(1, tolerate("a", 60))
+    assert scene.pod(2, undecidable=True).note is Note.UNDECIDABLE
+    scene.run_until(1_000)
+    assert scene.actions == ["Schedule 61", "Cancel Undecidable"]
+    assert scene.pod(3, undecidable=True).note is Note.UNDECIDABLE, "each such record is said to be so"
+    scene.restart()
+    scene.run_until(2_000)
+    assert len(scene.commands) == 2
+
+
+def test_a_pod_that_is_within_the_limit_again_is_decided_about_again() -> None:
+    scene = Scene()
+    scene.node(0, A)
+    scene.pod(1, undecidable=True)
+    scene.pod(2, tolerate("a", 60))
+    assert scene.actions == ["Schedule 61"]
+
+
+def test_an_undecidable_pod_that_is_deleted_is_gone() -> None:
+    scene = Scene()
+    scene.pod(1, undecidable=True)
+    scene.pod(2, undecidable=True, event_type=DELETED)
+    assert not scene.aggregate.pods
+
+
+def test_an_issued_eviction_of_a_pod_that_becomes_undecidable_is_taken_back() -> None:
+    scene = Scene()
+    scene.node(0, A)
+    scene.pod(1)
+    scene.run_until(1)
+    scene.pod(2, undecidable=True)
+    scene.run_until(1_000)
+    assert scene.actions == ["Evict 1", "Cancel Undecidable"]
+
+
+def test_the_pods_of_a_node_beyond_the_limit_are_left_alone() -> None:
+    scene = Scene()
+    scene.node(0, A)
+    scene.pod(1, tolerate("a", 60))
+    assert scene.node(2, undecidable=True).note is Note.UNDECIDABLE
+    scene.restart()
+    scene.pod(3, uid="pod-2", name="web-1")
+    scene.run_until(1_000)
+    assert scene.actions == ["Schedule 61", "Cancel Undecidable"]
+
+
+def test_a_node_within_the_limit_again_begins_new_windows() -> None:
+    scene = Scene()
+    scene.node(0, A)
+    scene.pod(1, tolerate("a", 60))
+    scene.node(2, undecidable=True)
+    scene.restart()
+    scene.node(10, A)
+    assert scene.actions == ["Schedule 61", "Cancel Undecidable", "Schedule 70"]
+
+
+class TestTaintsTimesPods:
+    RULES = Rules(largest_work=6)
+
+    def crowd(self, pods: int) -> Scene:
+        scene = Scene(rules=self.RULES)
+        for number in range(1, pods + 1):
+            scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
+        return scene
+
+    def test_a_change_of_the_node_up_to_the_limit_is_decided(self) -> None:
+        scene = self.crowd(3)
+        assert scene.node(1, A, B, Taint("c", "", "NoSchedule")).note is Note.CHANGED
+        assert scene.actions == ["Schedule 61"] * 3
+
+    def test_a_change_of_the_node_beyond_it_makes_the_node_undecidable(self) -> None:
+        scene = self.crowd(3)
+        scene.node(1, A)
+        assert scene.node(2, A, B, Taint("c", "", NO_EXECUTE)).note is Note.UNDECIDABLE
+        assert scene.actions == ["Schedule 61"] * 3 + ["Cancel Undecidable"] * 3
+
+    def test_a_pod_that_would_be_the_first_beyond_it_is_not_taken_in(self) -> None:
+        scene = self.crowd(3)
+        scene.node(1, A, B)
+        changes = scene.pod(2, tolerate("", 60), uid="pod-4", name="web-4")
+        assert (changes.note, changes.rows) == (Note.UNDECIDABLE, ())
+        assert set(scene.aggregate.pods) == {"pod-1", "pod-2", "pod-3"}
+        scene.pod(3, uid="pod-3", name="web-3", event_type=DELETED)
+        assert scene.pod(4, tolerate("", 60), uid="pod-4", name="web-4").note is Note.CHANGED
+
+    def test_a_pod_that_takes_the_place_of_another_is_taken_in(self) -> None:
+        scene = self.crowd(3)
+        scene.node(1, A, B)
+        assert scene.pod(2, tolerate("", 60), uid="pod-4", name="web-3").note is Note.CHANGED
+
+
+class TestRowsOfBefore:
+    """Versions without limits have written rows of any length."""
+
+    def test_a_pod_s_row_with_too_many_tolerations_loads_as_undecidable(self) -> None:
+        scene = Scene()
+        scene.pod(0)
+        pod = scene.aggregate.pods["pod-1"]
+        pod.tolerations = tuple(Toleration(f"t{n}") for n in range(LARGEST_LIST + 1))
+        scene.table[row_key(RowKind.POD, scene.aggregate.key, "pod-1")] = pod_value(pod)
+        scene.restart()
+        assert scene.aggregate.pods["pod-1"].tolerations == ()
+        scene.node(1, A)
+        assert scene.actions == []
+
+    def test_a_node_s_row_with_too_many_taints_loads_as_undecidable(self) -> None:
+        scene = Scene()
+        scene.pod(0)
+        taint = ["t", "", us(0), us(0), None]
+        row = [1, "node-1", 1, [taint] * (LARGEST_LIST + 1), None, None, []]  # as it was, without the newest field
+        scene.table[row_key(RowKind.NODE, scene.aggregate.key)] = msgspec.msgpack.encode(row)
+        scene.restart()
+        node = scene.aggregate.node
+        assert node is not None
+        assert (node.is_undecidable, node.taints) == (True, ())
+
+    def test_what_was_open_is_cancelled_at_the_take_over(self) -> None:
+        scene = Scene()
+        scene.node(0, A)
+        scene.pod(1, tolerate("a", 60))
+        pod = scene.aggregate.pods["pod-1"]
+        pod.tolerations = tuple(Toleration(f"t{n}") for n in range(LARGEST_LIST + 1))
+        scene.table[row_key(RowKind.POD, scene.aggregate.key, "pod-1")] = pod_value(pod)
+        scene.restart()
+        scene.decide_all(2)
+        assert scene.actions == ["Schedule 61", "Cancel Undecidable"]
+
+
+def test_a_node_row_of_before_has_no_undecidable_node() -> None:
+    table = {row_key(RowKind.NODE, f"{CLUSTER}/{NODE}"): msgspec.msgpack.encode([1, "node-1", 1, [], None, None, []])}
+    node = rebuild(table).node
+    assert node is not None
+    assert not node.is_undecidable
+
+
+def test_so_many_earlier_nodes_of_a_name_are_remembered_those_that_left_last() -> None:
+    scene = Scene()
+    count = MOST_DEPARTED + 3
+    for number in range(count):
+        scene.node(number, uid=f"node-{number}", event_type=DELETED)
+    assert set(scene.aggregate.departed) == {f"node-{number}" for number in range(3, count)}
