@@ -1,0 +1,154 @@
+"""A step that lets others work in its middle: what may go on meanwhile, and what waits for its end."""
+
+from __future__ import annotations
+
+import asyncio
+import types
+from collections.abc import Iterable, Sequence
+
+import pytest
+
+from streams.engine.batches import Record
+from streams.engine.config import EngineConfig
+from streams.engine.outbox import Outbox
+from streams.engine.writer import SLICE_SECONDS, PartitionWriter
+from streams.errors import PartitionLostError
+from tests.harness.noting import Noting
+from tests.streams.engine.test_writer import batch, run
+
+PAUSES = 20
+
+
+class Slow(Noting):
+    """Takes each record of the first input in slices, each as long as the loop may be held."""
+
+    def __init__(self, config: EngineConfig) -> None:
+        super().__init__(rows_per_record=1)
+        self.now = 1_000.0
+        self.slow_topic = config.inputs[0]
+        self.log: list[str] = []
+
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
+        if topic != self.slow_topic:
+            self.log.append("other")
+            super().apply(topic, records, outbox)
+            return
+        for record in records:
+            self.log.append("begin")
+            for _ in range(PAUSES):
+                self.now += SLICE_SECONDS * 1.1
+                yield record.offset
+            super().apply(topic, [record], outbox)
+            self.log.append("end")
+
+    def caught_up(self, outbox: Outbox) -> Iterable[object]:
+        for number in range(PAUSES):
+            self.now += SLICE_SECONDS * 1.1
+            outbox.put(b"%d" % number, b"decided anew")
+            yield
+
+    def fire(self, _now_us: int, _limit: int, outbox: Outbox) -> int:
+        self.log.append("fire")
+        outbox.put(b"fired", b"row")
+        return 1
+
+
+@pytest.fixture
+def slow(config: EngineConfig, monkeypatch: pytest.MonkeyPatch) -> Slow:
+    logic = Slow(config)
+    monkeypatch.setattr("streams.engine.writer.time", types.SimpleNamespace(monotonic=lambda: logic.now))
+    return logic
+
+
+async def stepping(writer: PartitionWriter, logic: Slow) -> None:
+    """Wait until a step is in its middle."""
+    while "begin" not in logic.log:  # noqa: ASYNC110 - turns of the loop are what is waited for
+        await asyncio.sleep(0)
+
+
+def test_timers_fire_in_the_middle_of_a_step(config: EngineConfig, slow: Slow) -> None:
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
+        await stepping(writer, slow)
+        writer.fire(0, 1)
+        assert writer.positions[config.inputs[0]] == 10, "the position stays before a record that is not whole"
+        await applying
+        assert slow.log == ["begin", "fire", "end"]
+        assert writer.positions[config.inputs[0]] == 11
+        assert not failures
+
+    run(config, test, logic=slow)
+
+
+def test_what_fired_in_the_middle_of_a_step_is_committed_without_it(config: EngineConfig, slow: Slow) -> None:
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        outbox = writer._outbox
+        applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
+        await stepping(writer, slow)
+        writer.fire(0, 1)
+        taken = outbox.take()  # as a commit does
+        assert set(taken.rows) == {b"fired"}
+        await applying
+        assert set(outbox.rows) == {b"10-0"}, "the step goes on into the outbox that is committed next"
+        assert not failures
+
+    run(config, test, logic=slow)
+
+
+def test_another_input_waits_for_the_end_of_a_step(config: EngineConfig, slow: Slow) -> None:
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        applying = asyncio.create_task(writer.apply(batch(config, 10, 11, start=10)))
+        await stepping(writer, slow)
+        other = batch(config, 10, start=10)._replace(topic=config.inputs[1])
+        await asyncio.gather(writer.apply(other), applying)
+        assert slow.log.index("other") > slow.log.index("end")
+        assert writer.positions == {
+            topic: 12 if n == 0 else 11 if n == 1 else 10 for n, topic in enumerate(config.inputs)
+        }
+        assert not failures
+
+    run(config, test, logic=slow)
+
+
+def test_a_step_goes_to_its_end_over_a_new_seek(config: EngineConfig, slow: Slow) -> None:
+    """The consumer is sought to the record of the step, which is then known already."""
+
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        applying = asyncio.create_task(writer.apply(batch(config, 10, 11, start=10)))
+        await stepping(writer, slow)
+        writer.epochs = dict.fromkeys(config.inputs, 3)
+        await applying
+        await writer.apply(batch(config, 10, 11, start=10, epoch=3))
+        assert slow.offsets == [10, 11], "each once"
+        assert not failures
+
+    run(config, test, logic=slow)
+
+
+def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slow: Slow) -> None:
+    """Its state has changed by halves."""
+
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
+        await stepping(writer, slow)
+        applying.cancel()
+        await asyncio.wait([applying])
+        assert not writer.live
+        assert [type(error) for error in failures] == [PartitionLostError]
+
+    run(config, test, logic=slow)
+
+
+def test_the_loop_comes_round_while_all_is_decided_anew(config: EngineConfig, slow: Slow) -> None:
+    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+        catching_up = asyncio.create_task(writer.expect_ends(dict.fromkeys(config.inputs, 10)))
+        turns = 0
+        while not catching_up.done():
+            turns += 1
+            assert writer.caught_up is False
+            await asyncio.sleep(0)
+        assert turns >= PAUSES
+        assert writer.caught_up
+        assert not failures
+
+    run(config, test, logic=slow)
