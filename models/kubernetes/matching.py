@@ -127,10 +127,11 @@ def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_
     Returns:
         True if, behind the toleration in use, another one matches the taint with other seconds.
     """
+    keys = ("", taint.key)  # a list may be long, and nearly all of it about other keys
     matching = (
         bounded_seconds(toleration)
         for toleration in tolerations
-        if tolerates(toleration, taint, comparison_operators=comparison_operators)
+        if toleration.key in keys and tolerates(toleration, taint, comparison_operators=comparison_operators)
     )
     for in_use in matching:
         return any(later != in_use for later in matching)

@@ -45,7 +45,7 @@ class Slow(Noting):
         for number in range(PAUSES):
             self.now += SLICE_SECONDS * 1.1
             outbox.put(b"%d" % number, b"decided anew")
-            yield
+            yield number
 
     def fire(self, _now_us: int, _limit: int, outbox: Outbox) -> int:
         self.log.append("fire")
@@ -102,9 +102,7 @@ def test_another_input_waits_for_the_end_of_a_step(config: EngineConfig, slow: S
         other = batch(config, 10, start=10)._replace(topic=config.inputs[1])
         await asyncio.gather(writer.apply(other), applying)
         assert slow.log.index("other") > slow.log.index("end")
-        assert writer.positions == {
-            topic: 12 if n == 0 else 11 if n == 1 else 10 for n, topic in enumerate(config.inputs)
-        }
+        assert [writer.positions[topic] for topic in config.inputs] == [12, 11, 10]
         assert not failures
 
     run(config, test, logic=slow)

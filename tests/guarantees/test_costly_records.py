@@ -1,0 +1,195 @@
+"""One absurd record must not stop a fleet: others go on beside what costs much, in the same partition too.
+
+In two clusters of its own size: `lab` sends what costs most, `calm` is what must not notice. All nodes of `calm` are in
+the partition of the attack.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+
+import msgspec
+import pytest
+from kafka import KafkaProducer
+
+from models.eviction import PodState, RowKind, row_key
+from models.eviction.limits import LARGEST_LIST, LARGEST_WORK
+from models.eviction.row_layout import pod_value
+from models.kubernetes import Toleration
+from streams.service.placement import partition_of
+from streams.settings import Settings
+from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.probing import Probe
+from tests.harness.reading import Seen, TopicReader, commands
+from tests.harness.workers import WorkerProcess
+
+TAINTS, TOLERATIONS = 27_000, 58_000  # 1.0 and 0.98 MB
+CALM_PODS = 64
+LATE_SECONDS = 2.0
+LONGEST_PAUSE_SECONDS = 0.1
+ATTACKED = "n0"
+
+
+def taints(count: int) -> list[dict[str, object]]:
+    return [taint(f"t{number}") for number in range(count)]
+
+
+def in_reverse(count: int, seconds: int | None = None) -> list[dict[str, object]]:
+    return [tolerates(seconds, f"t{number}") for number in reversed(range(count))]
+
+
+def bare(count: int) -> list[dict[str, object]]:
+    """As many tolerations as fit into an object."""
+    return [{"key": f"t{number}"} for number in reversed(range(count))]
+
+
+def beyond_all_limits(lab: Feed) -> None:
+    lab.node(ATTACKED, *taints(TAINTS))
+    for number in range(3):
+        lab.pod(ATTACKED, f"absurd-{number}", *bare(TOLERATIONS))
+    lab.node(ATTACKED, *taints(TAINTS)[::-1])
+    lab.pod(ATTACKED, "absurd-0", *bare(TOLERATIONS)[::-1], event_type="MODIFIED")
+
+
+BEYOND_RECORDS = 6
+
+
+def as_much_as_may_be(lab: Feed) -> None:
+    """What is still decided: as many taints as may be, and as many pods, each with a list of its own."""
+    pods = LARGEST_WORK // LARGEST_LIST
+    for number in range(pods):
+        lab.pod(ATTACKED, f"full-{number}", *in_reverse(LARGEST_LIST, 600 + number))
+    lab.node(ATTACKED, *taints(LARGEST_LIST))
+    lab.node(ATTACKED, *taints(LARGEST_LIST)[::-1])
+
+
+class Calm:
+    """A cluster with pods that tolerate nothing, on nodes in the partition of the attack."""
+
+    def __init__(self, feed: Feed, reader: TopicReader) -> None:
+        self.feed = feed
+        self.reader = reader
+        partition = partition_of(f"lab/{ATTACKED}".encode(), feed.settings.partitions)
+        names = (f"m{number}" for number in itertools.count())
+        beside = (
+            name for name in names if partition_of(f"calm/{name}".encode(), feed.settings.partitions) == partition
+        )
+        self.nodes = list(itertools.islice(beside, CALM_PODS))
+        for node in self.nodes:
+            feed.pod(node, f"pod-{node}")
+        feed.flush()
+
+    def taint_all(self) -> None:
+        """Taint each node: its pod has to leave at once."""
+        for node in self.nodes:
+            self.feed.node(node, taint())
+        self.feed.flush()
+
+    def latest_seconds(self) -> float:
+        """Seconds from the latest record of a taint to the last of all `Evict`."""
+        told = TopicReader(self.feed.settings, self.feed.settings.nodes_topic)
+        tainted = {
+            seen.value["object"]["metadata"]["name"]: seen.appended_at
+            for seen in told.wait_for(lambda seen: len(ours(seen)) >= CALM_PODS, "the taints")
+            if seen in ours(told.seen)
+        }
+        told.close()
+        pods = {f"pod-{node}" for node in self.nodes}
+        seen = self.reader.wait_for(lambda seen: commands(seen, "Evict").keys() >= pods, "all evictions")
+        evicted = commands(seen, "Evict")
+        return max(evicted[f"pod-{node}"][0].appended_at - tainted[node] for node in self.nodes)
+
+
+def ours(seen: list[Seen]) -> list[Seen]:
+    return [record for record in seen if record.value.get("cluster") == "calm"]
+
+
+def longest_pause(worker: WorkerProcess) -> float:
+    """The bound, in seconds, below which all pauses of the event loop were."""
+    name = "evictstream_loop_pause_seconds_bucket"
+    counts = {float(labels[0]): count for (found, *labels), count in Probe(worker).metrics().items() if found == name}
+    return min(bound for bound, count in counts.items() if count == counts[math.inf])
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(beyond_all_limits, id="beyond all limits"),
+        pytest.param(as_much_as_may_be, id="as much as may be"),
+    ],
+)
+def test_others_are_evicted_in_time_beside_what_costs_most(
+    attack: Callable[[Feed], None], service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    worker = start_worker(service).wait_ready()
+    with Feed(service, "calm") as other:
+        calm = Calm(other, reader(service.commands_topic))
+        attack(feed)
+        feed.flush()
+        calm.taint_all()
+        assert calm.latest_seconds() < LATE_SECONDS
+    assert longest_pause(worker) <= LONGEST_PAUSE_SECONDS
+    assert worker.stop() == 0
+
+
+def test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    worker = start_worker(service).wait_ready()
+    feed.node(ATTACKED, taint())
+    feed.pod(ATTACKED, "absurd-0", tolerates(300))
+    feed.flush()
+    read = reader(service.commands_topic)
+    read.wait_for(lambda seen: "absurd-0" in commands(seen, "Schedule"), "the pod as it was")
+    beyond_all_limits(feed)
+    feed.flush()
+    letters = reader(service.dead_letters_topic).wait_for(lambda seen: len(seen) >= BEYOND_RECORDS, "dead letters")
+    assert [letter.headers["reason"] for letter in letters] == [b"Undecidable"] * BEYOND_RECORDS
+    (cancelled,) = commands(read.quiet(1.0), "Cancel")["absurd-0"]
+    assert cancelled.value["reason"]["verdict"] == "Undecidable"
+    assert not commands(read.seen, "Evict")
+    feed.node(ATTACKED, taint())
+    feed.pod(ATTACKED, "absurd-1", event_type="MODIFIED")
+    feed.flush()
+    read.wait_for(lambda seen: commands(seen, "Evict").keys() == {"absurd-1"}, "what is within the limits again")
+    assert worker.stop() == 0
+
+
+def test_others_are_evicted_in_time_after_a_restart_with_such_rows(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """Those of today, and those that versions without limits have written."""
+    worker = start_worker(service).wait_ready()
+    with Feed(service, "calm") as other:
+        calm = Calm(other, reader(service.commands_topic))
+        as_much_as_may_be(feed)
+        feed.flush()
+        full = LARGEST_WORK // LARGEST_LIST
+        calm.reader.wait_for(lambda seen: len(commands(seen, "Schedule")) >= full, "the schedules of the attacked node")
+        assert worker.stop() == 0
+        write_rows_of_before(service)
+        worker = start_worker(service, "heir").wait_ready()
+        calm.taint_all()
+        assert calm.latest_seconds() < LATE_SECONDS
+    assert longest_pause(worker) <= LONGEST_PAUSE_SECONDS
+    assert worker.stop() == 0
+
+
+def write_rows_of_before(settings: Settings) -> None:
+    """Put an absurd node with three absurd pods into the changelog, as a version without limits did."""
+    node = "n-before"
+    key = f"lab/{node}"
+    taint_row = [["t", "", 1, 1, None] for _ in range(TAINTS)]
+    tolerations = tuple(Toleration(f"t{number}") for number in reversed(range(TOLERATIONS)))
+    rows = {row_key(RowKind.NODE, key): msgspec.msgpack.encode([1, "node", 1, taint_row, None, None, []])}
+    for number in range(3):
+        pod = PodState(f"u{number}", f"lab/p{number}", 1, tolerations, 1, 1)
+        rows[row_key(RowKind.POD, key, pod.uid)] = pod_value(pod)
+    producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers, acks="all", max_request_size=4_000_000)
+    partition = partition_of(key.encode(), settings.partitions)
+    for row, value in rows.items():
+        producer.send(settings.changelog_topic, key=row, value=value, partition=partition).get(30)
+    producer.close()
