@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+from tests.faults.absurd import absurd_records
 from tests.faults.garbage import draw_garbage, misplaced, too_large
 from tests.faults.log import InputTopic
 from tests.faults.numbers import NUMBERS, Numbers
@@ -46,7 +47,10 @@ def generate(
     for fault in faults:
         if fault.kind is FaultKind.RECORD_TOO_LARGE:
             at_us = start_at_us + int(fault.at_seconds * SECOND_US)
-            scribe.raw(too_large(chance.choice(keys), at_us, int(fault.amount)))
+            scribe.raw(too_large(chance.choice(keys), at_us, numbers.max_object_bytes + int(fault.amount)))
+        elif fault.kind is FaultKind.ABSURD_RECORDS:
+            for change in absurd_records(start_at_us + int(fault.at_seconds * SECOND_US)):
+                scribe.raw(change)
     changes = tuple(sorted(scribe.changes, key=lambda change: change.at_us))
     return Plan(seed=seed, shape=shape, start_at_us=start_at_us, changes=changes, faults=faults, numbers=numbers)
 
@@ -144,7 +148,7 @@ def _amount(chance: random.Random, kind: FaultKind) -> float:
     if kind is FaultKind.NETWORK_SLOW:
         return round(chance.uniform(0.05, 0.6), 3)
     if kind is FaultKind.RECORD_TOO_LARGE:
-        return float(chance.randint(25_000, 60_000))
+        return float(chance.randint(5_000, 40_000))
     if kind is FaultKind.CLOCK_STEP:
         return round(chance.choice([-60, -3, 0.5, 2.0, 5.0, 400.0]) * chance.uniform(0.9, 1.1), 3)
     return round(chance.random(), 3)

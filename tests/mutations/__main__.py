@@ -19,10 +19,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.mutations.catalogue import MUTATIONS, Mutation
+from tests.mutations.costs import OF_COSTS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.torture import BY_TORTURE
 
-ALL = (*MUTATIONS, *OF_GROUP_AND_BROKERS, *BY_TORTURE)
+ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *BY_TORTURE)
 
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240

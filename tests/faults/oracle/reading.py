@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ RESULT_FIELDS = {
 }
 OUTCOMES = {"Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
+LARGEST_LIST = 2_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,11 @@ def _instant(value: Json, record: InputRecord, numbers: Numbers) -> int:
     return min(append_us, max(earliest_us, to_us(value["observedAt"])))
 
 
+def _lists(thing: Json, spec: Json) -> tuple[Sequence[object], ...]:
+    conditions = (thing.get("status") or {}).get("conditions")
+    return spec.get("taints") or (), spec.get("tolerations") or (), conditions or ()
+
+
 def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
     if set(value) - RESULT_FIELDS or value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult":
         raise UnreadableError("not a result")
@@ -126,5 +133,7 @@ def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int
     named = meta["name"] if wanted == "Node" else spec.get("nodeName") or ""
     if named != node or (wanted == "Pod" and not meta["namespace"]):
         raise UnreadableError("of another node")
+    if value["type"] != "DELETED" and any(len(found) > LARGEST_LIST for found in _lists(thing, spec)):
+        raise UnreadableError("a list beyond the limit: left alone")
     kind = wanted if node else "Unbound"
     return Said(record, cluster, node, at_us, kind, is_deleted=value["type"] == "DELETED", content=thing)

@@ -241,6 +241,9 @@ class Faults:
     def _record_too_large(self, _: Fault) -> None:
         """Do nothing: the plan has the object among its changes."""
 
+    def _absurd_records(self, _: Fault) -> None:
+        """Do nothing, for the same reason."""
+
     # ------------------------------------------------------------------------------------------------ clocks
 
     def _clock_step(self, fault: Fault) -> Callable[[], None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import random
 import time
 import uuid
@@ -15,6 +16,7 @@ from kafka.errors import KafkaError
 from streams.broker.admin import declare_topics
 from streams.settings import Settings
 from tests.faults.generate import generate
+from tests.faults.numbers import NUMBERS
 from tests.faults.plan import SECOND_US, FaultKind, Plan, Shape
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.clock import SteppedClock, faketime_library
@@ -31,12 +33,16 @@ DECLARE_SECONDS = 20.0
 WORKER = (FaultKind.WORKER_KILL, FaultKind.WORKER_TERM, FaultKind.WORKER_STOP_CONT, FaultKind.WORKER_JOIN)
 NETWORK = (FaultKind.NETWORK_SLOW, FaultKind.NETWORK_CUT)
 BROKER = (FaultKind.BROKER_KILL_RESTART, FaultKind.BROKER_PAUSE)
+FEED = (FaultKind.RECORD_TOO_LARGE, FaultKind.ABSURD_RECORDS)
 PRESENT: Mapping[ArenaKind, tuple[FaultKind, ...]] = {
     # What is written twice is drawn twice as often: a broker of one's own is there to be hit.
-    ArenaKind.SHARED: (*WORKER, *NETWORK, FaultKind.PRODUCE_REFUSED, FaultKind.RECORD_TOO_LARGE),
-    ArenaKind.OWN: (*BROKER, *BROKER, *WORKER),
+    ArenaKind.SHARED: (*WORKER, *NETWORK, *FEED, FaultKind.PRODUCE_REFUSED),
+    ArenaKind.OWN: (*BROKER, *BROKER, *WORKER, FaultKind.ABSURD_RECORDS),
     ArenaKind.CLUSTER: (FaultKind.LEADER_MOVE, FaultKind.LEADER_MOVE, *BROKER, *WORKER),
 }
+
+# The service's own limit: what costs most is as large as an object may be.
+LARGE = dataclasses.replace(NUMBERS, max_object_bytes=1_572_864)
 
 QUICK: Mapping[str, object] = {
     # Short sessions, so that a take-over takes seconds; the proportions are the default ones.
@@ -80,7 +86,7 @@ def run_schedule(seed: int, arena: Arena, lane: int, folder: Path) -> Outcome:
     _declare(settings)
     try:
         with Crew(folder) as crew:
-            _run(arena, lane, settings, generate(seed, shape), crew, outcome, folder)
+            _run(arena, lane, settings, generate(seed, shape, numbers=LARGE), crew, outcome, folder)
     finally:
         arena.revive()
         _remove_topics(settings)
@@ -94,7 +100,7 @@ def _run(arena: Arena, lane: int, settings: Settings, draft: Plan, crew: Crew, o
     clocks = _man(crew, settings, wire.address, draft, folder)
     crew.wait_ready(settings.partitions)
     start_at_us = (time.time_ns() // 1_000_000_000 + 1) * SECOND_US
-    plan = generate(draft.seed, draft.shape, start_at_us=start_at_us)
+    plan = generate(draft.seed, draft.shape, start_at_us=start_at_us, numbers=draft.numbers)
     faults = Faults(Scene(settings, arena, crew, clocks, wire), plan.faults)
     player = Player(settings, plan, crew, faults)
     try:
@@ -118,7 +124,7 @@ def _settings(seed: int, arena: Arena, shape: Shape) -> Settings:
         "replication_factor": 3 if arena.nodes > 1 else 1,
         "min_insync_replicas": 2 if arena.nodes > 1 else 1,
         **QUICK,
-        **generate(seed, shape).numbers.settings(),
+        **LARGE.settings(),
     }
     return Settings.model_validate(values)
 
