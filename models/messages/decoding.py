@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from models.eviction.limits import is_too_long
+from models.eviction.limits import LARGEST_LIST, is_too_long
 from models.instants import microseconds
 from models.kubernetes.objects import (
     NO_LIST,
@@ -107,7 +107,7 @@ def read_node_record(
         _check_cluster(found.cluster, cluster)
         if found.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
-        is_undecidable = _drop_long_node_lists(found.object)
+        is_undecidable = len(value) > LARGEST_LIST and _drop_long_node_lists(found.object)
         node = read_node(found.object)
     except ObjectError as error:
         raise _unreadable_object(error) from error

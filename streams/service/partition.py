@@ -134,17 +134,16 @@ class EvictionPartition:
                 aggregate, event = let_in
                 if isinstance(event, ResultEvent):
                     self._take(apply_result(aggregate, event, rules), aggregate, event, record, outbox)
-                else:
-                    for _ in self._step_node(aggregate, event, record, outbox):
-                        yield record.offset
-
-    def _step_node(self, aggregate: NodeAggregate, event: NodeEvent, record: Record, outbox: Outbox) -> Iterator[None]:
-        slices = node_slices(aggregate, event, self._plan.rules)
-        first = next(slices)
-        if first.rows:
-            self._keep(aggregate)
-        yield from self._in_slices(itertools.chain((first,), slices), aggregate, outbox)
-        self._count(first.note, event, record, outbox)
+                    continue
+                slices = node_slices(aggregate, event, rules)
+                changes = next(slices)
+                following = next(slices, None)
+                if following is None:  # most nodes have few pods, or nothing to decide about them
+                    self._take(changes, aggregate, event, record, outbox)
+                    continue
+                for _ in self._in_slices(itertools.chain((changes, following), slices), aggregate, outbox):
+                    yield record.offset
+                self._count(changes.note, event, record, outbox)
 
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of the pods topic: most can be taken in at a glance."""
@@ -181,7 +180,8 @@ class EvictionPartition:
             elif (let_in := self._let_in(event, record, outbox)) is not None:
                 aggregate, event = let_in
                 self._take(apply_pod(aggregate, event, self._plan.rules), aggregate, event, record, outbox)
-                if len(record.value or b"") > suspect_bytes or weight_of(aggregate.node, event.pod.tolerations) > 1:
+                node = aggregate.node
+                if len(record.value or b"") > suspect_bytes or (node and weight_of(node, event.pod.tolerations) > 1):
                     yield record.offset + 1
         self._counts[_UNCHANGED] += newer
         self._counts[_CHANGED] += edited
@@ -212,18 +212,17 @@ class EvictionPartition:
     def _take(self, changes: Changes, aggregate: NodeAggregate, event: Event, record: Record, outbox: Outbox) -> None:
         """Put what a step of one record has changed into the outbox, and count it."""
         if changes.rows:
-            self._keep(aggregate)
-        self._put(changes, aggregate, outbox)
+            if aggregate.record_key not in self._by_key:
+                self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
+            self._put(changes, aggregate, outbox)
+        elif changes.wakeups:
+            self._put(changes, aggregate, outbox)
         self._count(changes.note, event, record, outbox)
 
     def _count(self, note: Note, event: Event, record: Record, outbox: Outbox) -> None:
         self._counts[note._value_] += 1
         if note is _UNDECIDABLE:
             self._bury(event.origin.topic, record, outbox, UNDECIDABLE, TOO_MUCH)
-
-    def _keep(self, aggregate: NodeAggregate) -> None:
-        if aggregate.record_key not in self._by_key:
-            self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
 
     def _in_slices(self, slices: Iterator[Changes], aggregate: NodeAggregate, outbox: Outbox) -> Iterator[None]:
         """Put a step about all pods of a node into the outbox: all of it or nothing, with a pause after each slice."""
