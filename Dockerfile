@@ -30,6 +30,8 @@ RUN ["pip", "install", "--require-hashes", "--only-binary", ":all:", "--requirem
 COPY pyproject.toml README.md LICENSE /src/
 COPY models /src/models
 COPY streams /src/streams
+COPY examples/incidents/zone-outage-part-recovers-no-evictor \
+     /src/examples/incidents/zone-outage-part-recovers-no-evictor
 RUN ["pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", "/wheels", "/src"]
 RUN ["pip", "--python", "/opt/evictstream/bin/python", "install", \
      "--no-index", "--find-links", "/wheels", "evictstream"]

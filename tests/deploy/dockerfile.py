@@ -141,8 +141,20 @@ def _stage(start: Instruction, rest: list[Instruction]) -> Stage:
 
 
 def _pattern(rule: str) -> re.Pattern[str]:
-    text = re.escape(rule).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
-    return re.compile(re.sub(r"\\\[(.*?)\\\]", r"[\1]", text))
+    """Translate a rule as Docker does; sets in brackets mean the same there and here."""
+
+    def translated(found: re.Match[str]) -> str:
+        match found[0]:
+            case "**" | "**/":
+                return ".*" if found.end() == len(found.string) else "(?:.*/)?"
+            case "*":
+                return "[^/]*"
+            case "?":
+                return "[^/]"
+            case other:
+                return re.escape(other)
+
+    return re.compile(re.sub(r"\*\*/?|\*|\?|[.$+(){}|]", translated, rule.strip("/")))
 
 
 def project_files(root: Path, source: str) -> list[str]:

@@ -12,6 +12,7 @@ from streams.service.app import STOP_SIGNALS
 from tests.deploy.command_line import parse
 from tests.deploy.compose import compose
 from tests.deploy.dockerfile import DockerfileError, Stage, ignored, project_files, stages
+from tests.deploy.locks import pins
 from tests.deploy.pages import ROOT
 
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
@@ -20,22 +21,6 @@ BUILD = next(stage for stage in STAGES if stage.name == "build")
 LAST = STAGES[-1]
 IGNORE = (ROOT / ".dockerignore").read_text(encoding="utf-8")
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-_PIN = re.compile(
-    r"^(?P<name>[a-z0-9-]+)==(?P<version>\S+)(?P<hashes>(?: \\\n    --hash=sha256:[0-9a-f]{64})+)$", re.MULTILINE
-)
-
-
-def pins(name: str) -> dict[str, tuple[str, frozenset[str]]]:
-    """Read a lock: version and hashes by name. What is not a pin with hashes is an error."""
-    text = (ROOT / name).read_text(encoding="utf-8")
-    found = {
-        each["name"]: (each["version"], frozenset(re.findall("[0-9a-f]{64}", each["hashes"])))
-        for each in _PIN.finditer(text)
-    }
-    rest = [line for line in _PIN.sub("", text).splitlines() if line.strip() and not line.strip().startswith("#")]
-    assert rest == []
-    return found
 
 
 def copies(stage: Stage) -> list[tuple[str, ...]]:
@@ -185,6 +170,30 @@ class TestParser:
         (stage,) = stages('FROM a:1 AS b\nENV A=1 \\\n# why\n    B="2 3"\n')
         assert (stage.name, stage.base) == ("b", "a:1")
         assert stage.of("ENV")[0].pairs() == {"A": "1", "B": "2 3"}
+
+    @pytest.mark.parametrize(
+        ("rules", "path", "is_ignored"),
+        [
+            pytest.param("a\n!a/b", "a/b", False, id="a later line wins"),
+            pytest.param("!a/b\na", "a/b", True, id="an earlier exception does not"),
+            pytest.param("a\n!a/b", "a/b/c/d", False, id="below what is excepted"),
+            pytest.param("*\n!a/b", "a/c", True, id="beside what is excepted"),
+            pytest.param("*/*.py", "a/b.py", True, id="one level"),
+            pytest.param("*.py", "a/b.py", False, id="a star stops at a slash"),
+            pytest.param("**/x", "x", True, id="two stars are no level too"),
+            pytest.param("**/x", "a/b/x/c", True, id="two stars are many levels"),
+            pytest.param("a/**", "a/b/c", True, id="two stars at the end"),
+            pytest.param("a/**/c", "a/c", True, id="two stars in between"),
+            pytest.param("**/*.py[cod]", "a/b.pyc", True, id="one of several letters"),
+            pytest.param("a?c", "abc", True, id="any letter"),
+            pytest.param("a?c", "a/c", False, id="but no slash"),
+            pytest.param("/a/", "a/b", True, id="slashes around it do not count"),
+            pytest.param("a.c", "abc", False, id="a dot is a dot"),
+            pytest.param("# a\n\n", "a", False, id="comments and empty lines"),
+        ],
+    )
+    def test_dockerignore(self, rules: str, path: str, is_ignored: bool) -> None:  # noqa: FBT001
+        assert ignored(path, rules) is is_ignored
 
     @pytest.mark.parametrize(
         ("path", "is_ignored"),
