@@ -1,30 +1,29 @@
-"""Eviction commands as lines on a terminal: columns that widen as they have to, for output that has no end."""
+"""Eviction commands as lines on a terminal, for output that has no end."""
 
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
 
 from models.kubernetes.taints import taint_text
 from models.messages.vocabulary import Action
 from models.messages.wire import EvictionCommand
+from streams.cli.columns import Columns
 
 TITLES = ("TIME", "ACTION", "CLUSTER", "POD", "NODE", "DEADLINE", "IN", "VERDICT", "TAINT", "TRY")
 
 _WIDTHS = (23, 8, 8, 24, 12, 23, 8, 17, 0, 0)  # what most rows need, so that few shift the others
-_GAP = "  "
 
 
 class CommandRows:
-    """Formats one row after the other; a column is as wide as its widest cell so far."""
+    """Formats one row after the other."""
 
     def __init__(self) -> None:
         """Begin with widths that suit most rows."""
-        self._widths = list(_WIDTHS)
+        self._columns = Columns(_WIDTHS)
 
     def titles(self) -> str:
         """Return the first line."""
-        return self._line(TITLES)
+        return self._columns.line(TITLES)
 
     def row(self, command: EvictionCommand, now: dt.datetime) -> str:
         """Return the line of a command as seen at `now`.
@@ -37,7 +36,7 @@ class CommandRows:
 
         """
         deadline = _instant(command.deadline)
-        return self._line(
+        return self._columns.line(
             (
                 _shown(_instant(command.issued_at)),
                 command.action,
@@ -51,12 +50,6 @@ class CommandRows:
                 f"{command.attempt}/{command.revision}",
             )
         )
-
-    def _line(self, cells: Sequence[str]) -> str:
-        # A name from a topic must not steer the terminal.
-        safe = ["".join(c if c.isprintable() else "?" for c in cell) for cell in cells]
-        self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, safe, strict=True)]
-        return _GAP.join(cell.ljust(width) for cell, width in zip(safe, self._widths, strict=True)).rstrip()
 
 
 def distance(seconds: float) -> str:

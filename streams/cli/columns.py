@@ -1,0 +1,29 @@
+"""Rows of columns for output that is not known as a whole: each row goes out as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_GAP = "  "
+
+
+class Columns:
+    """Aligns one row after the other; a column is as wide as its widest cell so far."""
+
+    def __init__(self, widths: Sequence[int]) -> None:
+        """Begin with widths that suit most rows."""
+        self._widths = list(widths)
+
+    def make_room(self, cells: Sequence[str]) -> None:
+        """Widen columns for a row that comes later."""
+        self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
+
+    def line(self, cells: Sequence[str]) -> str:
+        """Return a row as a line, without what could steer a terminal: names come from elsewhere."""
+        safe = [cell if cell.isprintable() else _printable(cell) for cell in cells]
+        self.make_room(safe)
+        return _GAP.join(map(str.ljust, safe, self._widths)).rstrip()
+
+
+def _printable(cell: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in cell)
