@@ -7,7 +7,7 @@ import re
 import pytest
 
 from models import kubernetes
-from models.kubernetes import admission, kubectl, lifecycle, scheduling, validation
+from models.kubernetes import admission, kubectl, lifecycle, scheduling, selectors, validation
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
 NAME = "kubernetes-rules.md"
@@ -26,6 +26,7 @@ def test_examples_print_what_stands_behind_them(example: Example, capsys: pytest
     [
         ("Objects and limits", validation),
         ("Matching", kubernetes),
+        ("Label selectors", selectors),
         ("How long a pod may stay", kubernetes),
         ("Scheduler and kubelet", scheduling),
         ("Where taints come from", lifecycle),
