@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,8 +11,13 @@ from typing import Annotated
 
 import typer
 
+from streams.cli.columns import Columns
+
 # A pipe has no width; rich would take 80 columns and break what scripts search for.
 PIPE_WIDTH = 1_000
+
+LOOK_AHEAD_ROWS = 200
+"""Rows of a long table that are looked at before the first is printed: enough that few later ones widen a column."""
 
 
 class OutputFormat(enum.StrEnum):
@@ -44,3 +50,29 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_row(*(Text(cell) for cell in row))  # Text: brackets in a value are not markup
     console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
     console.print(table)
+
+
+def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under column titles as they come, at most `LOOK_AHEAD_ROWS` of them late; breaks no line."""
+    coming = iter(rows)
+    first = list(itertools.islice(coming, LOOK_AHEAD_ROWS))
+    lines = Columns([len(title) for title in columns])
+    for row in first:
+        lines.make_room(row)
+    typer.secho(lines.line(columns), bold=True)
+    for row in itertools.chain(first, coming):
+        print(lines.line(row))  # noqa: T201 - typer would flush each line
+    sys.stdout.flush()
+
+
+def print_long_json(head: Mapping[str, object], name: str, items: Iterable[Mapping[str, object]]) -> None:
+    """Print one JSON object as it comes: what is in `head`, then under `name` a list with an item in each line."""
+    import msgspec
+
+    encode = msgspec.json.Encoder().encode
+    write = sys.stdout.write
+    write(f'{json.dumps(head, ensure_ascii=False)[:-1]}, "{name}": [')
+    for number, item in enumerate(items):
+        write(f"{',' if number else ''}\n{encode(item).decode()}")
+    write("\n]}\n")
+    sys.stdout.flush()

@@ -39,6 +39,7 @@ class NodeSubject(NamedTuple):
     """A node as the rules see it; `raw` is the whole object."""
 
     name: str
+    labels: Mapping[str, str]
     taints: tuple[Taint, ...]
     unschedulable: bool
     raw: dict[object, object]
@@ -48,7 +49,10 @@ class PodSubject(NamedTuple):
     """A pod as the rules see it.
 
     Attributes:
-        name: with its namespace, `default` if it has none.
+        name: with its namespace.
+        namespace: `default` if it has none.
+        labels: `metadata.labels`.
+        node_name: of the node that it is bound to; empty if it is bound to none.
         tolerations: in pod order.
         annotations: `metadata.annotations`.
         is_stored: it has a UID, so the API server has admitted it.
@@ -59,6 +63,9 @@ class PodSubject(NamedTuple):
     """
 
     name: str
+    namespace: str
+    labels: Mapping[str, str]
+    node_name: str
     tolerations: Tolerations
     annotations: Mapping[str, str]
     is_stored: bool
@@ -79,13 +86,14 @@ def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[Ob
     for found in _of_kind(objects, NODE):
         errors = list(validate_node_taints(found.value))
         name = _name(found.value, errors)
+        labels = texts_at(child_at(found.value, "metadata", "", errors), "labels", "metadata", errors)
         spec = child_at(found.value, "spec", "", errors)
         forbid_unknown(spec, "taints", "spec", _TAINT_FIELDS, errors)
         unschedulable = flag_at(spec, "unschedulable", "spec", errors)
         if errors:
             wrong.append(ObjectErrors(found.source, f"{NODE} {name}".strip(), _each_once(errors)))
         else:
-            nodes.append(NodeSubject(name, _taints(spec), unschedulable, found.value))
+            nodes.append(NodeSubject(name, labels, _taints(spec), unschedulable, found.value))
     return nodes, wrong
 
 
@@ -145,6 +153,9 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
     reported_class = text_at(status, "qosClass", "status", errors) or ""
     return PodSubject(
         name=f"{namespace}/{name}" if name else "",
+        namespace=namespace,
+        labels=texts_at(metadata, "labels", "metadata", errors),
+        node_name=text_at(spec, "nodeName", "spec", errors) or "",
         tolerations=() if errors else _tolerations(spec),
         annotations=texts_at(metadata, "annotations", "metadata", errors),
         is_stored=bool(text_at(metadata, "uid", "metadata", errors)),

@@ -1,0 +1,86 @@
+"""Which pods are judged on which nodes: each where it runs, unless all nodes are asked for or no pod runs anywhere."""
+
+from __future__ import annotations
+
+import enum
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from models.kubernetes.selectors import Requirement, SelectorError, parse_selector, selects
+from streams.cli.rules.subjects import NodeSubject, PodSubject
+from streams.errors import WrongUseError
+
+
+class Choice(NamedTuple):
+    """What is asked for.
+
+    Attributes:
+        namespace: only its pods; None for those of all.
+        pods: selector of pods, as a text.
+        nodes: selector of nodes, as a text.
+        all_nodes: judge each pod on each node, wherever it runs.
+
+    """
+
+    namespace: str | None = None
+    pods: str = ""
+    nodes: str = ""
+    all_nodes: bool = False
+
+
+class Unplaced(enum.StrEnum):
+    """Why a pod is on none of the nodes."""
+
+    NOT_BOUND = "NotBound"
+    NODE_NOT_FOUND = "NodeNotFound"
+
+
+class Placing:
+    """The pods and nodes that were chosen, and who is judged where.
+
+    Attributes:
+        pods: those chosen, in their order.
+        nodes: all nodes, chosen or not.
+        chosen: places of the chosen nodes in their order.
+
+    """
+
+    def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], choice: Choice) -> None:
+        """Choose.
+
+        Raises:
+            WrongUseError: a selector is none.
+
+        """
+        for_pods, for_nodes = _selector(choice.pods), _selector(choice.nodes)
+        self.pods = [pod for pod in pods if choice.namespace in (None, pod.namespace) and selects(for_pods, pod.labels)]
+        self.nodes = nodes
+        self.chosen = [index for index, node in enumerate(nodes) if selects(for_nodes, node.labels)]
+        self._is_chosen = frozenset(self.chosen)
+        self._is_everywhere = choice.all_nodes or not any(pod.node_name for pod in self.pods)
+        self._named: defaultdict[str, list[int]] = defaultdict(list)  # a file may hold several of one name
+        for index, node in enumerate(nodes):
+            self._named[node.name].append(index)
+
+    def places(self, pod: PodSubject) -> Sequence[int] | Unplaced:
+        """Return where a pod is judged, which may be nowhere by choice, or why its node is not known."""
+        if self._is_everywhere:
+            return self.chosen
+        if not pod.node_name:
+            return Unplaced.NOT_BOUND
+        found = self._named.get(pod.node_name)
+        return Unplaced.NODE_NOT_FOUND if found is None else [index for index in found if index in self._is_chosen]
+
+    def unplaced(self) -> Iterator[tuple[PodSubject, Unplaced]]:
+        """Give the pods that are on none of the nodes."""
+        for pod in self.pods:
+            if isinstance(places := self.places(pod), Unplaced):
+                yield pod, places
+
+
+def _selector(text: str) -> tuple[Requirement, ...]:
+    try:
+        return parse_selector(text)
+    except SelectorError as error:
+        raise WrongUseError(str(error), next_step="write for example app=web,tier!=cache") from error
