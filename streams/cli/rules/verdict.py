@@ -49,8 +49,8 @@ def verdict(
     out. One file may hold both. Rows go out as they are decided; JSON is one object with `verdicts`, one in each line,
     and before them `notJudged`, the pods without node.
 
-    Exits with 0; with 1 if the API server would refuse an object, and lists every error; with 2 if a file cannot be
-    read.
+    Exits with 0; with 1 if the API server would refuse an object, and lists every error; with 2 if a file or selector
+    cannot be read.
 
     Examples:
 
