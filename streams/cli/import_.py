@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from streams.feed.importing import ImportCounts
-    from streams.feed.recording import Flaw
+    from streams.feed.recording import Flaw, WatchEnded
     from streams.settings import Settings
 
 MOST_FLAWS_TOLD = 20
@@ -62,8 +62,13 @@ def import_(
     Bookmarks, heartbeats and orders of operators are left out. Each line that is no event is told and counted, and the
     rest goes on.
 
-    Exits with 0, with 1 if a line could not be read, with 130 or 143 if stopped by Ctrl-C or SIGTERM; what was counted
-    until then is in the topics.
+    A live watch may be piped in, to try things out; it is no feed. What comes out of a pipe without recorded times, as
+    kubectl prints it, is taken for one. When it ends (each watch of kubectl does, after 30 to 60 minutes), changes from
+    then on are not known, and evictions of that cluster go on by what was known last. So the import ends with 1 then,
+    and says so. A finished recording ends with 0: give it as a file, FILE or `- < FILE`, not through `cat`.
+
+    Exits with 0; with 1 if a line could not be read or a live watch has ended; with 130 or 143 if stopped by Ctrl-C or
+    SIGTERM; what was counted until then is in the topics.
 
     Examples:
 
@@ -96,8 +101,27 @@ def import_(
                 _show(settings, sent, importer.counts, output, is_complete=False)
             raise
         screen.close()
+        for ended in importer.counts.ended:
+            screen.say(_what_ended(ended, sorted(importer.counts.clusters) or ([cluster] if cluster else [])))
         _show(settings, sent, importer.counts, output, is_complete=not stopping.is_asked())
-    return stopping.exit_code or (ExitCode.FOUND_PROBLEM if importer.counts.flaws else ExitCode.DONE)
+    has_problem = importer.counts.flaws or importer.counts.ended
+    return stopping.exit_code or (ExitCode.FOUND_PROBLEM if has_problem else ExitCode.DONE)
+
+
+def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
+    """Say what is not known now, what follows from that, and what to do."""
+    source, cluster = ended.source, " and ".join(clusters) or "its cluster"
+    kinds = " and ".join(f"{kind.lower()}s" for kind in ended.kinds)
+    happened = (
+        f"the watch of {kinds} of {cluster} has ended ({source}): what changes there from now on is not known"
+        if kinds
+        else f"{source} ended before its first event: it told nothing of {cluster}"
+    )
+    return (
+        f"{happened}; evictions of {cluster} go on by what was known last, without a limit of time. List and watch"
+        " again at once; no list tells what was deleted meanwhile: where that matters, `evictstream cluster forget`"
+        " comes first. (A finished recording is imported as a file: FILE, or - < FILE.)"
+    )
 
 
 class _Screen:
@@ -164,6 +188,7 @@ def _show(
                 "pods": sent[settings.pods_topic],
                 "skipped": dict(sorted(counts.skipped.items())),
                 "unreadable": counts.flaws,
+                "endedWatches": [{"source": each.source, "kinds": each.kinds} for each in counts.ended],
                 "clusters": sorted(counts.clusters),
                 "firstObservedAt": times[0],
                 "lastObservedAt": times[1],

@@ -19,7 +19,7 @@ from models.messages.envelope import Limits
 from models.messages.unreadable import Unreadable
 from streams.errors import WrongUseError
 from streams.feed.orders import check_cluster_name
-from streams.feed.recording import Entry, Flaw, Item, Kind, Skipped
+from streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded
 from streams.feed.timing import Clock, Pace, Restamp
 from streams.feed.trimming import trimmed
 from streams.settings import Settings
@@ -60,6 +60,7 @@ class ImportCounts:
         handed_over: events given to the sink, by kind.
         skipped: lines left out on purpose, by type.
         flaws: lines that could not be imported.
+        ended: live watches that have ended.
         clusters: names under which events were sent.
         first_us: earliest recorded time among them, microseconds since 1970; None if none has one.
         last_us: latest.
@@ -69,6 +70,7 @@ class ImportCounts:
     handed_over: Counter[Kind] = dataclasses.field(default_factory=Counter)
     skipped: Counter[str] = dataclasses.field(default_factory=Counter)
     flaws: int = 0
+    ended: list[WatchEnded] = dataclasses.field(default_factory=list)
     clusters: set[str] = dataclasses.field(default_factory=set)
     first_us: int | None = None
     last_us: int | None = None
@@ -120,7 +122,7 @@ class Importer:
         self._restamp = Restamp(clock) if options.restamp else None
         self._watchers = watchers
 
-    def play(self, items: Iterable[Item], sink: Sink) -> None:
+    def play(self, items: Iterable[Item | WatchEnded], sink: Sink) -> None:
         """Send what can be sent, until the end or until stopped.
 
         Raises:
@@ -137,6 +139,8 @@ class Importer:
                     self.counts.skipped[type_] += 1
                 case Flaw():
                     self._flawed(item)
+                case WatchEnded():
+                    self.counts.ended.append(item)
             self._watchers.progress()
 
     def _play(self, entry: Entry, sink: Sink) -> None:

@@ -5,6 +5,9 @@ Two formats, told apart line by line: our watch event (`cluster`, `type`, `obser
 Plain or gzip, one document per line or not. What cannot be read is a `Flaw` with its line, and reading goes on.
 
 kubectl watches one kind at a time, so a recording made with it is two files: give both.
+
+A recording is finished, a watch is not. What comes out of a pipe without recorded times is taken for a live watch: its
+end is not that of a recording but that of what is known, and is told as `WatchEnded`.
 """
 
 from __future__ import annotations
@@ -13,6 +16,8 @@ import contextlib
 import gzip
 import heapq
 import io
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Iterable, Iterator
@@ -90,6 +95,18 @@ class Flaw(msgspec.Struct, frozen=True, gc=False):
 Item: TypeAlias = Entry | Skipped | Flaw
 
 
+class WatchEnded(msgspec.Struct, frozen=True, gc=False):
+    """A live watch has come to its end.
+
+    Attributes:
+        source: its name, for people.
+        kinds: what it told of; empty if it ended without a word, as when kubectl is not let in.
+    """
+
+    source: str
+    kinds: tuple[Kind, ...]
+
+
 _ABSENT: Final = msgspec.Raw(b"null")  # null stands for an absent object, as everywhere in Kubernetes
 
 
@@ -122,7 +139,7 @@ _object_decoder: Final = msgspec.json.Decoder(_Object)
 
 
 @contextlib.contextmanager
-def open_recordings(names: Iterable[str]) -> Iterator[Iterator[Item]]:
+def open_recordings(names: Iterable[str]) -> Iterator[Iterator[Item | WatchEnded]]:
     """Open all recordings and give what is in them, as one stream ordered by recorded time.
 
     What has no time keeps the place after its predecessor in its file; files without any come one after the other.
@@ -136,16 +153,34 @@ def open_recordings(names: Iterable[str]) -> Iterator[Iterator[Item]]:
     """
     with contextlib.ExitStack() as stack:
         yield merged(
-            [read_recording("stdin" if name == STDIN else name, stack.enter_context(_open(name))) for name in names]
+            [_read_all("stdin" if name == STDIN else name, stack.enter_context(_open(name))) for name in names]
         )
 
 
-def merged(recordings: Iterable[Iterator[Item]]) -> Iterator[Item]:
+def _read_all(source: str, file: BinaryIO) -> Iterator[Item | WatchEnded]:
+    items = read_recording(source, file)
+    # Who writes a recording into a file has finished it, or will append to it; a pipe has somebody at its other end.
+    return items if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else _with_its_end(source, items)
+
+
+def _with_its_end(source: str, items: Iterator[Item]) -> Iterator[Item | WatchEnded]:
+    kinds: set[Kind] = set()
+    is_silent = True
+    for item in items:
+        is_silent = False
+        if isinstance(item, Entry) and item.observed_at_us is None:
+            kinds.add(item.kind)
+        yield item
+    if kinds or is_silent:
+        yield WatchEnded(source, tuple(sorted(kinds)))
+
+
+def merged(recordings: Iterable[Iterator[Item | WatchEnded]]) -> Iterator[Item | WatchEnded]:
     """Join recordings by recorded time; each keeps its own order, even where its times go back."""
     return (item for _, item in heapq.merge(*map(_with_times, recordings), key=lambda pair: pair[0]))
 
 
-def _with_times(recording: Iterator[Item]) -> Iterator[tuple[int, Item]]:
+def _with_times(recording: Iterator[Item | WatchEnded]) -> Iterator[tuple[int, Item | WatchEnded]]:
     latest_us = FIRST_INSTANT_US
     for item in recording:
         if isinstance(item, Entry) and item.observed_at_us is not None:

@@ -49,6 +49,7 @@ def test_our_format(declared: Settings, tmp_path: Path) -> None:
         "pods": 1,
         "skipped": {"BOOKMARK": 1},
         "unreadable": 0,
+        "endedWatches": [],
         "clusters": ["lab"],
         "firstObservedAt": "2026-11-21T10:00:00.000000Z",
         "lastObservedAt": "2026-11-21T10:00:01.000000Z",
@@ -75,8 +76,10 @@ def test_what_kubectl_prints_two_files(declared: Settings, tmp_path: Path) -> No
     assert all("observedAt" not in value for value in found.values())
 
 
-def test_trim(declared: Settings) -> None:
-    result = run(declared, "import", "--cluster", "lab", "--trim", "-", stdin=kubectl_line(node()))
+def test_trim(declared: Settings, tmp_path: Path) -> None:
+    recording = tmp_path / "r"
+    recording.write_bytes(kubectl_line(node()))
+    result = run(declared, "import", "--cluster", "lab", "--trim", str(recording))
     assert result.returncode == 0
     assert objects_of(declared)["n-1"]["object"] == {
         "kind": "Node",
@@ -101,7 +104,7 @@ def test_restamped_and_paced(declared: Settings) -> None:
 
 
 def test_flaws_are_told_with_their_lines_and_the_rest_goes_on(declared: Settings) -> None:
-    data = kubectl_line(node("a")) + b"broken\n" + kubectl_line({"kind": "Lease"}) + kubectl_line(node("b"))
+    data = line(node("a"), START) + b"broken\n" + kubectl_line({"kind": "Lease"}) + line(node("b"), START)
     result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=data)
     assert result.returncode == 1
     told = result.stderr.decode().splitlines()
@@ -119,6 +122,40 @@ def test_not_every_flaw_is_told(declared: Settings) -> None:
     told = result.stderr.decode().splitlines()
     assert len(told) == 21
     assert told[-1] == "evictstream: further lines that cannot be read are only counted"
+
+
+class TestLiveWatch:
+    @pytest.mark.parametrize(
+        ("stdin", "kinds", "told"),
+        [
+            pytest.param(kubectl_line(node()), ["Node"], "the watch of nodes of lab has ended (stdin)", id="of nodes"),
+            pytest.param(b"", [], "stdin ended before its first event: it told nothing of lab", id="without a word"),
+        ],
+    )
+    def test_its_end_is_1_and_says_what_is_not_known(
+        self, stdin: bytes, kinds: list[str], told: str, declared: Settings
+    ) -> None:
+        result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=stdin)
+        assert result.returncode == 1
+        assert json.loads(result.stdout)["endedWatches"] == [{"source": "stdin", "kinds": kinds}]
+        (said,) = [each for each in result.stderr.decode().splitlines() if told in each]
+        assert "evictions of lab go on by what was known last" in said
+        assert len(inputs(declared)) == len(kinds)
+
+    def test_a_finished_recording_of_kubectl_on_stdin_is_0(self, declared: Settings, tmp_path: Path) -> None:
+        recording = tmp_path / "r"
+        recording.write_bytes(kubectl_line(node()))
+        with (
+            recording.open("rb") as file,
+            started(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=file.fileno()) as process,
+        ):
+            stdout, _ = process.communicate(timeout=60)
+        assert process.returncode == 0
+        assert (json.loads(stdout)["nodes"], json.loads(stdout)["endedWatches"]) == (1, [])
+
+    def test_a_recording_with_times_through_a_pipe_is_0(self, declared: Settings) -> None:
+        result = run(declared, "import", "-", "-o", "json", stdin=line(node(), START))
+        assert (result.returncode, json.loads(result.stdout)["endedWatches"]) == (0, [])
 
 
 class TestWrongUse:

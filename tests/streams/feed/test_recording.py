@@ -3,12 +3,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from streams.errors import RecordingError, WrongUseError
-from streams.feed.recording import Entry, Flaw, Item, Skipped, open_recordings, read_recording
+from streams.feed.recording import Entry, Flaw, Item, Skipped, WatchEnded, open_recordings, read_recording
 from tests.streams.feed.samples import kubectl_line, line, node, pod
 
 FIRST, SECOND, THIRD = (f"2026-11-21T10:00:0{number}.5Z" for number in (1, 2, 3))
@@ -18,7 +20,7 @@ def read(data: bytes) -> list[Item]:
     return list(read_recording("f", io.BytesIO(data)))
 
 
-def names(items: list[Item]) -> list[str]:
+def names(items: Iterable[Item | WatchEnded]) -> list[str]:
     return [json.loads(bytes(item.object))["metadata"]["name"] for item in items if isinstance(item, Entry)]
 
 
@@ -160,3 +162,39 @@ def test_times_are_exact_to_the_microsecond() -> None:
     (utc,) = read(line(node(), "2026-11-21T10:00:00.123457Z"))
     assert isinstance(utc, Entry)
     assert item.observed_at_us == utc.observed_at_us
+
+
+class TestLiveWatches:
+    """What comes out of a pipe without recorded times has somebody at the other end, who may go."""
+
+    def read_pipe(self, data: bytes) -> list[Item | WatchEnded]:
+        ours, theirs = os.pipe()
+        try:
+            os.write(theirs, data)
+            os.close(theirs)
+            with open_recordings([f"/dev/fd/{ours}"]) as items:
+                return list(items)
+        finally:
+            os.close(ours)
+
+    @pytest.mark.parametrize(
+        ("data", "kinds"),
+        [
+            pytest.param(kubectl_line(node()), [("Node",)], id="as kubectl prints it"),
+            pytest.param(kubectl_line(pod()) + kubectl_line(node()), [("Node", "Pod")], id="both kinds"),
+            pytest.param(b"", [()], id="ended before its first event"),
+            pytest.param(line(node(), FIRST), [], id="a recording, which has times"),
+            pytest.param(gzip.compress(line(pod(), FIRST)), [], id="a compressed recording"),
+            pytest.param(b"{}\n", [], id="no event at all, which is a flaw"),
+        ],
+    )
+    def test_the_end_of_a_pipe_is_told_of_what_it_watched(self, data: bytes, kinds: list[tuple[str, ...]]) -> None:
+        items = self.read_pipe(data)
+        assert [item.kinds for item in items if isinstance(item, WatchEnded)] == kinds
+        assert not any(isinstance(item, WatchEnded) for item in items[:-1])
+
+    def test_the_end_of_a_file_is_that_of_a_recording(self, tmp_path: Path) -> None:
+        (tmp_path / "r").write_bytes(kubectl_line(node()))
+        (tmp_path / "empty").touch()
+        with open_recordings([str(tmp_path / "r"), str(tmp_path / "empty")]) as items:
+            assert [type(item) for item in items] == [Entry]
