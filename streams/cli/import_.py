@@ -117,10 +117,12 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
         if kinds
         else f"{source} ended before its first event: it told nothing of {cluster}"
     )
+    name = clusters[0] if len(clusters) == 1 else "NAME"
     return (
         f"{happened}; evictions of {cluster} go on by what was known last, without a limit of time. List and watch"
-        " again at once; no list tells what was deleted meanwhile: where that matters, `evictstream cluster forget`"
-        " comes first. (A finished recording is imported as a file: FILE, or - < FILE.)"
+        " again at once; no list tells what was deleted meanwhile: where that matters,"
+        f" `evictstream cluster forget {name}` comes first. (A finished recording is imported as a file: FILE, or"
+        " - < FILE.)"
     )
 
 
