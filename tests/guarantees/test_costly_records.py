@@ -27,6 +27,7 @@ from tests.harness.reading import Seen, TopicReader, commands
 from tests.harness.workers import WorkerProcess
 
 TAINTS, TOLERATIONS = 27_000, 58_000  # 1.0 and 0.98 MB
+EMPTY_TOLERATIONS = 350_000  # 1.4 MB, with a space behind each comma
 CALM_PODS = 64
 LATE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.1
@@ -52,9 +53,10 @@ def beyond_all_limits(lab: Feed) -> None:
         lab.pod(ATTACKED, f"absurd-{number}", *bare(TOLERATIONS))
     lab.node(ATTACKED, *taints(TAINTS)[::-1])
     lab.pod(ATTACKED, "absurd-0", *bare(TOLERATIONS)[::-1], event_type="MODIFIED")
+    lab.pod(ATTACKED, "empty", *[{}] * EMPTY_TOLERATIONS)  # their row would be six times as large
 
 
-BEYOND_RECORDS = 6
+BEYOND_RECORDS = 7
 
 
 def as_much_as_may_be(lab: Feed) -> None:
