@@ -9,13 +9,13 @@ from typing import Final
 
 import msgspec
 
-LARGEST_LIST: Final = 2_000
+LARGEST_LIST: Final = 1_000
 """Entries in the taints, or conditions, of a node, or in the tolerations of a pod. One decision looks at all taints of
-a node and all tolerations of a pod, in one go: with this many of both it takes some four milliseconds."""
+a node and all tolerations of a pod, in one go: with this many of both it takes some two milliseconds."""
 
-LARGEST_WORK: Final = 250_000
+LARGEST_WORK: Final = 100_000
 """`NoExecute` taints times pods of one node. One change of a node's taints decides about each of its pods by each of
-its taints, in slices: this many look-ups are a third of a second of work."""
+its taints, in slices: this many look-ups are a tenth of a second of work."""
 
 MOST_DEPARTED: Final = 32
 """Earlier nodes of one name that are remembered, in the node's row: those that left last. Each change of the node

@@ -23,7 +23,7 @@ RESULT_FIELDS = {
 }
 OUTCOMES = {"Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
-LARGEST_LIST = 2_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
+LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,4 +131,4 @@ def test_wakeups_that_are_much_work_fill_a_turn_sooner() -> None:
     story.now_us += 60 * SECOND_US
     handled = story.logic.fire(story.now_us, 100, story.outbox)
     assert handled >= 100
-    assert 0 < len(story.sent()) < 10
+    assert 0 < len(story.sent()) < 20
