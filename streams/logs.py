@@ -5,19 +5,22 @@ cluster=..., reason=...)`. Bind cluster, node, pod UID and eviction id where the
 `structlog.contextvars.bind_contextvars` reaches everything that a task logs. Libraries (faust, mode, aiokafka, kafka)
 log through the standard library and come out in the same format, from `warning` on and each sentence five times in ten
 seconds unless we are at `debug`. Never log a `SecretStr`'s value, security arguments or whole records: keys, ids and
-sizes say enough.
+sizes say enough. Whoever does, a library at `debug` for one, writes a mask instead: each finished line, and whatever
+else goes to stderr, is searched for the secrets of the settings.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TextIO
+from collections.abc import Iterable
+from typing import Any, TextIO
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 from streams.settings import Settings
+from streams.settings.secrets import MASK, Hider
 
 # What libraries say at `info` (each rebalance, each connection) drowns what we say. At `debug` everything comes.
 LIBRARIES = ("aiokafka", "asyncio", "docker", "faust", "jgo", "kafka", "mode", "testcontainers", "urllib3")
@@ -28,6 +31,45 @@ REPEATS_SECONDS = 10.0
 MAX_SENTENCES = 1_000  # remembered; libraries have some dozens, unless one builds them from what it was sent
 
 _SECRET_MARKS = ("password", "secret", "token")
+
+
+_hider = Hider()  # until settings are read there are no secrets
+
+
+def without_secrets(text: str) -> str:
+    """Return a text as it may be shown: without the secrets of the settings that `configure_logging` got last."""
+    return _hider.hide(text)
+
+
+class SecretlessStream:
+    """Stands before a text stream and lets no secret pass, for all that does not go through logging.
+
+    Error lines of commands, warnings, and the last words of threads and of logging itself are written to stderr by
+    whoever likes. Each piece that is written is looked at by itself.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        """Stand before this one."""
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write without secrets; returns how much of what was given is dealt with: all."""
+        self._stream.write(without_secrets(text))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        """Write pieces."""
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        """Be that stream in all else."""
+        return getattr(self._stream, name)
+
+
+class _SecretlessFormatter(structlog.stdlib.ProcessorFormatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
 
 
 class Repeats(logging.Filter):
@@ -63,6 +105,8 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     Call it once per process, before the first log line; another call replaces what was set before. Faust must be told
     to leave logging alone (`loghandlers=[]` and no `logging_config` of its own).
     """
+    global _hider  # noqa: PLW0603 - one process has one log, and one set of settings
+    _hider = Hider(settings)
     stream = sys.stderr if stream is None else stream
     as_json = settings.log_format == "json" or (settings.log_format == "auto" and not stream.isatty())
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
@@ -86,7 +130,7 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     )
     handler = logging.StreamHandler(stream)
     handler.setFormatter(
-        structlog.stdlib.ProcessorFormatter(
+        _SecretlessFormatter(
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
@@ -116,7 +160,7 @@ def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
     """
     for name in event:
         if any(mark in name.lower() for mark in _SECRET_MARKS):
-            event[name] = "********"
+            event[name] = MASK
     return event
 
 
@@ -125,5 +169,6 @@ def _last_steps(*, as_json: bool, colors: bool) -> list[Processor]:
     if as_json:
         as_data = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [structlog.processors.ExceptionRenderer(as_data), structlog.processors.JSONRenderer()]
-    as_text = structlog.dev.RichTracebackFormatter(show_locals=False)
+    # Rich would break lines and colour parts of words, and so hide a secret from whoever looks for it.
+    as_text = structlog.dev.plain_traceback
     return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=as_text)]

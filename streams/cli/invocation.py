@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO, cast
 
 import typer
 
@@ -54,13 +55,18 @@ class Invocation:
 
     @property
     def loaded(self) -> LoadedSettings:
-        """Settings with their origins; the first use reads them and sets up logs. Raises `SettingsError`."""
+        """Settings with their origins; the first use reads them and sets up logs. Raises `SettingsError`.
+
+        From then on stderr shows no secret, whoever writes there.
+        """
         if self._loaded is None:
-            from streams.logs import configure_logging
+            from streams.logs import SecretlessStream, configure_logging
             from streams.settings import load_settings
 
             self._loaded = load_settings(self._flags, self._config_file)
             configure_logging(self._loaded.settings)
+            if not isinstance(sys.stderr, SecretlessStream):
+                sys.stderr = cast("TextIO", SecretlessStream(sys.stderr))
         return self._loaded
 
     @property

@@ -24,6 +24,7 @@ import structlog
 
 from streams.engine.vitals import Vital
 from streams.errors import WorkerStuckError
+from streams.logs import without_secrets
 
 if TYPE_CHECKING:
     from streams.settings import Settings
@@ -128,7 +129,7 @@ class Watchdog:
         in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
         in_any_case.daemon = True
         in_any_case.start()
-        os.write(sys.stderr.fileno(), stacks().encode())
+        os.write(sys.stderr.fileno(), without_secrets(stacks()).encode())
         log.critical(
             "worker is stuck", vital=error.vital, age_seconds=error.age_seconds, limit_seconds=error.limit_seconds
         )

@@ -9,6 +9,7 @@ from pydantic import Field, SecretStr
 
 from streams.errors import SettingsError
 from streams.settings.group import SettingsGroup
+from streams.settings.secrets import HiddenText
 
 _ADDRESS = r"(?:[^\s:,]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
 
@@ -96,6 +97,6 @@ class ConnectionSettings(SettingsGroup):
             arguments["sasl_mechanism"] = self.sasl_mechanism
             arguments["sasl_plain_username"] = self.sasl_username
             arguments["sasl_plain_password"] = (
-                None if self.sasl_password is None else self.sasl_password.get_secret_value()
+                None if self.sasl_password is None else HiddenText(self.sasl_password.get_secret_value())
             )
         return arguments

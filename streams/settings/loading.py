@@ -27,13 +27,13 @@ from pydantic_settings import EnvSettingsSource
 
 from streams.errors import SettingsError
 from streams.settings.model import Settings
+from streams.settings.secrets import MASK
 
 Origin = Literal["flag", "environment", "file", "default"]
 
 ENVIRONMENT_PREFIX = "EVICTSTREAM_"
 CONFIG_VARIABLE = "EVICTSTREAM_CONFIG"
 KAFKA_VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
-MASK = "********"
 
 # Kubernetes tells each container where the services of its namespace are. For services called evictstream or
 # evictstream-* these names begin like ours.
