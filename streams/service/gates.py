@@ -15,6 +15,7 @@ All but the last close a whole partition. They are asked right before firing.
 from __future__ import annotations
 
 import enum
+import math
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
     from streams.engine.writer import PartitionWriter
     from streams.service.clock import ClockWatch
     from streams.service.freshness import Freshness
+
+
+NOT_CONFIRMED = "the group has not confirmed us yet"
+NOT_APPLIED = "it is not known yet that everything in the log is applied"
 
 
 class Gate(enum.StrEnum):
@@ -69,7 +74,7 @@ class Gates:
         if self._is_rebalancing():
             return Closed(Gate.OWNER, "the group rebalances")
         if not self._lease.valid:
-            return Closed(Gate.OWNER, f"the group confirmed us {self._lease.age_seconds:.1f} s ago")
+            return Closed(Gate.OWNER, _since(self._lease.age_seconds, "the group confirmed us {} s ago", NOT_CONFIRMED))
         if writer.last_commit is not None:
             self._clock.observe(writer.last_commit)
         objection = self._clock.objection(time.monotonic())
@@ -79,8 +84,14 @@ class Gates:
             return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at take-over")
         age = self._freshness.age_seconds(writer)
         if age > self._lag_limit_seconds:
-            return Closed(Gate.FRESH_VIEW, f"everything in the log was last known to be applied {age:.1f} s ago")
+            known = "everything in the log was last known to be applied {} s ago"
+            return Closed(Gate.FRESH_VIEW, _since(age, known, NOT_APPLIED))
         gap = writer.logic.objection()
         if gap is not None:
             return Closed(Gate.GAP, gap)
         return None
+
+
+def _since(age_seconds: float, sentence: str, never: str) -> str:
+    """Say how long ago something was; an age is infinite where it never was."""
+    return never if math.isinf(age_seconds) else sentence.format(f"{age_seconds:.1f}")

@@ -15,7 +15,7 @@ from streams.engine.partitions import Partitions
 from streams.engine.writer import PartitionWriter
 from streams.service.clock import ClockWatch, now_us
 from streams.service.freshness import Freshness
-from streams.service.gates import Gate, Gates
+from streams.service.gates import Closed, Gate, Gates
 from streams.service.timers import TimerService
 from tests.streams.service.fakes import FakePartitions, FakeWriter
 
@@ -156,6 +156,23 @@ def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
     world.writer.has_room = False
     world.timers.turn()
     assert world.timers._planned_us > now_us()
+
+
+def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
+    world = World()
+    writer = cast("PartitionWriter", world.writer)
+    world.lease.drop()
+    assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group has not confirmed us yet")
+    world.lease.renew(time.monotonic() - 60)
+    assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group confirmed us 60.0 s ago")
+    world.lease.renew(time.monotonic())
+    world.freshness._fresh_at.clear()
+    world.freshness._samples.clear()
+    reason = "it is not known yet that everything in the log is applied"
+    assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, reason)
+    world.freshness._fresh_at[0] = time.monotonic() - 60
+    reason = "everything in the log was last known to be applied 60.0 s ago"
+    assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, reason)
 
 
 def test_freshness_is_the_moment_of_the_last_answer_that_was_passed() -> None:
