@@ -143,6 +143,10 @@ class Clusters:
         if self.gap is not None:
             self._write_gap(None, outbox)
 
+    def heard(self) -> Iterator[str]:
+        """Clusters whose feed sends heartbeats and that were not forgotten since."""
+        return (name for name, state in self._states.items() if state.silent_since_us() is not None)
+
     def silent(self, older_than_us: int) -> Iterator[str]:
         """Clusters whose feed sends heartbeats, the latest of them before ``older_than_us``."""
         for name, state in self._states.items():

@@ -10,11 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from models.messages.dead_letter import DeadLetterHeaders
+from models.messages.unreadable import UnreadableReason
 from streams.service.messages import DEAD_LETTER_TYPE
 
 if TYPE_CHECKING:
     from streams.engine.batches import Record
     from streams.engine.outbox import Outbox
+
+UNDECIDABLE = "Undecidable"  # what has to be written about it would be too large
+WRONG_PARTITION = "WrongPartition"  # its key hashes to another one
+REASONS = (*(reason.value for reason in UnreadableReason), UNDECIDABLE, WRONG_PARTITION)
 
 CUT_BYTES = 65_536
 HEADROOM_BYTES = 4_096  # what headers and Kafka's own framing add to key and value

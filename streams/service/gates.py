@@ -43,6 +43,10 @@ class Gate(enum.StrEnum):
     FEED = "feed"
 
 
+OF_A_PARTITION = tuple(gate for gate in Gate if gate is not Gate.FEED)
+"""Those that close a whole partition."""
+
+
 class Closed(NamedTuple):
     """A gate that is closed, and why."""
 

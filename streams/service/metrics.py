@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, TypeVar
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
+from models.eviction import Note
+from models.messages.vocabulary import Action, Outcome
 from streams.service.clock import SECOND_US
+from streams.service.dead_letters import REASONS
+from streams.service.gates import OF_A_PARTITION
 from streams.service.snapshot import NOBODY, Waiting
 
 if TYPE_CHECKING:
@@ -31,6 +35,8 @@ Key = TypeVar("Key")
 
 CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each of more would be a cost to every scrape
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
+
+OUTCOMES = (*(note.value for note in Note), "forgotten", "dead-letter", "signal")  # what becomes of records
 
 
 class WorkerMetrics(Collector):
@@ -67,16 +73,21 @@ class WorkerMetrics(Collector):
 
     def _counted(self) -> Iterator[Metric]:
         tally = self._tally
-        events = {
+        events = dict.fromkeys(itertools.product(self._inputs.values(), OUTCOMES), 0)
+        events |= {
             (self._inputs[topic], outcome): count
             for topic, counts in list(tally.events.items())
             for outcome, count in list(counts.items())
         }
         yield _counter("evictstream_events", "Records read, by what became of them.", ("input", "outcome"), events)
-        yield _counter("evictstream_dead_letters", "Records set aside.", ("reason",), tally.dead_letters)
-        yield _counter("evictstream_commands", "Commands decided.", ("action",), tally.commands)
+        yield _counter(
+            "evictstream_dead_letters", "Records set aside.", ("reason",), _zeros(REASONS) | tally.dead_letters
+        )
+        commands = _zeros(Action) | tally.commands
+        yield _counter("evictstream_commands", "Commands decided.", ("action",), commands)
         yield _counter("evictstream_decisions", "Decisions.", ("decision", "verdict"), tally.decisions)
-        yield _counter("evictstream_results", "Results of executors that counted.", ("outcome",), tally.results)
+        results = _zeros(Outcome) | tally.results
+        yield _counter("evictstream_results", "Results of executors that counted.", ("outcome",), results)
         yield _histogram(
             "evictstream_eviction_lateness_seconds", "From the deadline to the decision to issue.", tally.lateness
         )
@@ -118,7 +129,11 @@ class WorkerMetrics(Collector):
             "evictstream_partition_gate_closed",
             "Which gate its timers would wait behind.",
             ("partition", "gate"),
-            {(view.partition, view.closed.gate): 1 for view in views if view.closed is not None},
+            {
+                (view.partition, gate): int(view.closed is not None and view.closed.gate is gate)
+                for view in views
+                for gate in OF_A_PARTITION
+            },
         )
         yield _gauge(
             "evictstream_view_age_seconds",
@@ -174,6 +189,11 @@ class WorkerMetrics(Collector):
 
 def _label(cluster: str, shown: set[str]) -> str:
     return cluster if cluster in shown else OTHER_CLUSTERS
+
+
+def _zeros(names: Iterable[str]) -> dict[str, int]:
+    """Begin to count at 0 under each name: what comes up with a 1 has not grown, as Prometheus sees it."""
+    return dict.fromkeys(map(str, names), 0)
 
 
 def _labels(key: object) -> list[str]:

@@ -40,7 +40,7 @@ from streams.engine.outbox import Outbox
 from streams.engine.timers import TimerHeap
 from streams.service.clock import MILLISECOND_US, SECOND_US
 from streams.service.clusters import Clusters
-from streams.service.dead_letters import put_dead_letter
+from streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION, put_dead_letter
 from streams.service.overdue import count_open, deadline_us, overdue
 from streams.service.placement import belongs
 from streams.service.sizes import SHARE, fitting
@@ -60,7 +60,6 @@ if TYPE_CHECKING:
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
 SUSPECT_BYTES = 65_536  # smaller records, or below a quarter of what a topic takes, cannot make anything too large
-UNDECIDABLE = "Undecidable"
 TOO_MUCH = "taints, tolerations or conditions are too many or too large to be decided about: its pods are left alone"
 _UNDECIDABLE = Note.UNDECIDABLE
 _UNCHANGED = Note.UNCHANGED._value_
@@ -72,7 +71,7 @@ class EvictionPartition:
     """State of one partition number; implements the engine's ``PartitionLogic``.
 
     Attributes:
-        pending: open evictions by cluster.
+        pending: open evictions by cluster, also 0, for clusters with nodes here.
         parked: wake-ups that are due and wait for their cluster's feed, by cluster, one for each node's key and UID.
 
     """
@@ -82,6 +81,7 @@ class EvictionPartition:
         self.partition = partition
         self.pending: collections.Counter[str] = collections.Counter()
         self.parked: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
+        self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
         self._look_again_at_us = 0
         self._plan = plan
         self._tally = plan.tally
@@ -109,8 +109,8 @@ class EvictionPartition:
         self._by_key = {found.record_key: found for found in self._aggregates.values()}
         self._timers.rebuild()
         for found in self._aggregates.values():
-            if count := count_open(found):
-                self.pending[found.cluster] += count
+            self._nodes[found.cluster] += 1
+            self.pending[found.cluster] += count_open(found)
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of one input in offset order, with a pause wherever much was done."""
@@ -198,7 +198,7 @@ class EvictionPartition:
         aggregate = self._by_key.get(key)
         if aggregate is None:
             if not belongs(key, self.partition, self._plan.partitions):
-                self._bury(topic, record, outbox, "WrongPartition", "the key hashes to another partition")
+                self._bury(topic, record, outbox, WRONG_PARTITION, "the key hashes to another partition")
                 return None
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
@@ -214,6 +214,8 @@ class EvictionPartition:
         if changes.rows:
             if aggregate.record_key not in self._by_key:
                 self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
+                self._nodes[aggregate.cluster] += 1
+                self.pending[aggregate.cluster] += 0
             self._put(changes, aggregate, outbox)
         elif changes.wakeups:
             self._put(changes, aggregate, outbox)
@@ -263,13 +265,17 @@ class EvictionPartition:
     def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
         prefix, aside = f"{cluster}/", Outbox()
         for name in [name for name in self._aggregates if name.startswith(prefix)]:
-            aggregate = self._aggregates.pop(name)
+            aggregate = self._aggregates.pop(name, None)
+            if aggregate is None:  # its last memory has fired in a pause
+                continue
             del self._by_key[aggregate.record_key]
             for changes in forget_slices(aggregate, at_us, self._plan.rules):
                 self._put(changes, aggregate, aside)
                 yield
         outbox.absorb(aside)
         self.parked.pop(cluster, None)
+        self._nodes.pop(cluster, None)
+        self.pending.pop(cluster, None)
         self._clusters.forget(cluster, appended_at_us, outbox)
 
     def _bury(self, topic: str, record: Record, outbox: Outbox, reason: str, detail: str) -> None:
@@ -329,7 +335,14 @@ class EvictionPartition:
                 self._tally.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
                 del self._by_key[key], self._aggregates[aggregate.key]
+                self._nodes[aggregate.cluster] -= 1
+                if not self._nodes[aggregate.cluster]:  # clusters that come and go leave nothing behind
+                    del self._nodes[aggregate.cluster], self.pending[aggregate.cluster]
         return handled
+
+    def open_evictions(self) -> dict[str, int]:
+        """Count open evictions by cluster: also 0, for each that has nodes here or a feed with heartbeats."""
+        return {**dict.fromkeys(self._clusters.heard(), 0), **self.pending}
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Show evictions whose time has come and that have not fired, those that wait for their feed first.

@@ -50,7 +50,7 @@ class PartitionView:
         lag_seconds: append time of the newest record less that of the newest applied one, by input topic; may be
             infinite.
         lag_records: offsets not applied yet, by input topic.
-        pending: open evictions by cluster.
+        pending: open evictions by cluster, also 0, of all clusters that are known.
         waiting: evictions whose time has come, by gate and cluster.
 
     """
@@ -107,7 +107,7 @@ class Observer:
                 for topic, position in writer.positions.items()
             },
             lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
-            pending=dict(logic.pending),
+            pending=logic.open_evictions(),
             waiting=_waiting(logic, closed, now_us),
         )
 

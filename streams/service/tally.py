@@ -74,7 +74,7 @@ class Tally:
             if kind in OPENING:
                 pending[decision.cluster] += 1
             elif kind in CLOSING:
-                _close(pending, decision.cluster)
+                pending[decision.cluster] = max(0, pending[decision.cluster] - 1)
                 if decision.decision is DecisionKind.COMPLETED and decision.verdict in DELETED:
                     self.deletion.observe(seconds_late(decision.deadline, decision.cause.at))
             elif decision.decision is DecisionKind.REPORTED and decision.outcome is not None:
@@ -84,9 +84,3 @@ class Tally:
 def seconds_late(deadline: str, at: str) -> float:
     """Seconds from a deadline to an instant, both as on topics; 0 for one that a feed's clock puts before it."""
     return max(0.0, (dt.datetime.fromisoformat(at) - dt.datetime.fromisoformat(deadline)).total_seconds())
-
-
-def _close(pending: collections.Counter[str], cluster: str) -> None:
-    pending[cluster] -= 1
-    if pending[cluster] <= 0:
-        del pending[cluster]  # so that clusters that come and go leave nothing behind

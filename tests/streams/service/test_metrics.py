@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from models.messages.unreadable import UnreadableReason
+from models.messages.vocabulary import Outcome
 from streams.engine.vitals import Vital
 from streams.service.gates import Closed, Gate
 from streams.service.metrics import CLUSTERS_SHOWN
@@ -113,7 +115,9 @@ def test_what_is_counted_of_answers_repeats_and_signals() -> None:
     """All of both metrics: nothing is counted under another name."""
     seen = answered().scrape()
     counted = {"evictstream_events_total", "evictstream_results_total"}
-    assert {name: value for name, value in seen.items() if name[0] in counted} == ANSWERED
+    others = {name for name in seen if name[0] in counted} - ANSWERED.keys()
+    assert {name: seen[name] for name in ANSWERED} == ANSWERED
+    assert {name: seen[name] for name in others} == dict.fromkeys(others, 0)
 
 
 def test_lateness_is_in_seconds_from_deadline_to_decision() -> None:
@@ -171,7 +175,59 @@ def test_pending_evictions_follow_their_life_and_a_restart() -> None:
     again.loaded()
     assert again.pending == {"lab": 2}
     story.node(14)
+    assert story.logic.open_evictions() == {"lab": 0}, "0 is a value: a series that ends looks like a worker that ended"
+    again = EvictionPartition(0, story.plan)
+    for key, value in story.outbox.rows.items():
+        again.load(key, value)
+    again.loaded()
+    assert again.open_evictions() == {"lab": 0}
+
+
+def test_a_cluster_of_which_nothing_is_left_leaves_no_series() -> None:
+    story = Story()
+    story.node(0, TAINT)
+    story.pod(1, "a", 10)
+    story.pod(2, "a", 10, "DELETED")
+    story.event(
+        3, "nodes", "DELETED", {"kind": "Node", "metadata": {"name": "n", "uid": "node", "resourceVersion": "999"}}
+    )
+    assert story.logic.open_evictions() == {"lab": 0}, "the pod's UID is remembered still"
+    story.fire(100_000)
+    assert story.logic.open_evictions() == {}
+
+
+def test_a_forgotten_cluster_leaves_no_series_until_it_is_heard_of_again() -> None:
+    story = Story()
+    story.heartbeat(0)
+    assert story.logic.open_evictions() == {"lab": 0}, "its feed says that it is there"
+    story.node(1, TAINT)
+    story.pod(2, "a", 10)
+    assert story.logic.open_evictions() == {"lab": 1}
+    story.forget(3)
+    assert story.logic.open_evictions() == {}
     assert story.logic.pending == {}
+    story.node(4)
+    assert story.logic.open_evictions() == {"lab": 0}
+
+
+def test_what_alerts_ask_for_is_there_before_anything_has_happened() -> None:
+    story = Story()
+    story.views = (view(),)
+    seen = story.scrape()
+    zeros = [
+        *(("evictstream_dead_letters_total", str(reason)) for reason in UnreadableReason),
+        ("evictstream_dead_letters_total", "Undecidable"),
+        ("evictstream_dead_letters_total", "WrongPartition"),
+        *(("evictstream_commands_total", action) for action in ("Schedule", "Evict", "Cancel")),
+        *(("evictstream_results_total", str(outcome)) for outcome in Outcome),
+        *(
+            ("evictstream_events_total", topic, outcome)
+            for topic in ("nodes", "pods", "results")
+            for outcome in ("changed", "unchanged", "duplicate", "stale", "forgotten", "dead-letter", "signal")
+        ),
+        *(("evictstream_partition_gate_closed", str(gate), "0") for gate in Gate if gate is not Gate.FEED),
+    ]
+    assert {name: seen.get(name) for name in zeros} == dict.fromkeys(zeros, 0)
 
 
 def test_what_waits_behind_a_gate_is_what_is_owed() -> None:
@@ -234,7 +290,7 @@ def test_partitions_lag_and_waiting() -> None:
         ("evictstream_evictions_waiting_oldest_seconds", "dev", "feed"): 89,
     }
     assert {name: seen[name] for name in wanted} == wanted
-    assert ("evictstream_partition_gate_closed", "fresh-view", "3") not in seen
+    assert seen["evictstream_partition_gate_closed", "fresh-view", "3"] == 0
 
 
 def test_labels_of_clusters_are_limited() -> None:
