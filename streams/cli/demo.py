@@ -51,7 +51,8 @@ def demo(
     re-stamped to now and takes about 75 s. A small stand-in plays executor and cluster. What the workers should have
     done is worked out by an oracle that shares no code with them; one wrong or missing command and the exit code is 1.
 
-    It uses the Kafka of the settings (and removes its topics afterwards), else a container, else an embedded one.
+    It has a Kafka of its own, in a container or an embedded one, whatever the settings say. Only one that `-b` names is
+    used instead; topics and group are removed from there afterwards, also those of an earlier demo that was killed.
 
     Examples:
 
@@ -61,15 +62,21 @@ def demo(
     """
     from streams.demo.recording import demo_incident, read_recording
     from streams.demo.story import Options, tell
+    from streams.demo.workers import now_us
     from streams.logs import configure_logging
 
-    settings = invocation(context).settings
+    loaded = invocation(context).loaded
+    settings = loaded.settings
     if settings.log_level == "info":  # what the libraries of the story do is told by the story
         configure_logging(settings.model_copy(update={"log_level": "warning"}))
     recording = read_recording(demo_incident() if incident is None else incident)
     for number in STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
     show = _show(output)
+    if settings.bootstrap_servers is not None and loaded.origins["bootstrap_servers"] != "flag":
+        servers = settings.bootstrap_servers  # those of a shell or a file are for the service, perhaps production's
+        show.say(now_us(), f"the Kafka at {servers} is left alone; evictstream -b {servers} demo would use it")
+        settings = settings.model_copy(update={"bootstrap_servers": None})
     try:
         summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
     except _StopAsked as stop:

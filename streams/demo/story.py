@@ -19,12 +19,13 @@ from streams.demo.reader import CommandReader, count_records, logged_times
 from streams.demo.recording import Event, Recording
 from streams.demo.stage import Stage, play_through
 from streams.demo.summary import Summary, count
-from streams.demo.tidying import delete_own
+from streams.demo.tidying import PREFIX, delete_own, named, remove_leftovers
 from streams.demo.view import Show
 from streams.demo.workers import Workers, now_us
 from streams.errors import FoundProblemError
 from streams.feed.publisher import open_publisher
 from streams.settings import Settings
+from streams.settings.connection import ConnectionSettings
 
 WORKERS = 2
 
@@ -32,6 +33,12 @@ START_SECONDS = 90.0
 """For all workers to own partitions; five seconds are usual, a machine whose cores are busy needs more."""
 
 LOOK_SECONDS = 0.1
+
+# How to speak with a Kafka that was started here: it has one broker, in the clear.
+FOR_OWN = Settings().model_dump(
+    include={*ConnectionSettings.model_fields, "replication_factor", "min_insync_replicas"},
+    exclude={"bootstrap_servers", "client_id"},
+)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,7 +54,8 @@ def tell(recording: Recording, settings: Settings, options: Options, show: Show)
 
     Args:
         recording: the incident.
-        settings: which Kafka, if any; all else but names of topics and group, which are this run's own.
+        settings: which Kafka, if any; all else but names of topics and group, which are this run's own, and what a
+            Kafka of its own does not ask for.
         options: pace and kill.
         show: where to.
 
@@ -76,19 +84,20 @@ def tell(recording: Recording, settings: Settings, options: Options, show: Show)
 @contextlib.contextmanager
 def _own_topics(settings: Settings, broker: Broker, show: Show) -> Iterator[Settings]:
     """Give settings with names that nobody else uses, and their topics; delete those on a Kafka that stays."""
-    name = f"evictstream-demo-{uuid.uuid4().hex[:8]}"
-    mine = settings.model_copy(
-        update={"bootstrap_servers": broker.bootstrap_servers, "topic_prefix": f"{name}.", "application_id": name}
-    )
+    is_own = broker.kind != "settings"
+    on_it = settings.model_copy(update={"bootstrap_servers": broker.bootstrap_servers, **(FOR_OWN if is_own else {})})
+    mine = named(on_it, f"{PREFIX}{uuid.uuid4().hex[:8]}")
     _say(show, f"Kafka: {_which(broker)}")
-    if broker.kind == "settings":
-        check_topics(mine)  # raises at once if nobody answers; then there is nothing to tidy up
+    if not is_own:
+        report = check_topics(mine)  # raises at once if nobody answers; then there is nothing to tidy up
+        for sentence in remove_leftovers(on_it, report.others, now_us()):
+            _say(show, sentence)
     try:
         declare_topics(mine).raise_if_breaking()
         _say(show, f"topics {mine.topic_prefix}* declared, {mine.partitions} partitions each")
         yield mine
     finally:
-        if broker.kind == "settings":
+        if not is_own:
             try:
                 delete_own(mine)
             except FoundProblemError as error:  # what the story came to matters more

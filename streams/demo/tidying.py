@@ -1,14 +1,32 @@
-"""Removes what a run has made on a Kafka that is not its own: topics and consumer group, by this run's names."""
+"""Removes what runs have made on a Kafka that is not their own: topics and consumer group, by a run's names."""
 
 from __future__ import annotations
 
 import contextlib
+import re
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from kafka.errors import KafkaError
 
 from streams.broker.admin import admin_client
+from streams.broker.newest import newest_times_us
 from streams.broker.topics import topic_specs
+from streams.errors import FoundProblemError
 from streams.settings import Settings
+
+PREFIX: Final = "evictstream-demo-"
+"""Begins the names of all that a run makes; eight hexadecimal digits of its own follow."""
+
+SILENT_US: Final = 600_000_000
+"""A run whose input has had no record for ten minutes was killed: while it plays there is one every few seconds."""
+
+_NAME = re.compile(rf"({PREFIX}[0-9a-f]{{8}})[.-].*")
+
+
+def named(settings: Settings, name: str) -> Settings:
+    """Give settings with the topics and the group of the run of that name."""
+    return settings.model_copy(update={"topic_prefix": f"{name}.", "application_id": name})
 
 
 def delete_own(settings: Settings) -> None:
@@ -25,3 +43,32 @@ def delete_own(settings: Settings) -> None:
             client.delete_topics(ours)
         with contextlib.suppress(KafkaError):  # a group that never formed; an empty one expires by itself
             client.delete_groups([settings.group_id])
+
+
+def remove_leftovers(settings: Settings, topics: Iterable[str], now_us: int) -> Iterator[str]:
+    """Remove what killed runs have left among these topics; give a sentence for each run that was found.
+
+    One that may be running still is only named, and so is one that cannot be removed.
+    """
+    for name in sorted({found[1] for topic in topics if (found := _NAME.fullmatch(topic))}):
+        run = named(settings, name)
+        try:
+            newest_us = _newest_us(run)
+            if newest_us is None or now_us - newest_us < SILENT_US:
+                yield f"topics {name}* are of another demo, which runs, or was killed; remove them if it does not run"
+                continue
+            delete_own(run)
+        except FoundProblemError as error:
+            yield f"topics {name}* are left of a demo that was killed: {error}"
+        else:
+            yield f"topics {name}* were left of a demo that was killed; they are removed"
+
+
+def _newest_us(run: Settings) -> int | None:
+    """Return when the newest record of a run's nodes was appended, microseconds since 1970; None without any."""
+    topic = run.nodes_topic
+    with admin_client(run, "look at an earlier demo's topics") as client:
+        if topic not in client.list_topics():
+            return None
+        numbers = [partition["partition_index"] for partition in client.describe_topics([topic])[0]["partitions"]]
+    return max(newest_times_us(run, [(topic, number) for number in numbers]).values(), default=None)

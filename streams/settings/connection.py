@@ -24,9 +24,9 @@ class ConnectionSettings(SettingsGroup):
     """Where Kafka is and how we show who we are."""
 
     bootstrap_servers: Addresses | None = None
-    """Kafka's addresses, `host:port,host:port`. Also read from KAFKA_BOOTSTRAP_SERVERS. Without it, commands for trying
-    out start
-    a Kafka of their own and all others refuse: a guessed address could be somebody's production."""
+    """Kafka's addresses, `host:port,host:port`. Also read from KAFKA_BOOTSTRAP_SERVERS. Without it, all commands that
+    need a Kafka refuse: a guessed address could be somebody's production. `evictstream demo` starts one of its own, and
+    takes another only from `-b`."""
 
     client_id: str = "evictstream"
     """Name in Kafka's logs, metrics and quotas."""

@@ -32,7 +32,7 @@ CONNECTING = {
     "cluster": [["cluster", "forget", "lab", "--yes", "--wait", "1"]],
     "accept-gap": [["accept-gap", "--yes"]],
     "worker": [["worker"]],
-    "demo": [["demo", "--no-kill", "--speed", "10", "--incident", "{incident}"]],
+    "demo": [["-b", "{servers}", "demo", "--no-kill", "--speed", "10", "--incident", "{incident}"]],
 }
 ALONE = {"broker", "config", "rules"}  # these make no connection with the settings
 
@@ -53,7 +53,9 @@ def secrets(settings: Settings) -> dict[str, str]:
 
 def run(settings: Settings, arguments: list[str], folder: Path, **more: str) -> tuple[int, str]:
     """Run to the end, a worker until it has been asked for its partitions; all that was written comes back."""
-    arguments = [argument.format(incident=incident(folder)) for argument in arguments]
+    arguments = [
+        argument.format(incident=incident(folder), servers=settings.bootstrap_servers) for argument in arguments
+    ]
     environ = {**environment(settings), **QUICK, "EVICTSTREAM_PARTITIONS": "2"}
     environ |= {"EVICTSTREAM_LOG_LEVEL": "debug", "EVICTSTREAM_ADMIN_TIMEOUT_SECONDS": "5", **more}
     with subprocess.Popen(

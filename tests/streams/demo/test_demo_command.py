@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import os
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -19,10 +21,13 @@ from streams.cli.main import run
 from streams.demo import story
 from streams.demo.recording import Recording
 from streams.demo.summary import Counts, Summary
+from streams.demo.tidying import SILENT_US, remove_leftovers
+from streams.demo.workers import now_us
 from streams.errors import ExitCode
+from streams.settings import Settings
 from tests.streams.demo.samples import Event, node, pod, taint, tolerates
 
-COMMAND = [sys.executable, "-m", "streams.cli.main", "demo"]
+COMMAND = [sys.executable, "-m", "streams.cli.main"]
 
 # So that a killed worker is missed soon.
 QUICK = {
@@ -51,8 +56,25 @@ def incident(folder: Path) -> Path:
     return folder
 
 
-def environment(kafka: Broker) -> dict[str, str]:
-    return os.environ | QUICK | {"EVICTSTREAM_BOOTSTRAP_SERVERS": kafka.bootstrap_servers}
+@contextlib.contextmanager
+def playing(*arguments: str, until: bytes, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], bytes]]:
+    """Start a command line and wait until it has said something; gives the process and what it said so far."""
+    with subprocess.Popen(
+        [*COMMAND, *arguments, "-o", "json"],
+        env=os.environ | QUICK | more,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        try:
+            assert process.stderr is not None
+            said = b""
+            for line in process.stderr:
+                said += line
+                if until in line:
+                    break
+            yield process, said
+        finally:
+            process.terminate()
 
 
 def topics(kafka: Broker) -> set[str]:
@@ -67,8 +89,8 @@ def topics(kafka: Broker) -> set[str]:
 def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     done = subprocess.run(
-        [*COMMAND, "--incident", str(incident(tmp_path)), "-o", "json"],
-        env=environment(kafka),
+        [*COMMAND, "-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)), "-o", "json"],
+        env=os.environ | QUICK,
         capture_output=True,
         timeout=150,
         check=False,
@@ -89,18 +111,9 @@ def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
-    with subprocess.Popen(
-        [*COMMAND, "--incident", str(incident(tmp_path)), "-o", "json"],
-        env=environment(kafka),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    ) as process:
-        assert process.stderr is not None
-        said = b""
-        for line in process.stderr:
-            said += line
-            if b"is process" in line:
-                break
+    arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
+    with playing(*arguments, until=b"is process") as (process, said):
+        line = said.splitlines()[-1]
         pids = [int(word.strip(b",")) for word in line.split() if word.strip(b",").isdigit() and len(word) > 2]
         assert len(pids) == 2, said
         process.send_signal(signal.SIGTERM)
@@ -110,6 +123,77 @@ def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Pa
     time.sleep(0.1)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert topics(kafka) == before
+
+
+@pytest.mark.slow
+def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(kafka: Broker, tmp_path: Path) -> None:
+    before = topics(kafka)
+    shell = {
+        "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
+        "EVICTSTREAM_SECURITY_PROTOCOL": "SASL_PLAINTEXT",
+        "EVICTSTREAM_SASL_MECHANISM": "PLAIN",
+        "EVICTSTREAM_SASL_USERNAME": "me",
+        "EVICTSTREAM_SASL_PASSWORD": "hunter2",
+        "EVICTSTREAM_REPLICATION_FACTOR": "3",
+        "EVICTSTREAM_MIN_INSYNC_REPLICAS": "2",
+    }
+    with playing("demo", "--incident", str(incident(tmp_path)), until=b"is process", **shell) as (process, said):
+        assert f"the Kafka at {kafka.bootstrap_servers} is left alone".encode() in said
+        assert b"declared" in said
+        assert topics(kafka) == before
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+
+
+@pytest.mark.slow
+def test_what_a_killed_demo_has_left_is_named_and_later_removed(kafka: Broker, tmp_path: Path) -> None:
+    before = topics(kafka)
+    arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
+    with playing(*arguments, until=b"is tainted") as (process, _):
+        process.kill()
+        process.communicate(timeout=60)
+    left = topics(kafka)
+    assert len(left - before) == 7
+    settings = Settings(bootstrap_servers=kafka.bootstrap_servers)
+    others = {"evictstream-demo-of-mine.nodes", "nodes", "x-evictstream-demo-0123abcd.nodes"}
+    (sentence,) = remove_leftovers(settings, left - before | others, now_us())
+    assert "remove them if it does not run" in sentence
+    assert topics(kafka) == left
+    (sentence,) = remove_leftovers(settings, left - before | others, now_us() + SILENT_US)
+    assert "they are removed" in sentence
+    assert topics(kafka) == before
+
+
+ELSEWHERE = "elsewhere:9092"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "used"),
+    [
+        pytest.param(["demo"], {"KAFKA_BOOTSTRAP_SERVERS": ELSEWHERE}, None, id="variable of many programs"),
+        pytest.param(["demo"], {"EVICTSTREAM_BOOTSTRAP_SERVERS": ELSEWHERE}, None, id="variable of the service"),
+        pytest.param(["--config", "{config}", "demo"], {}, None, id="file of the service"),
+        pytest.param(["-b", ELSEWHERE, "demo"], {}, ELSEWHERE, id="flag"),
+        pytest.param(["-b", ELSEWHERE, "demo"], {"KAFKA_BOOTSTRAP_SERVERS": "x:1"}, ELSEWHERE, id="flag and variable"),
+    ],
+)
+def test_only_a_flag_names_a_kafka_for_the_demo(
+    arguments: list[str], variables: dict[str, str], used: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "evictstream.toml"
+    config.write_text(f'bootstrap_servers = "{ELSEWHERE}"')
+    seen: list[str | None] = []
+
+    def tell(recording: Recording, settings: Settings, *_: object) -> Summary:
+        seen.append(settings.bootstrap_servers)
+        return Summary(recording.name, "none", 1, Counts(0, 0, 0, 0, 0, (), ()), 0, None, (), None)
+
+    monkeypatch.setattr(story, "tell", tell)
+    monkeypatch.setattr(signal, "signal", lambda *_: None)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert run([argument.format(config=config) for argument in arguments]) == ExitCode.DONE
+    assert seen == [used]
 
 
 def test_folder_without_an_incident_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
