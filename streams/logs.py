@@ -72,6 +72,22 @@ class _SecretlessFormatter(structlog.stdlib.ProcessorFormatter):
         return without_secrets(super().format(record))
 
 
+_kept_back: int | None = None  # what libraries wanted to say since they were hushed
+
+
+def hush_libraries() -> None:
+    """Keep back what libraries say, but for tracebacks: the reason of it all has been told by us in one line."""
+    global _kept_back  # noqa: PLW0603 - as above
+    _kept_back = 0
+
+
+def let_libraries_speak() -> int:
+    """End that; returns how many lines were kept back."""
+    global _kept_back
+    count, _kept_back = _kept_back or 0, None
+    return count
+
+
 class Repeats(logging.Filter):
     """Let a library say one sentence so many times in a while; with the first of the next while, how many it kept back.
 
@@ -85,8 +101,12 @@ class Repeats(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Tell whether a record passes; seconds are those of the record."""
+        global _kept_back  # noqa: PLW0603 - as above
         if record.name.partition(".")[0] not in LIBRARIES:
             return True
+        if _kept_back is not None and record.levelno < logging.CRITICAL and not record.exc_info:
+            _kept_back += 1
+            return False
         sentence = record.name, str(record.msg)
         since, times = self._said.get(sentence, (record.created, 0))
         if not 0 <= record.created - since < REPEATS_SECONDS:

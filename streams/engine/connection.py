@@ -5,6 +5,9 @@ minute for our producers, since a batch may wait that long for a leader. So long
 makes no other one of that client meanwhile. With one of three brokers silent a take-over fails where any of its
 producers begins with that one, and a member asks for its new coordinator after that has given it up.
 
+It also tries a broker that is gone again and again, each client for itself, every 100 ms. Here they share what one has
+found out (see `streams.engine.reach`).
+
 Importing this changes all aiokafka connections of the process.
 """
 
@@ -15,12 +18,15 @@ import time
 from typing import Any
 
 import aiokafka.conn
+from aiokafka import errors as kafka_errors
 from aiokafka.client import AIOKafkaClient, ConnectionGroup
 from aiokafka.conn import AIOKafkaConnection, CloseReason
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import EndTxnRequest
+
+from streams.engine.reach import REACH
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
 ANSWER_SECONDS = 6.0  # less than a session: the group's new coordinator has to hear of us before it gives us up
@@ -50,9 +56,32 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         self._longest_seconds: float = self._request_timeout
 
     async def connect(self) -> Any:
-        """Connect, authenticate, and ask for versions."""
-        async with asyncio.timeout(CONNECT_SECONDS):
-            return await super().connect()
+        """Connect, authenticate, and ask for versions.
+
+        Raises:
+            KafkaConnectionError: also at once, where that broker has failed a moment ago.
+
+        """
+        address = f"{self.host}:{self.port}"
+        pause_seconds = REACH.pause_seconds(address)
+        if pause_seconds:
+            message = f"{address} has just failed and is tried again in {pause_seconds:.2f} s"
+            raise kafka_errors.KafkaConnectionError(message)
+        tried_at = time.monotonic()
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                made = await super().connect()
+        except (OSError, TimeoutError, kafka_errors.KafkaError) as error:
+            is_silent = isinstance(error, OSError | kafka_errors.KafkaConnectionError)  # a TimeoutError is an OSError
+            REACH.failed(address, tried_at, is_silent=is_silent)
+            raise
+        REACH.opened(address, self)
+        return made
+
+    def close(self, reason: CloseReason | None = None, exc: BaseException | None = None) -> Any:
+        """Close."""
+        REACH.closed(self)
+        return super().close(reason, exc)
 
     def send(self, request: object, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - as aiokafka has it
         """Send, and wait for the answer; its time begins with this call."""

@@ -59,12 +59,17 @@ class Freshness:
         self._fresh_at: dict[int, float] = {}
 
     async def run(self) -> None:
-        """Ask for ever. A failed answer is only logged: the views age by themselves."""
+        """Ask for ever. The first failed answer of a row is only logged: the views age by themselves."""
+        has_failed = False
         while True:
             try:
                 await self.ask_once()
             except (KafkaError, OSError, TimeoutError) as error:
-                log.warning("the brokers do not tell where inputs end", error=repr(error))
+                if not has_failed:
+                    log.warning("the brokers do not tell where inputs end", error=repr(error))
+                has_failed = True
+            else:
+                has_failed = False
             await asyncio.sleep(ASK_SECONDS)
 
     async def ask_once(self) -> None:
