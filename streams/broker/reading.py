@@ -38,7 +38,9 @@ def wait_until_read(
         operation = "tell how far the service has read"
         with admin_client(settings, operation, next_step=NEXT_STEP) as client, contextlib.suppress(RetriableError):
             read = client.list_group_offsets({settings.faust_app_id: places})[settings.faust_app_id]
-            unread = tuple(p.partition for p in places if p not in read or read[p].offset < ends[p].offset)
+            # -1 where the group has never committed; there is nothing to read all the same where nothing ever stood.
+            positions = {place: max(0, committed.offset) for place, committed in read.items()}
+            unread = tuple(p.partition for p in places if positions.get(p, 0) < ends[p].offset)
         if not unread or time.monotonic() + LOOK_SECONDS > give_up_at:
             return unread
         time.sleep(LOOK_SECONDS)

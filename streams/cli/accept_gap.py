@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
 from streams.cli.invocation import invocation
+from streams.cli.knowing import NAMES_TOLD, read_with_progress
 from streams.cli.output import OutputFormat, OutputOption, print_json
 from streams.errors import ExitCode
+
+if TYPE_CHECKING:
+    from streams.cli.knowing import GapShown
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -27,7 +32,8 @@ def accept_gap(
     """Let evictions go on in partitions whose input expired before it was read.
 
     They wait there because a taint may be gone, or a pod, that nobody told of. They also go on by themselves once the
-    feed of each cluster has listed it again, which is the safer way. Partitions without a gap take no notice.
+    feed of each cluster has listed it again, which is the safer way. The gaps are shown before you are asked; only
+    partitions that have one are told. Where none has, nothing is sent, and the exit code is 1.
 
     Examples:
 
@@ -35,22 +41,52 @@ def accept_gap(
     * `evictstream accept-gap --partition 3 --partition 5 --yes`
     """
     from streams.feed.orders import accept_gap as accept
+    from streams.feed.orders import check_partitions
     from streams.feed.publisher import open_publisher
 
     refuse_if_nobody_answers(yes)
     settings = invocation(context).settings
+    is_json = output is OutputFormat.JSON
     with open_publisher(settings) as publisher:
-        which = "all partitions" if not partition else f"partition {', '.join(map(str, sorted(set(partition))))}"
+        chosen = check_partitions(publisher, settings.nodes_topic, partition or ())
+        found = read_with_progress(settings, publisher.partitions).gaps()
+        gaps = {number: gap for number, gap in found.items() if number in chosen}
+        told: dict[str, object] = {"type": "ACCEPT_GAP", "topic": settings.nodes_topic, "gaps": list(gaps.values())}
+        if not gaps:
+            if is_json:
+                print_json(told | {"partitions": []})
+            typer.echo(f"evictstream: {_no_gap(chosen, found)}; nothing was sent", err=True)
+            return ExitCode.FOUND_PROBLEM
+        if not is_json:
+            for gap in gaps.values():
+                typer.echo(_sentence(gap), err=True)
         question = (
-            f"Let evictions go on in {which} of {settings.nodes_topic} at {settings.bootstrap_servers}, though changes"
-            " that would cancel some of them may have been lost?"
+            f"Let evictions go on in {_listed(gaps)} of {settings.nodes_topic} at {settings.bootstrap_servers}, though"
+            " changes that would cancel some of them may have been lost?"
         )
         if not is_confirmed(question, yes):
             return DECLINED
-        partitions = accept(publisher, settings.nodes_topic, partition or ())
-    if output is OutputFormat.JSON:
-        print_json({"type": "ACCEPT_GAP", "topic": settings.nodes_topic, "partitions": partitions})
+        partitions = accept(publisher, settings.nodes_topic, gaps)
+    if is_json:
+        print_json(told | {"partitions": partitions})
     else:
         numbers = ", ".join(map(str, partitions))
         typer.echo(f"told {len(partitions)} partitions of {settings.nodes_topic} to accept their gap: {numbers}")
     return ExitCode.DONE
+
+
+def _sentence(gap: GapShown) -> str:
+    lost = ", ".join(f"{count} records of {topic}" for topic, count in gap["lost"].items())
+    unlisted = [f"{cluster} ({' and '.join(topics)})" for cluster, topics in gap["unlisted"].items()]
+    names = ", ".join(unlisted[:NAMES_TOLD]) + (f" and {more} more" if (more := len(unlisted) - NAMES_TOLD) > 0 else "")
+    return f"partition {gap['partition']}: {lost} were lost, found at {gap['foundAt']}; not listed again since: {names}"
+
+
+def _no_gap(chosen: Sequence[int], found: Collection[int]) -> str:
+    if found:
+        return f"{_listed(chosen)} has no gap; {_listed(found)} has one"
+    return "no partition has a gap that is known; a worker finds one when it takes a partition over"
+
+
+def _listed(numbers: Collection[int]) -> str:
+    return f"partition{'s' if len(numbers) > 1 else ''} {', '.join(map(str, sorted(numbers)))}"

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
 from streams.cli.invocation import invocation
+from streams.cli.knowing import read_with_progress
 from streams.cli.output import OutputFormat, OutputOption, print_json
 from streams.errors import ExitCode
+
+if TYPE_CHECKING:
+    from streams.cli.knowing import Knowledge
+    from streams.settings import Settings
+
+UNREAD_SECONDS = 1.0
+"""How long workers may take to read what stands in the inputs, before a cluster counts as unknown to them."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -31,8 +39,8 @@ def forget(
 ) -> ExitCode:
     """Take a cluster that is gone out of the service: its evictions are cancelled, its nodes and pods forgotten.
 
-    Stop its feed first: what arrives afterwards counts again. Each partition of the nodes topic is told. Doing it twice
-    does no harm.
+    Stop its feed first: what arrives afterwards counts again. What is known of the cluster is shown before you are
+    asked; where that is nothing, nothing is sent, and the exit code is 1. Each partition of the nodes topic is told.
 
     A feed may send the cluster again only after all partitions have read this: pods are read from another topic, and
     those that were read before it would be forgotten too. Exit code 1 says that some have not yet.
@@ -50,15 +58,21 @@ def forget(
     check_cluster_name(name)
     refuse_if_nobody_answers(yes)
     settings = invocation(context).settings
+    is_json = output is OutputFormat.JSON
+    found: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}
     with open_publisher(settings) as publisher:
+        knowledge = read_with_progress(settings, publisher.partitions)
+        found |= knowledge.of_cluster(name)
+        if not knowledge.is_known(name):
+            return _unknown(settings, knowledge, name, found if is_json else None)
+        if not is_json:
+            typer.echo(knowledge.sentence(name), err=True)
         question = f"Cancel all evictions of {name} and forget its nodes and pods, at {settings.bootstrap_servers}?"
         if not is_confirmed(question, yes):
             return DECLINED
         partitions = forget_cluster(publisher, settings.nodes_topic, name)
-    is_json = output is OutputFormat.JSON
     if not is_json:
         typer.echo(f"told all {len(partitions)} partitions of {settings.nodes_topic} to forget {name}")
-    found: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}
     found["partitions"] = partitions
     unread = None
     try:
@@ -78,3 +92,26 @@ def forget(
         )
         return ExitCode.FOUND_PROBLEM
     return ExitCode.DONE
+
+
+def _unknown(settings: Settings, knowledge: Knowledge, name: str, found: dict[str, object] | None) -> ExitCode:
+    """Say that nothing was done, and what could have been meant."""
+    from streams.broker.reading import wait_until_read
+
+    unread = {
+        topic: numbers
+        for topic in (settings.nodes_topic, settings.pods_topic)
+        if (numbers := wait_until_read(settings, topic, knowledge.partitions, UNREAD_SECONDS))
+    }
+    if found is not None:
+        print_json(found | {"partitions": [], "clusters": knowledge.names, "unreadInputs": unread})
+    for line in knowledge.nothing_known(name):
+        typer.echo(f"evictstream: {line}", err=True)
+    for topic, numbers in unread.items():
+        which = ", ".join(map(str, numbers))
+        typer.echo(
+            f"evictstream: workers have not read all of {topic} yet (partitions {which}), where it may stand: let them,"
+            " and ask again",
+            err=True,
+        )
+    return ExitCode.FOUND_PROBLEM

@@ -46,6 +46,20 @@ def forget_cluster(publisher: Publisher, topic: str, cluster: str) -> tuple[int,
     return _tell(publisher, topic, publisher.partitions, cluster, "FORGET")
 
 
+def check_partitions(publisher: Publisher, topic: str, partitions: Iterable[int]) -> tuple[int, ...]:
+    """Return partitions in order, all if none are named.
+
+    Raises:
+        WrongUseError: there is no such partition.
+
+    """
+    chosen = tuple(sorted(set(partitions))) or publisher.partitions
+    unknown = [str(number) for number in chosen if number not in publisher.partitions]
+    if unknown:
+        raise WrongUseError(f"{topic} has {len(publisher.partitions)} partitions, none numbered {', '.join(unknown)}")
+    return chosen
+
+
 def accept_gap(publisher: Publisher, topic: str, partitions: Iterable[int] = ()) -> tuple[int, ...]:
     """Have partitions, all if none are named, go on although input expired unread; return which were told.
 
@@ -54,10 +68,7 @@ def accept_gap(publisher: Publisher, topic: str, partitions: Iterable[int] = ())
         BrokerError: not every partition was told. Telling all of them again does no harm.
 
     """
-    chosen = tuple(sorted(set(partitions))) or publisher.partitions
-    unknown = [str(number) for number in chosen if number not in publisher.partitions]
-    if unknown:
-        raise WrongUseError(f"{topic} has {len(publisher.partitions)} partitions, none numbered {', '.join(unknown)}")
+    chosen = check_partitions(publisher, topic, partitions)
     return _tell(publisher, topic, chosen, ANY_CLUSTER, "ACCEPT_GAP")
 
 

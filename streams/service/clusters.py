@@ -13,7 +13,7 @@ import msgspec
 from streams.service.clock import MILLISECOND_US
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from streams.engine.outbox import Outbox
 
@@ -35,9 +35,14 @@ class ClusterState(msgspec.Struct, omit_defaults=True):
     pods_heartbeat_at_us: int = 0
     forgotten_at_us: int = 0
 
+    @property
+    def is_heard(self) -> bool:
+        """Whether its feed sends heartbeats, since it was last forgotten."""
+        return bool(self.nodes_heartbeat_at_us or self.pods_heartbeat_at_us)
+
     def silent_since_us(self) -> int | None:
         """Append time of the older one of the two newest heartbeats; ``None`` for feeds that send none."""
-        if not self.nodes_heartbeat_at_us and not self.pods_heartbeat_at_us:
+        if not self.is_heard:
             return None
         return min(self.nodes_heartbeat_at_us, self.pods_heartbeat_at_us)
 
@@ -145,7 +150,12 @@ class Clusters:
 
     def heard(self) -> Iterator[str]:
         """Clusters whose feed sends heartbeats and that were not forgotten since."""
-        return (name for name, state in self._states.items() if state.silent_since_us() is not None)
+        return (name for name, state in self._states.items() if state.is_heard)
+
+    @property
+    def states(self) -> Mapping[str, ClusterState]:
+        """What is known of each cluster that was ever heard or forgotten."""
+        return self._states
 
     def silent(self, older_than_us: int) -> Iterator[str]:
         """Clusters whose feed sends heartbeats, the latest of them before ``older_than_us``."""

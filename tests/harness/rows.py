@@ -1,0 +1,93 @@
+"""State of a service whose workers are not running: made by the logic of partitions, written into the changelog."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple
+
+from kafka import KafkaProducer
+
+from streams.engine.outbox import Outbox
+from streams.service.partition import EvictionPartition
+from streams.service.placement import belongs
+from streams.service.plan import service_plan
+from streams.settings import Settings
+
+NOON_US = 1_795_262_400_000_000
+SECOND_US = 1_000_000
+
+
+class FakeRecord(NamedTuple):
+    """A consumed record."""
+
+    offset: int
+    timestamp: int
+    key: bytes
+    value: bytes
+
+
+class State:
+    """All partitions of a service; each event comes a second after the one before, the first at noon."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        plan = service_plan(settings, 2_000_000)
+        self.partitions = [EvictionPartition(number, plan) for number in range(settings.partitions)]
+        self.outboxes = [Outbox() for _ in self.partitions]
+        self._count = 0
+
+    def partition_of(self, key: bytes) -> int:
+        """The number of the partition that a key belongs to."""
+        return next(p.partition for p in self.partitions if belongs(key, p.partition, len(self.partitions)))
+
+    def node(self, cluster: str, name: str, *taints: dict[str, object], event_type: str = "ADDED") -> None:
+        """A node with taints."""
+        self._count += 1
+        meta = {"name": name, "uid": f"node-{name}", "resourceVersion": str(self._count)}
+        obj = {"kind": "Node", "metadata": meta, "spec": {"taints": taints}}
+        self._event(self.settings.nodes_topic, cluster, name, event_type, obj)
+
+    def pod(self, cluster: str, node: str, name: str, seconds: int = 300, event_type: str = "ADDED") -> None:
+        """A pod that tolerates every taint for so long."""
+        self._count += 1
+        meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self._count)}
+        spec = {"nodeName": node, "tolerations": [{"operator": "Exists", "tolerationSeconds": seconds}]}
+        obj = {"kind": "Pod", "metadata": meta, "spec": spec}
+        self._event(self.settings.pods_topic, cluster, node, event_type, obj)
+
+    def heartbeat(self, cluster: str) -> None:
+        """The feed of a cluster is heard on both topics, in all partitions."""
+        for topic in (self.settings.nodes_topic, self.settings.pods_topic):
+            self._signal(topic, cluster, "HEARTBEAT")
+
+    def forget(self, cluster: str) -> None:
+        """An operator has had a cluster forgotten."""
+        self._signal(self.settings.nodes_topic, cluster, "FORGET")
+
+    def gap(self, number: int, **lost: int) -> None:
+        """Records of topics have expired unread."""
+        self.partitions[number].gap_found(lost, NOON_US, self.outboxes[number])
+
+    def write(self) -> None:
+        """Write the rows, as workers would have."""
+        producer = KafkaProducer(bootstrap_servers=self.settings.bootstrap_servers, acks="all", linger_ms=5)
+        for number, outbox in enumerate(self.outboxes):
+            for key, value in outbox.rows.items():
+                producer.send(self.settings.changelog_topic, key=key, value=value, partition=number)
+            outbox.rows.clear()
+        producer.flush(30)
+        producer.close()
+
+    def _event(self, topic: str, cluster: str, node: str, event_type: str, obj: object) -> None:
+        key = f"{cluster}/{node}".encode()
+        self._apply(topic, self.partition_of(key), key, {"cluster": cluster, "type": event_type, "object": obj})
+
+    def _signal(self, topic: str, cluster: str, event_type: str) -> None:
+        for number in range(len(self.partitions)):
+            self._apply(topic, number, f"{cluster}/".encode(), {"cluster": cluster, "type": event_type})
+
+    def _apply(self, topic: str, number: int, key: bytes, value: object) -> None:
+        self._count += 1
+        at_ms = (NOON_US + self._count * SECOND_US) // 1000
+        record = FakeRecord(self._count, at_ms, key, json.dumps(value).encode())
+        self.partitions[number].apply(topic, [record], self.outboxes[number])
