@@ -116,7 +116,7 @@ def read_known(
 ) -> dict[int, PartitionRows]:
     """Read what these partitions keep; `on_progress` is told how many rows have been read.
 
-    Blocks; a million rows take some ten seconds. Waits for Kafka as long as for one answer of it.
+    Blocks; a million rows take some twenty seconds. Waits for Kafka as long as for one answer of it.
 
     Raises:
         BrokerUnreachableError: Kafka did not answer.
