@@ -107,6 +107,23 @@ def test_forgetting_a_cluster_is_written_whole() -> None:
     assert [command["action"] for command in story.sent()] == ["Cancel"] * PODS
 
 
+def test_a_node_that_fires_its_last_memory_while_its_cluster_is_forgotten_is_passed_over() -> None:
+    story = Crowd()
+    gone = {"kind": "Pod", "metadata": story.meta("g", namespace="x"), "spec": story.spec("n2")}
+    story.raw(1, "pods", json.dumps({"cluster": "lab", "type": "DELETED", "object": gone}).encode(), key=b"lab/n2")
+    story.offset += 1
+    value = json.dumps({"cluster": "lab", "type": "FORGET"}).encode()
+    forgetting = story.logic.apply(
+        "nodes", [FakeRecord(story.offset, story.now_us // 1000 + 1, b"lab/", value)], story.outbox
+    )
+    next(iter(forgetting))
+    story.fire(2 * 3600)
+    list(forgetting)
+    story.fire(2 * 3600)
+    assert story.logic.next_due_at_us() is None
+    assert "lab" not in story.logic.open_evictions()
+
+
 def test_an_object_beyond_a_limit_is_a_dead_letter_and_counted() -> None:
     story = Crowd(pods=1)
     list(story.begin_taint(1))
