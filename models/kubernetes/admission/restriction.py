@@ -20,11 +20,6 @@ from models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
 DEFAULT_TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 ALLOW_LIST_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
 
-REFUSAL: Final = (
-    "pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist"
-)
-"""The words of the API server, which people search for."""
-
 MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE, operator=EXISTS, effect=NO_SCHEDULE)
 
 
@@ -53,15 +48,13 @@ class Restricted(msgspec.Struct, frozen=True):
     Attributes:
         admitted: the tolerations that the pod has now, or would have had if it was refused.
         refused: the first toleration that is not allowed; None if the pod is accepted.
+        message: what the API server says of it, in its own words, which people search for; empty if the pod is
+            accepted.
     """
 
     admitted: tuple[AdmittedToleration, ...]
     refused: Toleration | None = None
-
-    @property
-    def message(self) -> str:
-        """What the API server says; empty if the pod is accepted."""
-        return "" if self.refused is None else REFUSAL
+    message: str = ""
 
 
 NO_CLUSTER_TOLERATIONS: Final = ClusterTolerations()
@@ -107,5 +100,14 @@ def pod_toleration_restriction(
     result = merge(admitted, extra) if extra else tuple(admitted)
     if not result:
         return Restricted(result)
-    allowed = namespace_tolerations(annotations, ALLOW_LIST_ANNOTATION)
-    return Restricted(result, first_not_allowed(plain(result), cluster.allowed if allowed is None else allowed))
+    allowed, whose = namespace_tolerations(annotations, ALLOW_LIST_ANNOTATION), "namespace"
+    if allowed is None:
+        allowed, whose = cluster.allowed, "cluster"
+    refused = first_not_allowed(plain(result), allowed)
+    if refused is None:
+        return Restricted(result)
+    return Restricted(
+        result,
+        refused,
+        f"pod tolerations (possibly merged with namespace default tolerations) conflict with its {whose} whitelist",
+    )

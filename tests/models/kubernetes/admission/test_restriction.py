@@ -8,7 +8,6 @@ import pytest
 
 from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
 from models.kubernetes.admission import (
-    REFUSAL,
     AnnotationError,
     ClusterTolerations,
     Operation,
@@ -137,7 +136,12 @@ def test_allow_list(
         is_best_effort=True,
     )
     assert found.refused == refused
-    assert found.message == ("" if refused is None else REFUSAL)
+    whose = "cluster" if allowed is None else "namespace"
+    assert found.message == (
+        ""
+        if refused is None
+        else f"pod tolerations (possibly merged with namespace default tolerations) conflict with its {whose} whitelist"
+    )
 
 
 @pytest.mark.parametrize(
