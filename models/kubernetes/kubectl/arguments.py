@@ -5,6 +5,7 @@
 Source: `staging/src/k8s.io/kubectl/pkg/cmd/taint/taint.go`, `Complete`, `Validate` and `validateFlags`.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -13,7 +14,13 @@ import msgspec
 from models.kubernetes.kubectl.errors import KubectlError, Refusal
 from models.kubernetes.kubectl.specs import REMOVAL_MARK, TaintChanges, parse_taints
 
-_NODE_WORDS: Final = frozenset({"node", "nodes", "no"})
+_NODE_KIND: Final = re.compile(r"(?:no|nodes?)(?:\.(?!\*(?:\.|$))[^][.,$@{}\\ \t\r\n]+)*\.{0,2}")
+"""The word for nodes, and a path of fields behind it, which kubectl reads and forgets.
+
+`SplitAndParseResourceRequest` in `staging/src/k8s.io/kubectl/pkg/explain/explain.go` reads JSONPath there, so that
+`nodes['spec']`, `nodes@` and `no\\de` are nodes to kubectl too. Those are refused here: they say nothing that
+`nodes` does not, and only a slip of the keyboard writes them.
+"""
 
 
 class TaintCommand(msgspec.Struct, frozen=True):
@@ -65,7 +72,7 @@ def parse_command(arguments: Sequence[str], *, select_all: bool = False, selecto
     resources, specs = split_arguments(arguments)
     changes = parse_taints(specs)
     kind = resources[0].lower()
-    if kind not in _NODE_WORDS:
+    if not _NODE_KIND.fullmatch(kind):
         raise KubectlError(Refusal.ARGUMENTS, f"invalid resource type {kind}, only node types are supported")
     check_conflicts(changes)
     check_selection(resources, select_all=select_all, selector=selector)
@@ -79,7 +86,7 @@ def check_conflicts(changes: TaintChanges) -> None:
         KubectlError: names each such pair by its removal.
     """
     pairs = [
-        f'{{"{removed.key}":"{removed.effect}"}}'
+        f"{removed.key}={removed.effect}"
         for added in changes.add
         for removed in changes.remove
         if added.key == removed.key and removed.effect in ("", added.effect)

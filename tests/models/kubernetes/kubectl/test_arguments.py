@@ -92,19 +92,19 @@ def test_names_come_before_taints(arguments: list[str], resources: tuple[str, ..
         pytest.param(
             ["node", "node-name", "foo=:NoExecute", "foo=:NoExecute-"],
             Refusal.CONFLICT,
-            'can not both modify and remove the following taint(s) in the same command: {"foo":"NoExecute"}',
+            "can not both modify and remove the following taint(s) in the same command: foo=NoExecute",
             id="10 add and remove with equal effects",
         ),
         pytest.param(
             ["node", "node-name", "foo:NoExecute", "foo-"],
             Refusal.CONFLICT,
-            'can not both modify and remove the following taint(s) in the same command: {"foo":""}',
+            "can not both modify and remove the following taint(s) in the same command: foo=",
             id="10 the removal has no effect",
         ),
         pytest.param(
             ["node", "node-name", "a:NoExecute", "b:NoSchedule", "b-", "a:NoExecute-"],
             Refusal.CONFLICT,
-            'can not both modify and remove the following taint(s) in the same command: {"a":"NoExecute"}, {"b":""}',
+            "can not both modify and remove the following taint(s) in the same command: a=NoExecute, b=",
             id="Validate: all pairs, in the order of the additions",
         ),
         pytest.param(
@@ -126,6 +126,43 @@ def test_a_command() -> None:
     found = parse_command(["NODES", "n1", "n2", "a=b:NoExecute", "c-"])
     assert found.nodes == ("n1", "n2")
     assert found.changes == TaintChanges((Taint("a", "b", NO_EXECUTE),), (Taint("c"),))
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["no", "node", "nodes", "Node", "nodes.", "nodes..", "nodes.v1", "node.spec", "NODES.v1.apps.", "no.a-b.spec*"],
+)
+def test_words_for_nodes(word: str) -> None:
+    """`SplitAndParseResourceRequest` reads a path of fields behind the resource, and `Validate` forgets it."""
+    assert parse_command([word, "n", "a-"]).nodes == ("n",)
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        pytest.param("nodess", id="another word"),
+        pytest.param("nod", id="a shorter word"),
+        pytest.param("", id="no word"),
+        pytest.param(".", id="only a point"),
+        pytest.param(".nodes", id="a point first"),
+        pytest.param("nodes...", id="three points"),
+        pytest.param("nodes..spec", id="JSONPath: any depth"),
+        pytest.param("nodes.*", id="JSONPath: any field"),
+        pytest.param("nodes.*.spec", id="JSONPath: any field in between"),
+        pytest.param("nodes[0]", id="JSONPath: an entry"),
+        pytest.param("nodes/n", id="a name behind a slash"),
+        pytest.param("nodes,pods", id="two resources"),
+        pytest.param("nodes.}{.x", id="two paths"),
+        pytest.param("nodes\n", id="line end"),
+        pytest.param("pods.v1", id="pods"),
+        pytest.param("nodes['spec']", id="ours: kubectl reads JSONPath's quotes"),
+        pytest.param("nodes@", id="ours: kubectl reads JSONPath's current object"),
+    ],
+)
+def test_other_words(word: str) -> None:
+    with pytest.raises(KubectlError) as caught:
+        parse_command([word, "n", "a:NoExecute"])
+    assert str(caught.value) == f"invalid resource type {word}, only node types are supported"
 
 
 def test_other_effects_of_the_key_may_be_removed_in_the_same_command() -> None:
