@@ -108,8 +108,10 @@ def update_health(
     if now_us > health.probe_at_us + grace_period_us:
         silenced = _silenced(node, now_us)
         ready = find_condition(silenced, READY)
-        if ready != observed:
-            health = NodeHealth(health.probe_at_us, now_us, ready, lease_renewed_at_us)
+        if ready is not None and ready != observed:
+            # The controller's own copy keeps the fraction of a second that the API server drops.
+            remembered = dataclasses.replace(ready, transition_at_us=now_us)
+            health = NodeHealth(health.probe_at_us, now_us, remembered, lease_renewed_at_us)
             return HealthUpdate(health, grace_period_us, observed, ready, silenced)
     return HealthUpdate(health, grace_period_us, observed, current, None)
 

@@ -314,6 +314,25 @@ def test_writing_again_is_not_needed_and_return_is_noticed() -> None:
     assert (health.probe_at_us, written) == (LATER_US + 2 * HOUR_US, None)
 
 
+@pytest.mark.parametrize(
+    ("silenced_us", "turns_again"),
+    [
+        pytest.param(1, True, id="within a second: the memory is finer than the object"),
+        pytest.param(0, False, id="on the second: the same time, no turn"),
+    ],
+)
+def test_a_turn_at_the_second_of_the_silence(silenced_us: int, *, turns_again: bool) -> None:
+    """`tryUpdateNodeHealth` remembers the status as it wrote it, and compares the kubelet's next one with that."""
+    found = node("node0", ready("True"))
+    health, _ = look(found, None, FAKE_NOW_US)
+    health, written = look(found, health, LATER_US + silenced_us)
+    assert written is not None
+    back = node("node0", ready("True", LATER_US + SECOND_US, written[0].transition_at_us or 0))
+    health, _ = look(back, health, LATER_US + 5 * SECOND_US)
+    turned_us = 5 * SECOND_US if turns_again else silenced_us
+    assert health.ready_transition_at_us == LATER_US + turned_us
+
+
 def test_times_are_written_in_whole_seconds() -> None:
     found = node("node0", ready("True"))
     health, _ = look(found, None, FAKE_NOW_US)
