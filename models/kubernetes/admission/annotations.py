@@ -1,13 +1,18 @@
 """Lists of tolerations in the annotations of a namespace, read as the API server reads them.
 
 Go's JSON decoder decides what is legal (`encoding/json`): names of fields in any case, the last one of several wins,
-null changes nothing, unknown fields are ignored.
+null changes nothing, unknown fields are ignored, half a surrogate pair is U+FFFD.
+
+One thing is different: Go reads 10,000 levels deep, Python's decoder as deep as its stack allows, which is more than
+500. A list of tolerations has two levels; a field that is ignored and goes deeper refuses the pod here, and says so.
 """
 
 import json
+import math
 from collections.abc import Mapping
 from typing import Final, Never, TypeAlias
 
+from models.kubernetes.go_texts import valid_text
 from models.kubernetes.tolerations import Toleration, Tolerations
 
 _LOWEST: Final = -(2**63)
@@ -15,6 +20,9 @@ _HIGHEST: Final = 2**63 - 1
 
 _TEXT_FIELDS: Final = frozenset({"key", "operator", "value", "effect"})
 _SECONDS_FIELD: Final = "tolerationseconds"
+
+_MOST_DIGITS: Final = len(str(_LOWEST))  # of a number that fits, sign included
+_LONG_S: Final = "\u017f"  # the one letter that Go takes for an ASCII one and `lower` does not
 
 _Pairs: TypeAlias = list[tuple[str, object]]
 
@@ -60,9 +68,13 @@ def namespace_tolerations(annotations: Mapping[str, str], name: str) -> Tolerati
     if not text:
         return ()
     try:
-        found = json.loads(text, object_pairs_hook=_JsonObject, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
+        found = json.loads(
+            text, object_pairs_hook=_JsonObject, parse_constant=_refuse_constant, parse_int=_read_integer
+        )
+    except ValueError as error:
         raise AnnotationError(name, "is not JSON") from error
+    except RecursionError as error:
+        raise AnnotationError(name, "is nested too deep to be read") from error
     if found is None:
         return ()
     if not isinstance(found, list):
@@ -78,11 +90,11 @@ def _toleration(entry: object, path: str, name: str) -> Toleration:
     texts = dict.fromkeys(_TEXT_FIELDS, "")
     seconds: int | None = None
     for field, value in entry.pairs:
-        folded = field.lower()
+        folded = field.lower().replace(_LONG_S, "s")
         if folded in _TEXT_FIELDS:
             if value is not None and not isinstance(value, str):
                 raise AnnotationError(name, f"{path}.{field} is not a string")
-            texts[folded] = texts[folded] if value is None else value
+            texts[folded] = texts[folded] if value is None else valid_text(value)
         elif folded == _SECONDS_FIELD:
             seconds = _seconds(value, f"{path}.{field}", name)
     return Toleration(**texts, toleration_seconds=seconds)
@@ -94,6 +106,11 @@ def _seconds(value: object, path: str, name: str) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int) or not _LOWEST <= value <= _HIGHEST:
         raise AnnotationError(name, f"{path} is not an integer of 64 bits")
     return value
+
+
+def _read_integer(text: str) -> int | float:
+    """Read a number without a fraction; one that is too large for any field becomes infinite, whatever its length."""
+    return int(text) if len(text) <= _MOST_DIGITS else math.inf
 
 
 def _refuse_constant(text: str) -> Never:

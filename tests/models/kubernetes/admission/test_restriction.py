@@ -208,6 +208,27 @@ def test_each_addition_says_who_added_it() -> None:
         pytest.param('[{"key":"a","other":[1]}]', (Toleration("a"),), id="encoding/json: unknown fields"),
         pytest.param("[null]", (Toleration(),), id="encoding/json: null entry"),
         pytest.param("[{}]", (Toleration(),), id="encoding/json: empty entry"),
+        pytest.param(
+            '[{"toleration\u017feconds":5,"\u212aey":"a"}]',
+            (Toleration("a", toleration_seconds=5),),
+            id="encoding/json: the long s and the Kelvin sign are letters in another case",
+        ),
+        pytest.param('[{"e\ufb00ect":"x"}]', (Toleration(),), id="encoding/json: a ligature is not two letters"),
+        pytest.param(
+            r'[{"key":"\ud800","value":"\ud83d\ude00\udc00"}]',
+            (Toleration("\ufffd", "", "\U0001f600\ufffd"),),
+            id="encoding/json: half a surrogate pair",
+        ),
+        pytest.param(
+            f'[{{"key":"a","other":{"9" * 5_000},"more":-{"9" * 5_000}.5e1}}]',
+            (Toleration("a"),),
+            id="encoding/json: an endless number in an unknown field",
+        ),
+        pytest.param(
+            f'[{{"key":"a","other":{"[" * 500}{"]" * 500}}}]',
+            (Toleration("a"),),
+            id="encoding/json: an unknown field, deep",
+        ),
         pytest.param('[{"tolerationSeconds":-9}]', (Toleration(toleration_seconds=-9),), id="negative seconds"),
     ],
 )
@@ -230,8 +251,13 @@ def test_annotations_are_read_as_by_the_api_server(text: str | None, expected: L
         pytest.param('[{"tolerationSeconds":5.0}]', id="seconds with a point"),
         pytest.param('[{"tolerationSeconds":true}]', id="seconds as flag"),
         pytest.param('[{"tolerationSeconds":9223372036854775808}]', id="seconds beyond 64 bit"),
+        pytest.param(f'[{{"tolerationSeconds":{"9" * 5_000}}}]', id="endless seconds"),
+        pytest.param('[{"toleration\u017feconds":"5"}]', id="seconds with a long s as text"),
         pytest.param('[{"tolerationSeconds":NaN}]', id="NaN"),
         pytest.param("[" * 100_000, id="nested too deeply"),
+        pytest.param(
+            f'[{{"other":{"[" * 5_000}{"]" * 5_000}}}]', id="ours: an unknown field, nested deeper than Python reads"
+        ),
     ],
 )
 def test_other_annotations_refuse_the_pod(text: str) -> None:
