@@ -18,6 +18,7 @@ from models.kubernetes.matching import (
     tolerations_in_use,
 )
 from models.kubernetes.objects import (
+    FieldTimeError,
     FieldTypeError,
     MissingFieldError,
     Node,
@@ -64,6 +65,7 @@ __all__ = [
     "Coverage",
     "Eviction",
     "EvictionVerdict",
+    "FieldTimeError",
     "FieldTypeError",
     "MissingFieldError",
     "Node",

@@ -12,16 +12,17 @@ Errors:
     +-- MissingFieldError  a field is absent, null or empty that every stored object has
     +-- WrongKindError     another kind or API version
     +-- FieldTypeError     a field has the wrong type
-        +-- FieldTimeError a text is no instant in RFC 3339 with a zone
+    +-- FieldTimeError     a text is no instant to Kubernetes
 """
 
 import datetime as dt
+from collections.abc import Sequence
 from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from models.instants import microseconds
 from models.kubernetes.taints import Taint
+from models.kubernetes.times import read_time
 from models.kubernetes.tolerations import Tolerations, read_tolerations
 
 API_VERSION: Final = "v1"
@@ -35,7 +36,7 @@ NO_LIST: Final = msgspec.Raw(b"null")
 """An absent list, where lists are left undecoded."""
 
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
-"""RFC 3339 text with a zone; more than six digits of a second are rounded to six."""
+"""RFC 3339 text with a zone; more than six digits of a second are rounded to six. For what is ours, not Kubernetes'."""
 
 
 class ObjectError(ValueError):
@@ -63,8 +64,8 @@ class FieldTypeError(ObjectError):
     """A field has the wrong type."""
 
 
-class FieldTimeError(FieldTypeError):
-    """A text is no instant."""
+class FieldTimeError(ObjectError):
+    """A text is no instant to Kubernetes."""
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
@@ -132,7 +133,7 @@ class TaintObject(msgspec.Struct, rename="camel", gc=False):
     key: str | None = None
     value: str | None = None
     effect: str | None = None
-    time_added: Moment | None = None
+    time_added: str | None = None  # an instant to Kubernetes, which reads more than `Moment`: see times.py
 
 
 class _Condition(msgspec.Struct, gc=False):
@@ -191,7 +192,7 @@ def read_node(found: NodeObject) -> Node:
         MissingFieldError: no kind, name, UID or resource version.
         WrongKindError: not a v1 Node.
         FieldTypeError: the taints or conditions, which are decoded late, have a wrong type somewhere.
-        FieldTimeError: a taint's `timeAdded` is no instant.
+        FieldTimeError: `timeAdded` of a taint is no instant.
     """
     metadata = found.metadata
     check_kind(found.kind, found.api_version, "Node")
@@ -204,7 +205,7 @@ def read_node(found: NodeObject) -> Node:
         name=metadata.name,
         uid=metadata.uid,
         resource_version=metadata.resource_version,
-        taints=tuple(read_taint(taint) for taint in taints or ()),
+        taints=read_taints(taints or ()),
         ready=next((condition.status for condition in conditions or () if condition.type == "Ready"), None),
     )
 
@@ -255,19 +256,42 @@ def _read_list(decoder: msgspec.json.Decoder[_List], text: msgspec.Raw, field: s
 
 def _wrong_type(field: str, error: msgspec.ValidationError) -> FieldTypeError:
     """Name the place below a list that was decoded late."""
-    text, _, path = str(error).partition("`$")
-    kind = FieldTimeError if "RFC3339" in text or "timezone" in text else FieldTypeError
-    return kind(f"{field}{path.rstrip('`')}")
+    return FieldTypeError(field + str(error).partition("`$")[2].rstrip("`"))
 
 
-def read_taint(found: TaintObject) -> Taint:
-    """Flatten a decoded taint; what is absent or null is empty, but for `timeAdded`."""
-    return Taint(
-        key=found.key or "",
-        value=found.value or "",
-        effect=found.effect or "",
-        time_added_us=None if found.time_added is None else microseconds(found.time_added),
+def read_taints(found: Sequence[TaintObject]) -> tuple[Taint, ...]:
+    """Flatten the decoded taints of a node; what is absent or null is empty, but for `timeAdded`.
+
+    Raises:
+        FieldTimeError: a `timeAdded` is no instant.
+    """
+    return tuple(
+        Taint(
+            key=taint.key or "",
+            value=taint.value or "",
+            effect=taint.effect or "",
+            time_added_us=read_instant(taint.time_added, f"spec.taints[{index}].timeAdded"),
+        )
+        for index, taint in enumerate(found)
     )
+
+
+def read_instant(text: str | None, field: str) -> int | None:
+    """Read an instant as Kubernetes does; None if it is absent.
+
+    Args:
+        text: what was found.
+        field: its path, for the error.
+
+    Raises:
+        FieldTimeError: it is no instant.
+    """
+    if text is None:
+        return None
+    at_us = read_time(text)
+    if at_us is None:
+        raise FieldTimeError(field)
+    return at_us
 
 
 def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:

@@ -17,7 +17,7 @@ class UnreadableReason(enum.StrEnum):
     BAD_JSON = "BadJson"
     """The value is not JSON."""
     BAD_TIME = "BadTime"
-    """An instant is not RFC 3339 with a zone."""
+    """An instant is not RFC 3339 with a zone, or a `timeAdded` is none to Kubernetes."""
     WRONG_TYPE = "WrongType"
     """A field has the wrong type."""
     WRONG_KIND = "WrongKind"

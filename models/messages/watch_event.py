@@ -8,8 +8,9 @@ about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
 import enum
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
+from models.kubernetes.times import read_time
 from models.messages.parts import Contract, Instant, KubernetesPart, TaintPart, TolerationPart
 
 
@@ -46,10 +47,31 @@ class PodMetadata(NodeMetadata):
     )
 
 
+def _readable(text: str) -> str:
+    """Refuse what is no instant to Kubernetes.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if read_time(text) is None:
+        message = "not an instant that Kubernetes reads"
+        raise ValueError(message)
+    return text
+
+
+_KubernetesInstant = Annotated[
+    str,
+    AfterValidator(_readable),
+    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-11-21T02:15:53Z"]}),
+]
+
+
 class WatchedTaint(TaintPart):
     """A taint as the API server gives it."""
 
-    time_added: Instant | None = Field(default=None, description="Optional; only tells instances of a taint apart.")
+    time_added: _KubernetesInstant | None = Field(
+        default=None, description="Optional; only tells instances of a taint apart."
+    )
 
 
 class NodeSpec(KubernetesPart):

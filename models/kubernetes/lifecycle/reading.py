@@ -2,16 +2,15 @@
 
 import msgspec
 
-from models.instants import microseconds
 from models.kubernetes.lifecycle.nodes import Condition, WatchedNode
-from models.kubernetes.objects import MissingFieldError, Moment, TaintObject, check_kind, read_taint
+from models.kubernetes.objects import MissingFieldError, TaintObject, check_kind, read_instant, read_taints
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
     name: str | None = None
     uid: str | None = None
     labels: dict[str, str | None] | None = None  # null is an empty text to Kubernetes
-    creation_timestamp: Moment | None = None
+    creation_timestamp: str | None = None
 
 
 class _Spec(msgspec.Struct, gc=False):
@@ -24,8 +23,8 @@ class _ConditionObject(msgspec.Struct, rename="camel", gc=False):
     status: str | None = None
     reason: str | None = None
     message: str | None = None
-    last_heartbeat_time: Moment | None = None
-    last_transition_time: Moment | None = None
+    last_heartbeat_time: str | None = None
+    last_transition_time: str | None = None
 
 
 class _Status(msgspec.Struct, gc=False):
@@ -48,6 +47,7 @@ def read_watched_node(found: WatchedNodeObject) -> WatchedNode:
     Raises:
         MissingFieldError: no kind or name.
         WrongKindError: not a v1 Node.
+        FieldTimeError: a text is no instant.
     """
     check_kind(found.kind, found.api_version, "Node")
     metadata = found.metadata
@@ -59,23 +59,20 @@ def read_watched_node(found: WatchedNodeObject) -> WatchedNode:
         name=metadata.name,
         uid=metadata.uid or "",
         labels={key: value or "" for key, value in (metadata.labels or {}).items()},
-        created_at_us=_instant_us(metadata.creation_timestamp) or 0,
+        created_at_us=read_instant(metadata.creation_timestamp, "metadata.creationTimestamp") or 0,
         is_unschedulable=bool(spec.unschedulable),
-        conditions=tuple(_read_condition(one) for one in status.conditions or ()),
-        taints=tuple(map(read_taint, spec.taints or ())),
+        conditions=tuple(_read_condition(one, index) for index, one in enumerate(status.conditions or ())),
+        taints=read_taints(spec.taints or ()),
     )
 
 
-def _read_condition(found: _ConditionObject) -> Condition:
+def _read_condition(found: _ConditionObject, index: int) -> Condition:
+    path = f"status.conditions[{index}]"
     return Condition(
         type=found.type or "",
         status=found.status or "",
         reason=found.reason or "",
         message=found.message or "",
-        heartbeat_at_us=_instant_us(found.last_heartbeat_time),
-        transition_at_us=_instant_us(found.last_transition_time),
+        heartbeat_at_us=read_instant(found.last_heartbeat_time, f"{path}.lastHeartbeatTime"),
+        transition_at_us=read_instant(found.last_transition_time, f"{path}.lastTransitionTime"),
     )
-
-
-def _instant_us(moment: Moment | None) -> int | None:
-    return None if moment is None else microseconds(moment)

@@ -5,17 +5,17 @@ follows from the first. Null stands for an absent field, as in Kubernetes. Unkno
 """
 
 import datetime as dt
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from models.kubernetes.go_texts import valid_text
 from models.kubernetes.taints import Taint
+from models.kubernetes.times import read_time, time_text
 from models.kubernetes.tolerations import Toleration
 from models.kubernetes.validation.errors import FieldError, wrong_type
 
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
-_RFC_3339: Final = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:\d{2})", re.ASCII)
 
 
 def object_at(found: object, path: str, errors: list[FieldError]) -> Mapping[object, object] | None:
@@ -50,7 +50,7 @@ def text_at(fields: Mapping[object, object], name: str, path: str, errors: list[
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return valid_text(value)
     errors.append(wrong_type(f"{path}.{name}", value, "a string"))
     return None
 
@@ -67,29 +67,22 @@ def check_int64(fields: Mapping[object, object], name: str, path: str, errors: l
 
 
 def check_instant(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> None:
-    """Report an instant that is no RFC 3339 text with a zone; YAML may have read it already; absent is fine."""
+    """Report what Kubernetes cannot read as an instant; YAML may have read it already; absent is fine."""
     value = fields.get(name)
-    if value is None or (isinstance(value, dt.datetime) and value.tzinfo is not None) or _is_instant(value):
+    if value is None or (isinstance(value, dt.datetime) and value.tzinfo is not None):
+        return
+    if isinstance(value, str) and read_time(value) is not None:
         return
     errors.append(wrong_type(f"{path}.{name}", value, "an instant such as 2006-01-02T15:04:05Z"))
-
-
-def _is_instant(value: object) -> bool:
-    if not isinstance(value, str) or not _RFC_3339.fullmatch(value):
-        return False
-    try:
-        dt.datetime.fromisoformat(value)
-    except ValueError:
-        return False
-    return True
 
 
 def _fields_of(entry: object) -> object:
     match entry:
         case None:
             return {}
-        case Taint(key=key, value=value, effect=effect):
-            return {"key": key, "value": value, "effect": effect}
+        case Taint(key=key, value=value, effect=effect, time_added_us=added_us):
+            added = None if added_us is None else time_text(added_us)
+            return {"key": key, "value": value, "effect": effect, "timeAdded": added}
         case Toleration(key=key, operator=operator, value=value, effect=effect, toleration_seconds=seconds):
             return {"key": key, "operator": operator, "value": value, "effect": effect, "tolerationSeconds": seconds}
         case _:

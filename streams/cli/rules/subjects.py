@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from models.instants import microseconds
 from models.kubernetes import Taint, Toleration, Tolerations
 from models.kubernetes.admission import ResourceAmounts, is_best_effort
+from models.kubernetes.times import read_time
 from models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
 from models.kubernetes.validation.errors import required, wrong_type
 from models.kubernetes.validation.raw import object_at, text_at
@@ -173,8 +173,6 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
 
 def _taints(spec: Fields) -> tuple[Taint, ...]:
     """Turn checked raw taints into values."""
-    import datetime as dt
-
     found = spec.get("taints")
     taints = []
     for entry in found if isinstance(found, list) else ():
@@ -184,7 +182,7 @@ def _taints(spec: Fields) -> tuple[Taint, ...]:
                 key=entry["key"],
                 value=entry.get("value") or "",
                 effect=entry["effect"],
-                time_added_us=None if added is None else microseconds(dt.datetime.fromisoformat(added)),
+                time_added_us=None if added is None else read_time(added),
             )
         )
     return tuple(taints)

@@ -52,6 +52,7 @@ def test_watch_events() -> None:
     assert pod.spec is not None
     assert pod.spec.tolerations is not None
     assert pod.spec.tolerations[0].toleration_seconds == -(10**30)
+    event(object=NODE | {"spec": {"taints": [{"key": "a", "timeAdded": "0000-01-01T00:00:00Z"}]}})
     bookmark = event(type="BOOKMARK", object={"kind": "Pod", "metadata": {"resourceVersion": "9"}})
     assert isinstance(bookmark.object, BookmarkObject)
     assert event(type="HEARTBEAT", listedAt="2026-11-21T02:15:53Z").listed_at is not None
@@ -65,6 +66,10 @@ def test_watch_events() -> None:
         pytest.param({}, id="a change without its object"),
         pytest.param({"object": {"kind": "Pod"}}, id="an object without metadata"),
         pytest.param({"object": NODE | {"kind": "Service"}}, id="another kind"),
+        pytest.param(
+            {"object": NODE | {"spec": {"taints": [{"key": "a", "timeAdded": "2026-11-21"}]}}},
+            id="timeAdded is no instant",
+        ),
         pytest.param({"type": "ERROR"}, id="unknown type"),
         pytest.param({"type": "FORGET", "listedAt": "2026-11-21T02:15:53Z"}, id="listedAt elsewhere"),
         pytest.param({"type": "FORGET", "cluster": ""}, id="no cluster"),

@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from models.kubernetes import MissingFieldError, ObjectError, Taint, WrongKindError
+from models.kubernetes import FieldTimeError, MissingFieldError, ObjectError, Taint, WrongKindError
 from models.kubernetes.lifecycle import Condition, WatchedNode, WatchedNodeObject, read_watched_node
 
 NOON_US = 1_420_113_600_000_000  # 2015-01-01T12:00:00Z
@@ -54,8 +54,18 @@ def test_what_is_absent_is_empty(rest: str) -> None:
         ('{"kind": "Node", "apiVersion": "v2", "metadata": {"name": "n"}}', WrongKindError, "apiVersion"),
         ('{"kind": "Node"}', MissingFieldError, "metadata"),
         ('{"kind": "Node", "metadata": {"uid": "u"}}', MissingFieldError, "metadata.name"),
+        (
+            '{"kind": "Node", "metadata": {"name": "n", "creationTimestamp": "soon"}}',
+            FieldTimeError,
+            "metadata.creationTimestamp",
+        ),
+        (
+            '{"kind": "Node", "metadata": {"name": "n"}, "status": {"conditions": [{}, {"lastHeartbeatTime": ""}]}}',
+            FieldTimeError,
+            "status.conditions[1].lastHeartbeatTime",
+        ),
     ],
-    ids=["no kind", "a pod", "another version", "no metadata", "no name"],
+    ids=["no kind", "a pod", "another version", "no metadata", "no name", "no creation time", "no heartbeat"],
 )
 def test_what_cannot_be_read_is_named(text: str, error: type[ObjectError], field: str) -> None:
     with pytest.raises(error) as refusal:
