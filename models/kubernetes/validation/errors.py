@@ -4,10 +4,11 @@ Source: `staging/src/k8s.io/apimachinery/pkg/util/validation/field/errors.go`.
 """
 
 import enum
-import json
 from collections.abc import Sequence
 
 import msgspec
+
+from models.kubernetes.go_texts import as_json, quoted
 
 
 class ErrorType(enum.StrEnum):
@@ -46,18 +47,20 @@ class FieldError(msgspec.Struct, frozen=True, gc=False):
         field: path as Kubernetes gives it, such as `spec.taints[0].key`; empty for the object as a whole.
         bad_value: what was found there, as JSON has it; empty text if there is none to show.
         detail: the rule, in the words of Kubernetes where it has the rule; may be empty.
+        shown: the value as messages of Kubernetes have it, where its Go type makes that another text; else empty.
     """
 
     type: ErrorType
     field: str
     bad_value: object = ""
     detail: str = ""
+    shown: str = ""
 
     def __str__(self) -> str:
         """Write it as the API server does: field, kind, value where it helps, rule."""
         parts = [self.field or "object", self.type.text]
         if self.type not in _WITHOUT_VALUE:
-            parts.append(_shown(self.bad_value))
+            parts.append(self.shown or _shown(self.bad_value))
         if self.detail:
             parts.append(self.detail)
         return ": ".join(parts)
@@ -73,10 +76,27 @@ def invalid(field: str, value: object, detail: str) -> FieldError:
     return FieldError(ErrorType.INVALID, field, value, detail)
 
 
-def not_supported(field: str, value: object, supported: Sequence[str]) -> FieldError:
-    """Say that a value is none of a fixed set, and name the set."""
-    names = ", ".join(f'"{name}"' for name in supported)
-    return FieldError(ErrorType.NOT_SUPPORTED, field, value, f"supported values: {names}")
+def invalid_name(field: str, name: str, detail: str) -> FieldError:
+    """Say that an effect or operator, for which Go has a type of its own, does not fit; it is shown as JSON."""
+    return FieldError(ErrorType.INVALID, field, name, detail, as_json(name))
+
+
+def not_supported(field: str, name: str, supported: Sequence[str]) -> FieldError:
+    """Say that an effect or operator is none of a fixed set, and name the set."""
+    names = ", ".join(map(quoted, supported))
+    return FieldError(ErrorType.NOT_SUPPORTED, field, name, f"supported values: {names}", as_json(name))
+
+
+def duplicate(field: str, value: object, detail: str, shown: str) -> FieldError:
+    """Say that a value comes twice.
+
+    Args:
+        field: path of the later one.
+        value: what was found.
+        detail: the rule.
+        shown: the value in the shape of its Go type, as JSON.
+    """
+    return FieldError(ErrorType.DUPLICATE, field, value, detail, shown)
 
 
 def forbidden(field: str, detail: str) -> FieldError:
@@ -98,9 +118,9 @@ def wrong_type(field: str, value: object, wanted: str) -> FieldError:
 
 
 def _shown(value: object) -> str:
-    """Write a value as JSON; what a terminal could take for a command is escaped, what JSON cannot hold is named."""
+    if isinstance(value, str):
+        return quoted(value)
     try:
-        text = json.dumps(value, ensure_ascii=False, default=str)
+        return as_json(value)
     except (TypeError, ValueError, RecursionError):  # YAML allows more: keys of any type, loops, endless numbers
         return f"<{type(value).__name__}>"
-    return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in text)

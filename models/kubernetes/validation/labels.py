@@ -7,6 +7,7 @@ Source: `staging/src/k8s.io/apimachinery/pkg/api/validate/content/`, files `kube
 import re
 from typing import Final
 
+from models.kubernetes.go_texts import quoted
 from models.kubernetes.integers import is_canonical
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -40,6 +41,11 @@ _KEY_RULE: Final = (
     f"a valid label key {_NAME_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
 )
 _INTEGER_RULE: Final = "must be a valid decimal integer in canonical form"
+
+_SIGN_AND_DIGITS: Final = re.compile(r"([+-]?)([0-9]*)", re.ASCII)
+_BEYOND_64_BIT: Final = 2**64
+_MOST_DIGITS: Final = 20  # of what 64 bit hold; turning longer texts into numbers costs time
+_HIGHEST_INT64: Final = 2**63 - 1
 
 
 def label_key_errors(text: str) -> tuple[str, ...]:
@@ -84,6 +90,29 @@ def decimal_integer_errors(text: str) -> tuple[str, ...]:
     if not text:
         return (_EMPTY,)
     return () if is_canonical(text) else (_INTEGER_RULE,)
+
+
+def int64_errors(text: str) -> tuple[str, ...]:
+    """List what keeps a text from being a canonical integer within signed 64 bit: the rule, then Go's own words.
+
+    Both come for a text that is no number, only the first for `007`, which Go reads, only the second for one too large.
+    """
+    return (*decimal_integer_errors(text), *_parse_int_errors(text))
+
+
+def _parse_int_errors(text: str) -> tuple[str, ...]:
+    """Say what Go's `strconv.ParseInt(text, 10, 64)` says; past 64 bit it does not look at what follows."""
+    found = _SIGN_AND_DIGITS.match(text)
+    sign, digits = found.groups() if found else ("", "")
+    digits_that_count = digits.lstrip("0")
+    number = int(digits_that_count or "0") if len(digits_that_count) <= _MOST_DIGITS else _BEYOND_64_BIT
+    if number < _BEYOND_64_BIT and (not digits or len(sign + digits) < len(text)):
+        problem = "invalid syntax"
+    elif number > _HIGHEST_INT64 + (sign == "-"):
+        problem = "value out of range"
+    else:
+        return ()
+    return (f"strconv.ParseInt: parsing {quoted(text)}: {problem}",)
 
 
 def _too_long(longest_bytes: int) -> str:

@@ -3,17 +3,15 @@
 Source: `validateNodeTaints` and `validateTaintEffect` in `pkg/apis/core/validation/validation.go`.
 """
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Final
 
+from models.instants import microseconds
+from models.kubernetes.go_texts import as_json
 from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
-from models.kubernetes.validation.errors import (
-    ErrorType,
-    FieldError,
-    invalid,
-    not_supported,
-    required,
-)
+from models.kubernetes.times import read_time, time_text
+from models.kubernetes.validation.errors import FieldError, duplicate, invalid, not_supported, required
 from models.kubernetes.validation.labels import label_key_errors, label_value_errors
 from models.kubernetes.validation.raw import check_instant, entries_at, object_at, text_at
 
@@ -26,6 +24,10 @@ def validate_node_taints(node: object) -> tuple[FieldError, ...]:
 
     Args:
         node: the node as JSON or YAML gives it; only `spec.taints` is looked at.
+
+    Returns:
+        Errors with the path at which the field stands. The API server says `metadata.taints`, because `ValidateNode`
+        hands that path down; there is no such field.
     """
     errors: list[FieldError] = []
     fields = object_at({} if node is None else node, "", errors)
@@ -60,7 +62,7 @@ def validate_taints(taints: object, path: str = "spec.taints") -> tuple[FieldErr
         check_instant(fields, "timeAdded", at, errors)
         if key is not None and effect is not None:
             if (key, effect) in seen:
-                errors.append(_duplicate(at, fields))
+                errors.append(_duplicate(at, fields, key, value or "", effect))
             seen.add((key, effect))
     return tuple(errors)
 
@@ -77,5 +79,17 @@ def effect_errors(effect: str, path: str) -> tuple[FieldError, ...]:
     return () if effect in EFFECTS else (not_supported(path, effect, EFFECTS),)
 
 
-def _duplicate(path: str, fields: Mapping[object, object]) -> FieldError:
-    return FieldError(ErrorType.DUPLICATE, path, dict(fields), "taints must be unique by key and effect pair")
+def _duplicate(path: str, fields: Mapping[object, object], key: str, value: str, effect: str) -> FieldError:
+    """Show the taint as Go's internal type has it: every field, under its Go name."""
+    added = fields.get("timeAdded")
+    if isinstance(added, dt.datetime):
+        added_us: int | None = microseconds(added)
+    else:
+        added_us = read_time(added) if isinstance(added, str) else None
+    shown = {
+        "Key": key,
+        "Value": value,
+        "Effect": effect,
+        "TimeAdded": None if added_us is None else time_text(added_us),
+    }
+    return duplicate(path, dict(fields), "taints must be unique by key and effect pair", as_json(shown))

@@ -6,11 +6,10 @@ Source: `ValidateTolerations` in `pkg/apis/core/validation/validation.go`.
 from collections.abc import Mapping
 from typing import Final
 
-from models.kubernetes.integers import canonical_int64
 from models.kubernetes.taints import NO_EXECUTE
 from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN
-from models.kubernetes.validation.errors import FieldError, invalid, not_supported
-from models.kubernetes.validation.labels import label_value_errors
+from models.kubernetes.validation.errors import FieldError, invalid, invalid_name, not_supported
+from models.kubernetes.validation.labels import int64_errors, label_value_errors
 from models.kubernetes.validation.node_taints import effect_errors, key_errors
 from models.kubernetes.validation.raw import check_int64, entries_at, object_at, text_at
 
@@ -53,9 +52,9 @@ def validate_tolerations(
         if key:
             errors += key_errors(key, f"{at}.key")
         if key == "" and operator is not None and operator != EXISTS:
-            errors.append(invalid(f"{at}.operator", operator, _NO_KEY))
+            errors.append(invalid_name(f"{at}.operator", operator, _NO_KEY))
         if fields.get("tolerationSeconds") is not None and effect is not None and effect != NO_EXECUTE:
-            errors.append(invalid(f"{at}.effect", effect, _SECONDS_WITHOUT_NO_EXECUTE))
+            errors.append(invalid_name(f"{at}.effect", effect, _SECONDS_WITHOUT_NO_EXECUTE))
         if operator is not None:
             errors += _operator_errors(operator, value, at, comparison_operators=comparison_operators)
         if effect:
@@ -73,7 +72,6 @@ def tolerations_of(pod: object, errors: list[FieldError]) -> object:
 _NO_KEY: Final = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
 _SECONDS_WITHOUT_NO_EXECUTE: Final = "effect must be 'NoExecute' when `tolerationSeconds` is set"
 _VALUE_WITH_EXISTS: Final = "value must be empty when `operator` is 'Exists'"
-_NO_INTEGER: Final = "value must be a valid integer for numeric operators"
 
 
 def _operator_errors(
@@ -96,7 +94,7 @@ def _operator_errors(
         case "Gt" | "Lt" if not comparison_operators:
             return (not_supported(f"{path}.operator", operator, _OPERATORS_FOR_COMPARISON),)
         case "Gt" | "Lt":
-            wrong = value is not None and canonical_int64(value) is None
-            return (invalid(f"{path}.value", value, _NO_INTEGER),) if wrong else ()
+            broken = () if value is None else int64_errors(value)
+            return tuple(invalid(f"{path}.value", value, message) for message in broken)
         case _:
             return (not_supported(f"{path}.operator", operator, _OPERATORS),)

@@ -10,7 +10,7 @@ from models.kubernetes.validation import ErrorType, FieldError
 
 LOOP: list[object] = []
 LOOP.append(LOOP)
-STEERING = r'f: Invalid value: "é\n\u001b[2J\u009b\ud800"'
+STEERING = 'f: Invalid value: "é\\n\\x1b[2J\\u009b\ufffd"'
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,12 @@ STEERING = r'f: Invalid value: "é\n\u001b[2J\u009b\ud800"'
         pytest.param(FieldError(ErrorType.INVALID, "f", 5, "d"), "f: Invalid value: 5: d", id="number"),
         pytest.param(FieldError(ErrorType.INVALID, "f", bad_value=True), "f: Invalid value: true", id="boolean"),
         pytest.param(FieldError(ErrorType.INVALID, "f", None), "f: Invalid value: null", id="null"),
-        pytest.param(FieldError(ErrorType.DUPLICATE, "f", {"k": 1}), 'f: Duplicate value: {"k": 1}', id="object"),
+        pytest.param(FieldError(ErrorType.DUPLICATE, "f", {"k": 1}), 'f: Duplicate value: {"k":1}', id="object"),
+        pytest.param(
+            FieldError(ErrorType.INVALID, "f", "<", "d", r'"\u003c"'),
+            r'f: Invalid value: "\u003c": d',
+            id="shown in the words of its Go type",
+        ),
         pytest.param(FieldError(ErrorType.NOT_SUPPORTED, "f", "x"), 'f: Unsupported value: "x"', id="Unsupported"),
         pytest.param(
             FieldError(ErrorType.TYPE_INVALID, "f", []), "f: Invalid value: []", id="TypeInvalid reads as Invalid"

@@ -11,6 +11,11 @@ from models.kubernetes import Taint
 from models.kubernetes.validation import ErrorType, FieldError, validate_node_taints, validate_taints
 
 EFFECTS = 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
+KEY_RULE = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"
+    " character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is"
+    " '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
 NO_KEY = [(ErrorType.INVALID, "spec.taints[0].key"), (ErrorType.INVALID, "spec.taints[0].key")]
 
 
@@ -43,6 +48,7 @@ def places(errors: tuple[FieldError, ...]) -> list[tuple[ErrorType, str]]:
         pytest.param([taint(timeAdded="2026-11-21T02:15:53Z")], id="2.1 timeAdded"),
         pytest.param([taint(timeAdded="2026-11-21T02:15:53.123456789+01:00")], id="2.1 timeAdded, fraction and zone"),
         pytest.param([taint("a", "NoSchedule", timeAdded="1970-01-01T00:00:00Z")], id="2.1 timeAdded long ago"),
+        pytest.param([taint(timeAdded="0000-01-01T3:04:05+24:00")], id="2.1 timeAdded, as leniently as Go"),
         pytest.param([taint(timeAdded=dt.datetime(2026, 11, 21, tzinfo=dt.UTC))], id="timeAdded as YAML reads it"),
         pytest.param([taint(unknown=[1])], id="unknown fields are not looked at"),
     ],
@@ -185,6 +191,16 @@ def test_errors_stand_in_the_order_of_the_api_server() -> None:
         pytest.param(
             taint("a", "x"), f'spec.taints[0].effect: Unsupported value: "x": {EFFECTS}', id="errors.go NotSupported"
         ),
+        pytest.param(
+            taint("a", '<\x00"'),
+            rf'spec.taints[0].effect: Unsupported value: "\u003c\u0000\"": {EFFECTS}',
+            id="errors.go NotSupported: an effect as JSON",
+        ),
+        pytest.param(
+            taint("<\x00"),
+            rf'spec.taints[0].key: Invalid value: "<\x00": {KEY_RULE}',
+            id="errors.go Invalid: a text in Go's quotes",
+        ),
         pytest.param(taint(7), "spec.taints[0].key: Invalid value: 7: must be a string", id="errors.go TypeInvalid"),  # type: ignore[arg-type]  # a wrong type is the case
         pytest.param(
             taint("a" * 64),
@@ -197,12 +213,36 @@ def test_errors_read_as_those_of_the_api_server(entry: object, text: str) -> Non
     assert [str(error) for error in validate_node_taints(node(entry))] == [text]
 
 
-def test_a_duplicate_shows_the_taint() -> None:
-    (error,) = validate_taints([taint(), taint(value="v")])
-    assert str(error) == (
-        'spec.taints[1]: Duplicate value: {"key": "a", "effect": "NoSchedule", "value": "v"}: '
-        "taints must be unique by key and effect pair"
-    )
+@pytest.mark.parametrize(
+    ("second", "shown"),
+    [
+        pytest.param(taint(), '{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":null}', id="absent fields too"),
+        pytest.param(
+            taint(value="v", timeAdded="2026-11-21T03:15:53.9+01:00", other=1),
+            '{"Key":"a","Value":"v","Effect":"NoSchedule","TimeAdded":"2026-11-21T02:15:53Z"}',
+            id="UTC in whole seconds, no unknown fields",
+        ),
+        pytest.param(
+            taint(timeAdded=dt.datetime(2026, 11, 21, tzinfo=dt.UTC)),
+            '{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":"2026-11-21T00:00:00Z"}',
+            id="timeAdded as YAML reads it",
+        ),
+        pytest.param(
+            Taint("a", "", "NoSchedule", 5),
+            '{"Key":"a","Value":"","Effect":"NoSchedule","TimeAdded":"1970-01-01T00:00:00Z"}',
+            id="a taint that was read",
+        ),
+    ],
+)
+def test_a_duplicate_is_shown_as_go_has_it(second: object, shown: str) -> None:
+    """errors.go, ErrorBody: `json.Marshal` of the internal type, which has no names for JSON."""
+    (error,) = validate_taints([taint(), second])
+    assert str(error) == (f"spec.taints[1]: Duplicate value: {shown}: taints must be unique by key and effect pair")
+
+
+def test_texts_that_are_the_same_to_go_are_the_same_key() -> None:
+    errors = validate_taints([taint("\ud800"), taint("\ufffd")])
+    assert (ErrorType.DUPLICATE, "spec.taints[1]") in places(errors)
 
 
 def test_an_error_of_the_object_itself_has_no_path() -> None:

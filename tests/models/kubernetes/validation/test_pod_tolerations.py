@@ -179,13 +179,13 @@ def test_illegal_tolerations(broken: object, found: list[tuple[ErrorType, str]])
         pytest.param(toleration("sla", "Gt", "9223372036854775807"), [], id="ValidateTolerations highest number"),
         pytest.param(toleration("sla", "Gt", "-9223372036854775808"), [], id="ValidateTolerations lowest number"),
         pytest.param(toleration("sla", "Gt", "1", "NoExecute", 5), [], id="2.2 with seconds"),
-        pytest.param(toleration("sla", "Gt", ""), [(ErrorType.INVALID, VALUE)], id="2.4 no number"),
-        pytest.param(toleration("sla", "Gt", "high"), [(ErrorType.INVALID, VALUE)], id="2.4 a word"),
+        pytest.param(toleration("sla", "Gt", ""), [(ErrorType.INVALID, VALUE)] * 2, id="2.4 no number"),
+        pytest.param(toleration("sla", "Gt", "high"), [(ErrorType.INVALID, VALUE)] * 2, id="2.4 a word"),
         pytest.param(toleration("sla", "Lt", "0950"), [(ErrorType.INVALID, VALUE)], id="2.4 leading zero"),
         pytest.param(toleration("sla", "Lt", "+5"), [(ErrorType.INVALID, VALUE)], id="2.4 plus"),
         pytest.param(toleration("sla", "Gt", "-0"), [(ErrorType.INVALID, VALUE)], id="2.4 minus zero"),
-        pytest.param(toleration("sla", "Gt", "95.5"), [(ErrorType.INVALID, VALUE)], id="2.4 fraction"),
-        pytest.param(toleration("sla", "Gt", " 5"), [(ErrorType.INVALID, VALUE)], id="2.4 space"),
+        pytest.param(toleration("sla", "Gt", "95.5"), [(ErrorType.INVALID, VALUE)] * 2, id="2.4 fraction"),
+        pytest.param(toleration("sla", "Gt", " 5"), [(ErrorType.INVALID, VALUE)] * 2, id="2.4 space"),
         pytest.param(
             toleration("sla", "Gt", "9223372036854775808"),
             [(ErrorType.INVALID, VALUE)],
@@ -195,7 +195,7 @@ def test_illegal_tolerations(broken: object, found: list[tuple[ErrorType, str]])
         pytest.param(toleration("", "Gt", "5"), [(ErrorType.INVALID, OPERATOR)], id="2.2 no key needs Exists"),
         pytest.param(
             toleration("", "Lt", "x", "", 1),
-            [(ErrorType.INVALID, OPERATOR), (ErrorType.INVALID, EFFECT), (ErrorType.INVALID, VALUE)],
+            [(ErrorType.INVALID, OPERATOR), (ErrorType.INVALID, EFFECT), *[(ErrorType.INVALID, VALUE)] * 2],
             id="2.2 all at once",
         ),
         pytest.param(toleration("sla", "gt", "5"), [(ErrorType.NOT_SUPPORTED, OPERATOR)], id="2.2 case"),
@@ -252,10 +252,62 @@ def test_errors_read_as_those_of_the_api_server(entry: object, text: str) -> Non
     assert [str(error) for error in validate_pod_tolerations(pod(entry))] == [text]
 
 
-def test_a_bound_that_is_no_number_is_told() -> None:
-    errors = validate_tolerations([toleration("k", "Gt", "x")], comparison_operators=True)
-    assert [str(error) for error in errors] == [
-        f'{VALUE}: Invalid value: "x": value must be a valid integer for numeric operators'
+INTEGER_RULE = "must be a valid decimal integer in canonical form"
+
+
+@pytest.mark.parametrize(
+    ("value", "details"),
+    [
+        pytest.param("v", (INTEGER_RULE, 'strconv.ParseInt: parsing "v": invalid syntax'), id="a word"),
+        pytest.param("", ("must be non-empty", 'strconv.ParseInt: parsing "": invalid syntax'), id="nothing"),
+        pytest.param("-", (INTEGER_RULE, 'strconv.ParseInt: parsing "-": invalid syntax'), id="only a sign"),
+        pytest.param("007", (INTEGER_RULE,), id="a number to Go"),
+        pytest.param("+5", (INTEGER_RULE,), id="a number with a plus to Go"),
+        pytest.param("0" * 9_000, (INTEGER_RULE,), id="endless zeros are a number to Go"),
+        pytest.param(
+            "9223372036854775808",
+            ('strconv.ParseInt: parsing "9223372036854775808": value out of range',),
+            id="beyond 64 bit",
+        ),
+        pytest.param(
+            "-9223372036854775809",
+            ('strconv.ParseInt: parsing "-9223372036854775809": value out of range',),
+            id="below 64 bit",
+        ),
+        pytest.param(
+            "00009223372036854775808",
+            (INTEGER_RULE, 'strconv.ParseInt: parsing "00009223372036854775808": value out of range'),
+            id="both",
+        ),
+        pytest.param(
+            "18446744073709551615x",
+            (INTEGER_RULE, 'strconv.ParseInt: parsing "18446744073709551615x": invalid syntax'),
+            id="digits that Go can still count, and a letter",
+        ),
+        pytest.param(
+            "18446744073709551616x",
+            (INTEGER_RULE, 'strconv.ParseInt: parsing "18446744073709551616x": value out of range'),
+            id="past 64 bit Go looks no further",
+        ),
+        pytest.param("\n", (INTEGER_RULE, r'strconv.ParseInt: parsing "\n": invalid syntax'), id="line end"),
+    ],
+)
+def test_a_bound_that_is_no_number_is_told_as_by_the_api_server(value: str, details: tuple[str, ...]) -> None:
+    """validation.go, ValidateTolerations: `IsDecimalInteger`, then `strconv.ParseInt`."""
+    errors = validate_tolerations([toleration("k", "Gt", value)], comparison_operators=True)
+    assert [(error.field, error.bad_value, error.detail) for error in errors] == [
+        (VALUE, value, detail) for detail in details
+    ]
+
+
+def test_operators_and_effects_are_shown_as_json() -> None:
+    """errors.go, ErrorBody: `%q` is for Go's own string type only."""
+    errors = validate_tolerations([toleration("", "<", "", "x&y", 1)])
+    assert [str(error).split(": ")[2] for error in errors] == [
+        r'"\u003c"',
+        r'"x\u0026y"',
+        r'"\u003c"',
+        r'"x\u0026y"',
     ]
 
 
