@@ -18,6 +18,7 @@ from models.messages.command import CommandContract
 from models.messages.decoding import read_node_record, read_pod_record, read_result_record
 from models.messages.result import ResultContract
 from models.messages.watch_event import WatchEventContract
+from streams.service.overdue import count_open
 from streams.service.placement import partition_of
 from streams.settings import Settings
 from tests.deploy.pages import Example
@@ -65,6 +66,11 @@ class Story:
     def is_complete(self) -> bool:
         """Whether every command that was sent has been looked at."""
         return not self._unseen
+
+    @property
+    def is_owed(self) -> bool:
+        """Whether an eviction is open."""
+        return count_open(self._aggregate) > 0
 
     def _record(self, topic: str, text: str) -> None:
         contract = ResultContract if topic == "results" else WatchEventContract

@@ -125,6 +125,50 @@ class TestSignals:
         assert isinstance(read_node_record(key.encode(), text.encode(), 0, NOWHERE), AcceptGap)
 
 
+class TestEndThatWasMissed:
+    """The smallest `DELETED`: all of it is needed, and it is enough."""
+
+    GONE = one("json", "watch-event", "pods", "gone")
+
+    def changed(self, path: str, value: str | None) -> Example:
+        """Put something else, or nothing, into one field of the example's object."""
+        record = json.loads(self.GONE.text)
+        *above, name = path.split(".")
+        fields = record["object"]
+        for each in above:
+            fields = fields[each]
+        fields[name] = value
+        return dataclasses.replace(self.GONE, words=self.GONE.words[:3], text=json.dumps(record))
+
+    @pytest.mark.parametrize(
+        "path",
+        ["kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "spec.nodeName"],
+    )
+    def test_nothing_can_be_left_out(self, path: str) -> None:
+        with pytest.raises(Unreadable):
+            read_pod_record(NODE_KEY.encode(), self.changed(path, None).text.encode(), 0, NOWHERE)
+
+    @pytest.mark.parametrize(
+        ("version", "ends"),
+        [
+            pytest.param("182760455", True, id="of the listing"),
+            pytest.param("182742001", True, id="the last one told"),
+            pytest.param("182742000", False, id="below the last one told"),
+        ],
+    )
+    def test_it_ends_what_is_owed(self, version: str, *, ends: bool) -> None:
+        story = Story(*NODE_KEY.split("/"))
+        for example in STORY:
+            story.tell(example)
+            if story.sent and story.sent[-1][0].action is Action.EVICT:
+                break
+        assert story.is_owed
+        story.tell(self.changed("metadata.resourceVersion", version))
+        assert story.is_owed is not ends
+        story.tell(self.changed("metadata.resourceVersion", version))
+        assert story.is_owed is not ends, "told twice"
+
+
 class TestDeadLetters:
     def written(self) -> tuple[Example, list[tuple[str, bytes]]]:
         """The refused record of the page, and the headers that the service writes about it."""

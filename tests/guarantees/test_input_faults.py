@@ -93,6 +93,42 @@ def test_duplicate_reordered_outdated_event(
     assert worker.stop() == 0
 
 
+def test_pod_back_on_another_node_without_its_end(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """The old pod stays owed by its UID on the old node, until a listing is followed by word of its end."""
+    silence = 2.0
+    impatient = service.model_copy(update={"result_silence_seconds": silence, "retry_base_seconds": 0.5})
+    first = start_worker(impatient, "first").wait_ready()
+    read = reader(service.commands_topic)
+    decisions = reader(service.decisions_topic)
+    old, new = "n0", "n1"
+    feed.node(old, taint())
+    feed.node(new)
+    feed.pod(old, "web", tolerates(1), uid="web-1")
+    feed.pod(new, "web", tolerates(1), uid="web-2")
+    feed.flush()
+    read.wait_for(lambda seen: len(commands(seen, "Evict").get("web", ())) >= 2, "a repeat of what is owed")
+    first.kill()
+    feed.node(old, taint())  # the feed lists again: what is there, what is gone, and that this was all
+    feed.node(new)
+    feed.pod(new, "web", tolerates(1), uid="web-2")
+    gone = {"name": "web", "namespace": "lab", "uid": "web-1", "resourceVersion": str(feed.version)}
+    for _ in range(2):
+        feed.event(service.pods_topic, old, "DELETED", {"kind": "Pod", "metadata": gone, "spec": {"nodeName": old}})
+    feed.signal("HEARTBEAT", topics=(service.nodes_topic, service.pods_topic), listedAt="2026-11-21T01:58:14Z")
+    seen = read.quiet(1.0)
+    assert {(found.value["node"], found.value["podUid"]) for found in seen} == {(old, "web-1")}
+    before = len(seen)
+    second = start_worker(impatient, "second").wait_ready()
+    told = decisions.wait_for(lambda seen: any(found.value["decision"] == "Completed" for found in seen), "its end")
+    assert [
+        (found.value["verdict"], found.value["podUid"]) for found in told if found.value["decision"] == "Completed"
+    ] == [("PodGone", "web-1")]
+    assert len(read.quiet(3 * silence)) == before, "sent again although the pod is gone"
+    assert second.stop() == 0
+
+
 def test_feed_silent(service: Settings, start_worker: StartWorker, reader: OpenReader) -> None:
     """The evictions of a cluster whose feed fell silent wait, those of others go on, and none is lost."""
     nervous = service.model_copy(update={"feed_silence_limit_seconds": 4.0})
