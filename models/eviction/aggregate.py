@@ -4,7 +4,7 @@ All are synchronous and deterministic: the same aggregate and the same arguments
 issues evictions; every other one only decides. Those about all pods of a node also come in slices (`slices.py`).
 """
 
-from models.eviction.node_step import apply_node, node_slices
+from models.eviction.node_step import apply_node, crowd_slices, is_crowded, node_slices
 from models.eviction.pod_step import apply_pod
 from models.eviction.result_step import apply_result
 from models.eviction.timer_step import expire, fire
@@ -14,11 +14,13 @@ __all__ = [
     "apply_node",
     "apply_pod",
     "apply_result",
+    "crowd_slices",
     "decide_all",
     "decide_all_slices",
     "expire",
     "fire",
     "forget",
     "forget_slices",
+    "is_crowded",
     "node_slices",
 ]

@@ -11,13 +11,13 @@ from typing import Final, TypeAlias
 import msgspec
 
 from models.eviction.accepting import read_version
-from models.eviction.limits import is_too_long
+from models.eviction.limits import LONGEST_TEXT, has_long_text, is_too_long
 from models.eviction.row_keys import RowKind, row_key
 from models.eviction.row_layout import pod_value
 from models.eviction.state import NodeAggregate
 from models.kubernetes.objects import API_VERSION, TERMINAL_PHASES, PodObject
-from models.kubernetes.tolerations import read_tolerations
-from models.messages.envelope import Limits, event_at_us
+from models.kubernetes.tolerations import Tolerations, read_tolerations
+from models.messages.envelope import DECODE_ERRORS, Limits, event_at_us
 
 Glance: TypeAlias = tuple[bytes, bytes] | bool
 """What a glance has told: `False`, nothing, take the long way; `True`, taken in and nothing to write; or key and value
@@ -46,12 +46,8 @@ def glance_at(
     pod = aggregate.pods.get(metadata.uid or "")
     if pod is None or pod.marks or not (metadata.name and metadata.namespace and metadata.resource_version):
         return False
-    text = bytes(spec.tolerations)
-    if is_too_long(text):
-        return False
-    try:
-        tolerations = read_tolerations(text)
-    except msgspec.DecodeError:
+    tolerations = _tolerations(bytes(spec.tolerations))
+    if tolerations is None:
         return False
     version, known = read_version(metadata.resource_version), pod.version
     if not isinstance(version, int) or not isinstance(known, int) or version <= known:
@@ -66,6 +62,17 @@ def glance_at(
     pod.tolerations = tolerations
     pod.tolerations_since_us = event_at_us(observed_at, append_at_us, limits)
     return row_key(_POD, aggregate.key, pod.uid), pod_value(pod)
+
+
+def _tolerations(text: bytes) -> Tolerations | None:
+    """Read tolerations, but for those that are broken or beyond a limit."""
+    if is_too_long(text):
+        return None
+    try:
+        tolerations = read_tolerations(text)
+    except DECODE_ERRORS:
+        return None
+    return None if len(text) > LONGEST_TEXT and has_long_text(tolerations) else tolerations
 
 
 def _is_plain(seen: PodObject) -> bool:

@@ -5,21 +5,35 @@ still multiply, so each has a limit. Real objects are far below: a pod has two t
 taints and a hundred pods.
 """
 
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
+
+from models.kubernetes.taints import Taint
+from models.kubernetes.tolerations import Toleration
+from models.messages.envelope import DECODE_ERRORS
 
 LARGEST_LIST: Final = 1_000
 """Entries in the taints, or conditions, of a node, or in the tolerations of a pod. One decision looks at all taints of
 a node and all tolerations of a pod, in one go: with this many of both it takes some two milliseconds."""
 
 LARGEST_WORK: Final = 100_000
-"""`NoExecute` taints times pods of one node. One change of a node's taints decides about each of its pods by each of
-its taints, in slices: this many look-ups are a tenth of a second of work."""
+"""`NoExecute` taints times pods of one node, and the tolerations of those with long lists. One change of a node's
+taints decides about each of its pods by each of them, in slices: this many look-ups are a tenth of a second of work."""
+
+LONGEST_TEXT: Final = 1_024
+"""Characters of a taint, and of a toleration. One of each stands in rows and messages of each pod that a node evicts;
+Kubernetes lets through some 400."""
 
 MOST_DEPARTED: Final = 32
 """Earlier nodes of one name that are remembered, in the node's row: those that left last. Each change of the node
 writes that row."""
+
+LONG_LIST: Final = 64
+"""Tolerations from which on a list is work that counts; real ones are shorter."""
+
+_BRACES, _COMMAS = 4, 16  # for each entry, far more than any has
 
 _entries: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
@@ -29,11 +43,23 @@ def is_too_long(text: bytes, opening: bytes = b"{") -> bool:
 
     Args:
         text: the list, or null; what is no list is not too long, whoever reads it will say what is wrong.
-        opening: what each entry begins with. It may stand elsewhere too, so counting it is only the first look.
+        opening: what each entry begins with. It may stand in texts too, so where there are not far too many of them the
+            entries are counted.
     """
-    if len(text) <= LARGEST_LIST or text.count(opening) <= LARGEST_LIST:
+    if len(text) <= LARGEST_LIST or (count := text.count(opening)) <= LARGEST_LIST:
         return False
+    if count > _BRACES * LARGEST_LIST or text.count(b",") > _COMMAS * LARGEST_LIST:
+        return True
     try:
         return len(_entries.decode(text)) > LARGEST_LIST
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return False
+
+
+def has_long_text(found: Iterable[Taint] | Iterable[Toleration]) -> bool:
+    """Tell whether one of these taints, or tolerations, is longer than `LONGEST_TEXT`."""
+    return any(
+        len(one.key) + len(one.value) + len(one.effect) > LONGEST_TEXT
+        or (isinstance(one, Toleration) and len(one.operator) > LONGEST_TEXT)
+        for one in found
+    )

@@ -4,7 +4,8 @@ from collections.abc import Iterator
 
 from models.eviction.accepting import Version, is_newer, is_older, read_version
 from models.eviction.changes import DUPLICATE, STALE, Changes, Note
-from models.eviction.events import NodeEvent
+from models.eviction.events import NodeEvent, Origin
+from models.eviction.limits import LARGEST_LIST, LONG_LIST
 from models.eviction.memory import remember_node
 from models.eviction.outage import advance_outage
 from models.eviction.rules import Rules
@@ -12,7 +13,6 @@ from models.eviction.slices import reconcile_all, whole
 from models.eviction.state import NodeAggregate, NodeState
 from models.eviction.step import Step
 from models.eviction.windows import advance_taints
-from models.kubernetes.objects import Node
 from models.kubernetes.taints import NO_EXECUTE
 from models.messages.vocabulary import CauseKind, EventType
 
@@ -45,12 +45,13 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: Rules) -> Ite
         yield from _delete(aggregate, event, version, rules)
         return
     if known is not None and known.uid == seen.uid:
-        if version == known.version:
+        if version == known.version and not known.is_undecidable:  # it may be within the limits by now: pods have gone
             yield DUPLICATE
         elif is_older(version, known.version):
             yield STALE
         else:
             step = Step(aggregate, rules, event.at_us, CauseKind.NODE, event.origin)
+            _note_limit(step, event)
             yield from _update(step, known, event, version)
         return
     departed = aggregate.departed.get(seen.uid)
@@ -59,6 +60,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: Rules) -> Ite
         yield STALE
         return
     step = Step(aggregate, rules, event.at_us, CauseKind.NODE, event.origin)
+    _note_limit(step, event)
     if known is not None:
         yield from _leave(step, known, version)
     aggregate.departed.pop(seen.uid, None)
@@ -69,9 +71,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: Rules) -> Ite
 def _update(step: Step, known: NodeState, event: NodeEvent, version: Version) -> Iterator[Changes]:
     """Carry the node over to what is seen; for a new one `known` is without taints and outage."""
     aggregate, seen = step.aggregate, event.node
-    is_undecidable = event.is_undecidable or _is_too_much(aggregate, seen, step.rules)
-    if is_undecidable:
-        step.note = Note.UNDECIDABLE
+    is_undecidable = step.note is Note.UNDECIDABLE
     taints = () if is_undecidable else advance_taints(known.taints, seen.taints, step.at_us)
     outage = advance_outage(known.outage, taints, seen.ready, step.at_us, step.rules.outage_gap_us)
     is_new = aggregate.node is None
@@ -83,11 +83,43 @@ def _update(step: Step, known: NodeState, event: NodeEvent, version: Version) ->
     yield step.finish()
 
 
-def _is_too_much(aggregate: NodeAggregate, seen: Node, rules: Rules) -> bool:
-    """Tell whether too many taints would have to be looked at for too many pods."""
-    if len(seen.taints) * len(aggregate.pods) <= rules.largest_work:
-        return False
-    return sum(taint.effect == NO_EXECUTE for taint in seen.taints) * len(aggregate.pods) > rules.largest_work
+def is_crowded(aggregate: NodeAggregate, rules: Rules) -> bool:
+    """Tell whether the node has too many pods for its taints, now that one more has come."""
+    node = aggregate.node
+    return node is not None and len(node.taints) * len(aggregate.pods) > rules.largest_work
+
+
+def crowd_slices(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin) -> Iterator[Changes]:
+    """Make a crowded node undecidable, as its next change would: the order of pods and node does not matter.
+
+    Args:
+        aggregate: of the node, which is known; changed in place.
+        at_us: the instant of the pod's record.
+        rules: the numbers.
+        origin: the record of the pod.
+
+    Yields:
+        The changes, slice by slice.
+    """
+    step = Step(aggregate, rules, at_us, CauseKind.POD, origin)
+    step.note = Note.UNDECIDABLE
+    node = aggregate.node
+    if node is not None:
+        aggregate.node = NodeState(node.uid, node.version, is_undecidable=True)
+        step.write_node()
+        yield from reconcile_all(step)
+    yield step.finish()
+
+
+def _note_limit(step: Step, event: NodeEvent) -> None:
+    """Note if there is too much to look at: of the node's taints for its pods, and of long lists of theirs."""
+    pods, limit = step.aggregate.pods, step.rules.largest_work
+    taints = sum(taint.effect == NO_EXECUTE for taint in event.node.taints)
+    work = taints * len(pods)
+    if taints and len(pods) * LARGEST_LIST > limit:  # fewer lists are not too much, however long
+        work += sum(len(pod.tolerations) for pod in pods.values() if len(pod.tolerations) > LONG_LIST)
+    if event.is_undecidable or work > limit:
+        step.note = Note.UNDECIDABLE
 
 
 def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules: Rules) -> Iterator[Changes]:

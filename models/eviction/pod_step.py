@@ -75,9 +75,6 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
     replaced = aggregate.pod_at(address)
     if replaced is not None and not is_newer(version, replaced.version):
         return STALE  # an earlier pod of this name
-    node = aggregate.node
-    if replaced is None and node is not None and len(node.taints) * (len(aggregate.pods) + 1) > rules.largest_work:
-        return UNDECIDABLE  # not taken in: each change of the node would decide about one more pod
     step = _step(aggregate, event, rules)
     if replaced is not None:
         _leave(step, replaced, version, Verdict.POD_REPLACED)
@@ -113,7 +110,7 @@ def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: 
     if gone is not None and not is_newer(version, gone.version):
         return DUPLICATE
     step = Step(aggregate, rules, event.at_us, CauseKind.POD, event.origin)
-    remember_pod(step, uid, version, 0)
+    remember_pod(step, uid, version, aggregate.first_ordinal)
     return step.finish()
 
 

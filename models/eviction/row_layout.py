@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import msgspec
 
 from models.eviction.accepting import Version, read_version
-from models.eviction.limits import LARGEST_LIST, is_too_long
+from models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
 from models.eviction.state import OVER_LIMIT, Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
 from models.kubernetes.taints import NO_EXECUTE, Taint
@@ -129,8 +129,8 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
     departed = {entry.uid: Gone(_loaded(entry.version), entry.until_us) for entry in row.departed}
     if row.uid is None:
         return None, departed
-    # Versions before had no limit on taints.
-    is_undecidable = row.is_undecidable or len(row.taints) > LARGEST_LIST
+    # Versions before had no limits on taints.
+    is_undecidable = row.is_undecidable or len(row.taints) > LARGEST_LIST or _has_long_taint(value, row)
     taints = () if is_undecidable else tuple(map(_taint_state, row.taints))
     outage = None if row.outage_since_us is None else Outage(row.outage_since_us, row.gap_since_us)
     return NodeState(row.uid, _loaded(row.version), taints, outage, is_undecidable), departed
@@ -159,12 +159,15 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
         RowError: it is not such a row.
     """
     row = _read(_pod_decoder, key, value)
-    is_undecidable = is_too_long(row.tolerations, opening=b"[")  # versions before had no limit on them
+    is_undecidable = is_too_long(row.tolerations, opening=b"[")  # versions before had no limits on them
+    tolerations = () if is_undecidable else read_tolerations_row(row.tolerations)
+    if len(row.tolerations) > LONGEST_TEXT and has_long_text(tolerations):
+        tolerations, is_undecidable = (), True
     return PodState(
         uid,
         row.address,
         _loaded(row.version),
-        () if is_undecidable else read_tolerations_row(row.tolerations),
+        tolerations,
         row.since_us,
         row.tolerations_since_us,
         row.marks | OVER_LIMIT if is_undecidable else row.marks,
@@ -267,6 +270,10 @@ def _storable(version: Version) -> Version:
 
 def _loaded(version: Version) -> Version:
     return read_version(version) if isinstance(version, str) else version
+
+
+def _has_long_taint(value: bytes, row: _NodeRow) -> bool:
+    return len(value) > LONGEST_TEXT and any(len(taint.key) + len(taint.value) > LONGEST_TEXT for taint in row.taints)
 
 
 def _taint_state(row: _TaintRow) -> TaintState:

@@ -17,6 +17,9 @@ from models.messages.wire import DecisionRecord, EvictionCommand
 PODS_IN_SLICE: Final = 100
 """Some two milliseconds of work, if each gets a new deadline."""
 
+GONE_IN_SLICE: Final = 1_000
+"""Remembered UIDs that are forgotten at once: a millisecond."""
+
 _LOOKS_LIKE_A_POD: Final = 64  # to look at so many takes as long as to decide about a usual pod
 
 
@@ -51,5 +54,5 @@ def whole(slices: Iterable[Changes]) -> Changes:
         commands += part.commands
         decisions += part.decisions
         wakeups += part.wakeups
-    note = next((part.note for part in parts if part.rows), Note.UNCHANGED)
+    note = next((part.note for part in parts if part.note is not Note.UNCHANGED), Note.UNCHANGED)
     return Changes(note, list(rows.items()), commands, decisions, wakeups) if rows or wakeups else UNCHANGED

@@ -132,7 +132,7 @@ class Step:
 
     def finish(self) -> Changes:
         """Give what was collected, or the constant for nothing."""
-        if self._rows:
+        if self._rows or self.note is Note.UNDECIDABLE:
             return Changes(self.note, list(self._rows.items()), self.commands, self.decisions, self.wakeups)
         return Changes(Note.UNCHANGED, wakeups=self.wakeups) if self.wakeups else UNCHANGED
 

@@ -5,6 +5,7 @@ import itertools
 from models.eviction.changes import UNCHANGED, Changes
 from models.eviction.lifecycle import issue, reconcile
 from models.eviction.rules import Rules
+from models.eviction.slices import GONE_IN_SLICE
 from models.eviction.state import NodeAggregate
 from models.eviction.step import Step
 from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
@@ -54,7 +55,8 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: Rules) -> Changes:
     """Forget the deleted UIDs whose time has passed, and ask for a wake-up when the next one's has.
 
     Pods are forgotten in the order in which they are remembered, one look for each: of two whose events came out of
-    order, which is at most the longest delay of a feed, the earlier one waits for the later one.
+    order, which is at most the longest delay of a feed, the earlier one waits for the later one. With very many, the
+    rest waits for another wake-up, which is due at once.
 
     Args:
         aggregate: of the node; may be empty afterwards.
@@ -63,7 +65,7 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: Rules) -> Changes:
     """
     step = Step(aggregate, rules, now_us, _TIMER, None)
     over = itertools.takewhile(lambda known: known[1].until_us <= now_us, aggregate.gone.items())
-    for uid, _ in list(over):
+    for uid, _ in list(itertools.islice(over, GONE_IN_SLICE)):
         del aggregate.gone[uid]
         step.write_gone(uid, None)
     departed = {uid: gone for uid, gone in aggregate.departed.items() if gone.until_us > now_us}

@@ -6,7 +6,7 @@ from models.eviction.changes import Changes
 from models.eviction.events import Origin
 from models.eviction.lifecycle import end
 from models.eviction.rules import Rules
-from models.eviction.slices import PODS_IN_SLICE, reconcile_all, whole
+from models.eviction.slices import GONE_IN_SLICE, PODS_IN_SLICE, reconcile_all, whole
 from models.eviction.state import NodeAggregate
 from models.eviction.step import Step
 from models.messages.vocabulary import CauseKind, EvictionState, Verdict
@@ -71,8 +71,10 @@ def forget_slices(
         step.delete_pod(pod.uid)
         if number % PODS_IN_SLICE == 0:
             yield step.hand_over()
-    for uid in aggregate.gone:
+    for number, uid in enumerate(aggregate.gone, start=1):
         step.write_gone(uid, None)
+        if number % GONE_IN_SLICE == 0:
+            yield step.hand_over()
     aggregate.gone.clear()
     if aggregate.node is not None or aggregate.departed:
         aggregate.node = None

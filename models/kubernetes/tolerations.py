@@ -16,6 +16,7 @@ LESS_THAN: Final = "Lt"
 
 _LONGEST_SHARED_BYTES: Final = 4096  # with the entries below at most 16 MiB; real lists have some 300 bytes
 _SHARED_LISTS: Final = 4096  # a cluster has tens of different lists, a fleet of odd ones some hundreds
+_SHARED_LONG_LISTS: Final = 64  # of longer ones, which nobody can make fill the memory: at most some 64 MB
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -82,7 +83,7 @@ def read_tolerations(text: bytes) -> Tolerations:
         msgspec.ValidationError: something has the wrong type; the message names the field below the list (`$[0].key`).
         msgspec.DecodeError: the text is not JSON.
     """
-    return _read_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _read(text)
+    return _read_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _shared_long(_read(text))
 
 
 def tolerations_row(tolerations: Tolerations) -> bytes:
@@ -109,38 +110,45 @@ def read_tolerations_row(text: bytes) -> Tolerations:
     Raises:
         msgspec.DecodeError: it is not such a text.
     """
-    return _read_row_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _read_row(text)
+    return _read_row_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _shared_long(_read_row(text))
 
 
 def _read_row(text: bytes) -> Tolerations:
-    return _shared(
-        tuple(Toleration(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in _row_decoder.decode(text))
+    return tuple(
+        Toleration(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in _row_decoder.decode(text)
     )
 
 
-_read_row_kept: Final = lru_cache(maxsize=_SHARED_LISTS)(_read_row)
+@lru_cache(maxsize=_SHARED_LISTS)
+def _read_row_kept(text: bytes) -> Tolerations:
+    return _shared(_read_row(text))
 
 
 def _read(text: bytes) -> Tolerations:
     objects = _decoder.decode(text) or ()
-    return _shared(
-        tuple(
-            Toleration(
-                key=entry.key or "",
-                operator=entry.operator or "",
-                value=entry.value or "",
-                effect=entry.effect or "",
-                toleration_seconds=entry.toleration_seconds,
-            )
-            for entry in objects
+    return tuple(
+        Toleration(
+            key=entry.key or "",
+            operator=entry.operator or "",
+            value=entry.value or "",
+            effect=entry.effect or "",
+            toleration_seconds=entry.toleration_seconds,
         )
+        for entry in objects
     )
 
 
-_read_kept: Final = lru_cache(maxsize=_SHARED_LISTS)(_read)
+@lru_cache(maxsize=_SHARED_LISTS)
+def _read_kept(text: bytes) -> Tolerations:
+    return _shared(_read(text))
 
 
 @lru_cache(maxsize=_SHARED_LISTS)
 def _shared(tolerations: Tolerations) -> Tolerations:
     """Give the first tuple that was equal to this one: texts differ in spacing and order of fields."""
+    return tolerations
+
+
+@lru_cache(maxsize=_SHARED_LONG_LISTS)
+def _shared_long(tolerations: Tolerations) -> Tolerations:
     return tolerations

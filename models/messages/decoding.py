@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from models.eviction.limits import LARGEST_LIST, is_too_long
+from models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from models.instants import microseconds
 from models.kubernetes.objects import (
     NO_LIST,
@@ -73,8 +73,12 @@ class _Result(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fal
     observed_at: Moment | None = None
 
 
-LARGEST_UID: Final = 1024
-"""Characters of a node's UID; Kubernetes' have 36. A node's row remembers those that a name has had for an hour."""
+LONGEST_NAMES: Final = 1_024
+"""Characters of a node's UID, and of namespace, name and UID of a pod together; Kubernetes' have at most some 400. They
+stand in all rows and messages of the object."""
+
+LONGEST_VERSION: Final = 128
+"""Characters of a resource version; etcd's have at most 20. A node's row has those of earlier nodes of its name too."""
 
 _node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
 _pod_decoder: Final = msgspec.json.Decoder(PodWatch)
@@ -109,14 +113,15 @@ def read_node_record(
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
         is_undecidable = len(value) > LARGEST_LIST and _drop_long_node_lists(found.object)
         node = read_node(found.object)
+        if len(value) > LONGEST_TEXT and has_long_text(node.taints):
+            node, is_undecidable = msgspec.structs.replace(node, taints=()), True
     except ObjectError as error:
         raise _unreadable_object(error) from error
     except DECODE_ERRORS as error:
         raise unreadable(error) from error
     if node.name != node_name:
         raise _foreign_node(node_name, "object.metadata.name")
-    if len(node.uid) > LARGEST_UID:
-        raise Unreadable(UnreadableReason.OVERSIZED, "object.metadata.uid")
+    _check_names(len(node.uid), node.resource_version)
     return NodeEvent(event_type, node, event_at_us(found.observed_at, append_at_us, limits), origin, is_undecidable)
 
 
@@ -166,6 +171,8 @@ def read_opened_pod(
         if spec is not None and is_undecidable:
             spec.tolerations = NO_LIST
         pod = read_pod(found.object)
+        if spec is not None and len(bytes(spec.tolerations)) > LONGEST_TEXT and has_long_text(pod.tolerations):
+            pod, is_undecidable = msgspec.structs.replace(pod, tolerations=()), True
     except ObjectError as error:
         raise _unreadable_object(error) from error
     except DECODE_ERRORS as error:
@@ -174,6 +181,7 @@ def read_opened_pod(
         raise Unreadable(UnreadableReason.FOREIGN_NODE, "object.spec.nodeName differs from the key")
     if not node_name:
         return Unbound(cluster)
+    _check_names(len(pod.namespace) + len(pod.name) + len(pod.uid), pod.resource_version)
     return PodEvent(event_type, pod, event_at_us(found.observed_at, append_at_us, limits), origin, is_undecidable)
 
 
@@ -217,6 +225,13 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits)
             raise Unreadable(UnreadableReason.MISSING_FIELD, "type")
         case _:
             raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
+
+
+def _check_names(names: int, version: str) -> None:
+    if names > LONGEST_NAMES:
+        raise Unreadable(UnreadableReason.OVERSIZED, "object.metadata: name, namespace or uid")
+    if len(version) > LONGEST_VERSION:
+        raise Unreadable(UnreadableReason.OVERSIZED, "object.metadata.resourceVersion")
 
 
 def _drop_long_node_lists(found: NodeObject) -> bool:

@@ -35,7 +35,7 @@ class UnreadableReason(enum.StrEnum):
     FOREIGN_NODE = "ForeignNode"
     """The node in the value is not the one in the key."""
     OVERSIZED = "Oversized"
-    """The value, or the UID of a node, is larger than its limit."""
+    """The value, a name, a UID or a resource version is larger than its limit."""
 
 
 class Unreadable(ValueError):  # noqa: N818 - the name says the state of the record, which is what callers handle

@@ -161,7 +161,7 @@ class PartitionWriter:
                 await self._wait_for(lambda: not self._is_stepping)
                 began_at = self._breathed_at = time.monotonic()
             if not self.live or batch.epoch != self.epochs[batch.topic]:
-                return
+                break
             part = records[start : start + size]
             start += size
             await self._step(batch.topic, part, part[-1].offset + 1)
@@ -178,7 +178,7 @@ class PartitionWriter:
             began_at = self._breathed_at = time.monotonic()
         if self.live and batch.epoch == self.epochs[batch.topic]:
             self.positions[batch.topic] = max(batch.position, self.positions[batch.topic])
-            await self._check_caught_up()
+        await self._check_caught_up()  # also where a new seek has cut the batch short: there may be nothing behind it
 
     async def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
         known = self.positions[topic]

@@ -23,10 +23,12 @@ from models.eviction import (
     ResultEvent,
     apply_pod,
     apply_result,
+    crowd_slices,
     decide_all_slices,
     fire,
     forget_slices,
     glance_at,
+    is_crowded,
     load_row,
     node_slices,
     wakeups,
@@ -40,13 +42,14 @@ from streams.engine.outbox import Outbox
 from streams.engine.timers import TimerHeap
 from streams.service.clock import MILLISECOND_US, SECOND_US
 from streams.service.clusters import Clusters
-from streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION, put_dead_letter
+from streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION
+from streams.service.effects import Effects
 from streams.service.overdue import count_open, deadline_us, overdue
 from streams.service.placement import belongs
 from streams.service.sizes import SHARE, fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from models.eviction import Changes
     from streams.engine.batches import Record
@@ -59,8 +62,9 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
+LABORIOUS_BYTES = 8_192  # a record of that size may be a third of a millisecond of work: others may come in after it
+FORGOTTEN_LIKE_A_POD = 40  # to forget so many deleted pods takes as long as to evict one
 SUSPECT_BYTES = 65_536  # smaller records, or below a quarter of what a topic takes, cannot make anything too large
-TOO_MUCH = "taints, tolerations or conditions are too many or too large to be decided about: its pods are left alone"
 _UNDECIDABLE = Note.UNDECIDABLE
 _UNCHANGED = Note.UNCHANGED._value_
 _CHANGED = Note.CHANGED._value_
@@ -71,7 +75,6 @@ class EvictionPartition:
     """State of one partition number; implements the engine's ``PartitionLogic``.
 
     Attributes:
-        pending: open evictions by cluster, also 0, for clusters with nodes here.
         parked: wake-ups that are due and wait for their cluster's feed, by cluster, one for each node's key and UID.
 
     """
@@ -79,22 +82,18 @@ class EvictionPartition:
     def __init__(self, partition: int, plan: ServicePlan) -> None:
         """Begin empty; rows come through :meth:`load`."""
         self.partition = partition
-        self.pending: collections.Counter[str] = collections.Counter()
         self.parked: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
         self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
         self._look_again_at_us = 0
         self._plan = plan
         self._tally = plan.tally
-        self._counts: collections.Counter[str] = collections.Counter()
-        self._writer = plan.message_writer(partition)
         self._suspect_bytes = min(SUSPECT_BYTES, plan.record_limit_bytes // SHARE)
         self._aggregates: dict[str, NodeAggregate] = {}
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
         self._timers = TimerHeap(self._wanted_wakeups)
-        # The node in the middle of a step, if any, and its wake-ups that came due meanwhile.
-        self._stepped: NodeAggregate | None = None
-        self._held: list[Wakeup] = []
+        self._effects = Effects(partition, plan, self._timers)
+        self._is_laborious = False  # whether the newest record was much work: others may come in before the next
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Take one row of the changelog."""
@@ -110,47 +109,39 @@ class EvictionPartition:
         self._timers.rebuild()
         for found in self._aggregates.values():
             self._nodes[found.cluster] += 1
-            self.pending[found.cluster] += count_open(found)
+            self._effects.pending[found.cluster] += count_open(found)
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of one input in offset order, with a pause wherever much was done."""
-        self._counts = self._tally.of_input(topic)
+        self._effects.counts = self._tally.of_input(topic)
+        self._is_laborious = False
         if topic == self._plan.pods_topic:
             yield from self._apply_pods(topic, records, outbox)
             return
         read = read_node_record if topic == self._plan.nodes_topic else read_result_record
-        limits, partition, rules = self._plan.limits, self.partition, self._plan.rules
+        limits, partition = self._plan.limits, self.partition
         for record in records:
+            if self._is_laborious:
+                yield record.offset
+            self._is_laborious = len(record.value or b"") > LABORIOUS_BYTES
             appended_at_us = record.timestamp * MILLISECOND_US
             try:
                 event = read(record.key, record.value, appended_at_us, Origin(topic, partition, record.offset), limits)
             except Unreadable as error:
-                self._bury(topic, record, outbox, error.reason, error.detail)
+                self._effects.bury(topic, record, outbox, error.reason, error.detail)
                 continue
-            if isinstance(event, Signal):
-                for _ in self._signal(event, topic, appended_at_us, outbox):
-                    yield record.offset
-            elif (let_in := self._let_in(event, record, outbox)) is not None:
-                aggregate, event = let_in
-                if isinstance(event, ResultEvent):
-                    self._take(apply_result(aggregate, event, rules), aggregate, event, record, outbox)
-                    continue
-                slices = node_slices(aggregate, event, rules)
-                changes = next(slices)
-                following = next(slices, None)
-                if following is None:  # most nodes have few pods, or nothing to decide about them
-                    self._take(changes, aggregate, event, record, outbox)
-                    continue
-                for _ in self._in_slices(itertools.chain((changes, following), slices), aggregate, outbox):
-                    yield record.offset
-                self._count(changes.note, event, record, outbox)
+            for _ in self._step(event, topic, record, outbox):
+                yield record.offset
 
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of the pods topic: most can be taken in at a glance."""
         limits, partition, by_key, clusters = self._plan.limits, self.partition, self._by_key, self._clusters
         newer, edited, suspect_bytes = 0, 0, self._suspect_bytes
         for record in records:
+            if self._is_laborious:
+                yield record.offset
             key, value = record.key, record.value
+            self._is_laborious = len(value or b"") > LABORIOUS_BYTES
             appended_at_us = record.timestamp * MILLISECOND_US
             try:
                 found = open_pod_record(value, limits)
@@ -172,19 +163,63 @@ class EvictionPartition:
                     continue
                 event = read_opened_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
             except Unreadable as error:
-                self._bury(topic, record, outbox, error.reason, error.detail)
+                self._effects.bury(topic, record, outbox, error.reason, error.detail)
                 continue
-            if isinstance(event, Signal):
-                for _ in self._signal(event, topic, appended_at_us, outbox):
-                    yield record.offset
-            elif (let_in := self._let_in(event, record, outbox)) is not None:
-                aggregate, event = let_in
-                self._take(apply_pod(aggregate, event, self._plan.rules), aggregate, event, record, outbox)
-                node = aggregate.node
-                if len(record.value or b"") > suspect_bytes or (node and weight_of(node, event.pod.tolerations) > 1):
-                    yield record.offset + 1
-        self._counts[_UNCHANGED] += newer
-        self._counts[_CHANGED] += edited
+            for _ in self._step(event, topic, record, outbox):
+                yield record.offset
+        self._effects.counts[_UNCHANGED] += newer
+        self._effects.counts[_CHANGED] += edited
+
+    def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Iterable[None]:
+        """Step an event through its aggregate, if it is let in; gives what is to be done in slices, mostly nothing."""
+        if isinstance(event, Signal):
+            return self._signal(event, topic, record.timestamp * MILLISECOND_US, outbox)
+        let_in = self._let_in(event, record, outbox)
+        if let_in is None:
+            return ()
+        aggregate, event = let_in
+        rules = self._plan.rules
+        if isinstance(event, PodEvent):
+            changes = apply_pod(aggregate, event, rules)
+            node = aggregate.node
+            if node is not None and node.taints:
+                if is_crowded(aggregate, rules):
+                    crowd = itertools.chain((changes,), crowd_slices(aggregate, event.at_us, rules, event.origin))
+                    return self._take_slices(crowd, _UNDECIDABLE, aggregate, topic, record, outbox)
+                self._is_laborious = self._is_laborious or weight_of(node, event.pod.tolerations) > 1
+        elif isinstance(event, NodeEvent):
+            slices = node_slices(aggregate, event, rules)
+            changes = next(slices)
+            following = next(slices, None)
+            if following is not None:  # most nodes have few pods, or nothing to decide about them
+                whole = itertools.chain((changes, following), slices)
+                return self._take_slices(whole, changes.note, aggregate, topic, record, outbox)
+        else:
+            changes = apply_result(aggregate, event, rules)
+        if changes.rows and aggregate.record_key not in self._by_key:
+            self._keep(aggregate)
+        self._effects.put(changes, aggregate, outbox)
+        self._effects.count(changes.note, topic, record, outbox)
+        return ()
+
+    def _take_slices(
+        self,
+        slices: Iterator[Changes],
+        note: Note,
+        aggregate: NodeAggregate,
+        topic: str,
+        record: Record,
+        outbox: Outbox,
+    ) -> Iterator[None]:
+        self._keep(aggregate)  # one with so much to do is known; a new pod may be its first row
+        yield from self._effects.put_slices(slices, aggregate, outbox)
+        self._effects.count(note, topic, record, outbox)
+
+    def _keep(self, aggregate: NodeAggregate) -> None:
+        if aggregate.record_key not in self._by_key:
+            self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
+            self._nodes[aggregate.cluster] += 1
+            self._effects.pending[aggregate.cluster] += 0
 
     def _let_in(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
         """Give the aggregate of an event, perhaps a new one, and the event as it can be written; `None` for neither."""
@@ -192,57 +227,22 @@ class EvictionPartition:
         if len(cast("bytes", record.value)) > self._suspect_bytes:
             fit = fitting(event, self._plan.record_limit_bytes)
             if fit is None:
-                self._bury(topic, record, outbox, UNDECIDABLE, "rows or messages about it would be too large")
+                self._effects.bury(topic, record, outbox, UNDECIDABLE, "rows or messages about it would be too large")
                 return None
             event = fit
         aggregate = self._by_key.get(key)
         if aggregate is None:
             if not belongs(key, self.partition, self._plan.partitions):
-                self._bury(topic, record, outbox, WRONG_PARTITION, "the key hashes to another partition")
+                self._effects.bury(topic, record, outbox, WRONG_PARTITION, "the key hashes to another partition")
                 return None
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
         if self._clusters.any_forgotten and self._clusters.is_forgotten(
             aggregate.cluster, record.timestamp * MILLISECOND_US
         ):
-            self._counts["forgotten"] += 1
+            self._effects.counts["forgotten"] += 1
             return None
         return aggregate, event
-
-    def _take(self, changes: Changes, aggregate: NodeAggregate, event: Event, record: Record, outbox: Outbox) -> None:
-        """Put what a step of one record has changed into the outbox, and count it."""
-        if changes.rows:
-            if aggregate.record_key not in self._by_key:
-                self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
-                self._nodes[aggregate.cluster] += 1
-                self.pending[aggregate.cluster] += 0
-            self._put(changes, aggregate, outbox)
-        elif changes.wakeups:
-            self._put(changes, aggregate, outbox)
-        self._count(changes.note, event, record, outbox)
-
-    def _count(self, note: Note, event: Event, record: Record, outbox: Outbox) -> None:
-        self._counts[note._value_] += 1
-        if note is _UNDECIDABLE:
-            self._bury(event.origin.topic, record, outbox, UNDECIDABLE, TOO_MUCH)
-
-    def _in_slices(self, slices: Iterator[Changes], aggregate: NodeAggregate, outbox: Outbox) -> Iterator[None]:
-        """Put a step about all pods of a node into the outbox: all of it or nothing, with a pause after each slice."""
-        aside: Outbox | None = None
-        changes = next(slices)
-        for following in slices:
-            if aside is None:
-                aside, self._stepped = Outbox(), aggregate
-            self._put(changes, aggregate, aside)
-            yield
-            changes = following
-        self._put(changes, aggregate, outbox if aside is None else aside)
-        if aside is not None:
-            outbox.absorb(aside)
-            self._stepped = None
-            for wakeup in self._held:
-                self._timers.push(wakeup)
-            self._held.clear()
 
     def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
         match signal:
@@ -260,7 +260,7 @@ class EvictionPartition:
                 self._clusters.accept_gap(outbox)
             case _:
                 pass  # bookmarks and unbound pods say nothing that is kept
-        self._counts["signal"] += 1
+        self._effects.counts["signal"] += 1
 
     def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
         prefix, aside = f"{cluster}/", Outbox()
@@ -270,32 +270,21 @@ class EvictionPartition:
                 continue
             del self._by_key[aggregate.record_key]
             for changes in forget_slices(aggregate, at_us, self._plan.rules):
-                self._put(changes, aggregate, aside)
+                self._effects.put(changes, aggregate, aside)
                 yield
         outbox.absorb(aside)
         self.parked.pop(cluster, None)
         self._nodes.pop(cluster, None)
-        self.pending.pop(cluster, None)
+        self._effects.pending.pop(cluster, None)
         self._clusters.forget(cluster, appended_at_us, outbox)
-
-    def _bury(self, topic: str, record: Record, outbox: Outbox, reason: str, detail: str) -> None:
-        put_dead_letter(
-            outbox,
-            self._plan.dead_letters_topic,
-            record,
-            (topic, self.partition),
-            reason=reason,
-            detail=detail,
-            limit_bytes=self._plan.record_limit_bytes,
-        )
-        self._counts["dead-letter"] += 1
-        self._tally.dead_letters[reason] += 1
 
     def caught_up(self, outbox: Outbox) -> Iterator[None]:
         """Decide every pod anew, now that nothing known at take-over is unread; with a pause after each node."""
         now_us = self._plan.now_us()
         for aggregate in list(self._by_key.values()):
-            yield from self._in_slices(decide_all_slices(aggregate, now_us, self._plan.rules), aggregate, outbox)
+            yield from self._effects.put_slices(
+                decide_all_slices(aggregate, now_us, self._plan.rules), aggregate, outbox
+            )
             yield
 
     def next_due_at_us(self) -> int | None:
@@ -320,8 +309,8 @@ class EvictionPartition:
             aggregate = self._by_key.get(key)
             if aggregate is None:
                 continue
-            if aggregate is self._stepped:
-                self._held.append(wakeup)
+            if aggregate is self._effects.stepped:
+                self._effects.hold(wakeup)
                 continue
             if uid and aggregate.cluster in silent:
                 self.parked.setdefault(aggregate.cluster, {})[key, uid] = wakeup
@@ -330,19 +319,21 @@ class EvictionPartition:
             pod = aggregate.pods.get(uid)
             if pod is not None:
                 handled += weight_of(aggregate.node, pod.tolerations) - 1
-            self._put(changes, aggregate, outbox)
+            else:
+                handled += len(changes.rows) // FORGOTTEN_LIKE_A_POD
+            self._effects.put(changes, aggregate, outbox)
             if changes.decisions and changes.decisions[-1].decision is _ISSUED:
                 self._tally.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
                 del self._by_key[key], self._aggregates[aggregate.key]
                 self._nodes[aggregate.cluster] -= 1
                 if not self._nodes[aggregate.cluster]:  # clusters that come and go leave nothing behind
-                    del self._nodes[aggregate.cluster], self.pending[aggregate.cluster]
+                    del self._nodes[aggregate.cluster], self._effects.pending[aggregate.cluster]
         return handled
 
     def open_evictions(self) -> dict[str, int]:
         """Count open evictions by cluster: also 0, for each that has nodes here or a feed with heartbeats."""
-        return {**dict.fromkeys(self._clusters.heard(), 0), **self.pending}
+        return {**dict.fromkeys(self._clusters.heard(), 0), **self._effects.pending}
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Show evictions whose time has come and that have not fired, those that wait for their feed first.
@@ -358,17 +349,6 @@ class EvictionPartition:
         for cluster in [name for name in self.parked if name not in silent]:
             for wakeup in self.parked.pop(cluster).values():
                 self._timers.push(wakeup)
-
-    def _put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
-        key = aggregate.record_key
-        if changes.decisions or changes.commands:
-            self._writer.put(changes, key, outbox)
-            self._tally.take(changes.commands, changes.decisions, self.pending)
-        else:  # most changes need no message
-            for row, value in changes.rows:
-                outbox.put(row, value)
-        for at_us, uid in changes.wakeups:
-            self._timers.push((at_us, key, uid))
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Close firing: input expired before it was read."""

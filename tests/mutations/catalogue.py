@@ -237,7 +237,7 @@ MUTATIONS = (
     Mutation(
         "pass over unreadable records",
         "streams/service/partition.py",
-        (("self._bury(topic, record, outbox, error.reason, error.detail)", "pass"),),
+        (("self._effects.bury(topic, record, outbox, error.reason, error.detail)", "pass"),),
         (f"{INPUT}::test_unreadable_record_foreign_cluster_oversized_object",),
     ),
     Mutation(

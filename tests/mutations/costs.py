@@ -8,6 +8,7 @@ COST = "tests/models/eviction/test_cost.py"
 UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
 SLICES = "tests/streams/service/test_slices.py"
 STEPS = "tests/streams/engine/test_writer_steps.py"
+POISON = "tests/streams/service/test_poison.py"
 COSTLY = "tests/guarantees/test_costly_records.py"
 
 OF_COSTS = (
@@ -47,6 +48,18 @@ OF_COSTS = (
         (UNDECIDABLE,),
     ),
     Mutation(
+        "let broken text in tolerations end the worker",
+        "models/eviction/glance.py",
+        (("    except DECODE_ERRORS:", "    except msgspec.DecodeError:"),),
+        (POISON,),
+    ),
+    Mutation(
+        "step laborious records without a pause",
+        "streams/service/partition.py",
+        (('self._is_laborious = len(value or b"") > LABORIOUS_BYTES', "self._is_laborious = False"),),
+        (POISON,),
+    ),
+    Mutation(
         "decide about all pods of a node at once",
         "models/eviction/slices.py",
         (("        if weight >= PODS_IN_SLICE:", "        if False:"),),
@@ -54,14 +67,14 @@ OF_COSTS = (
     ),
     Mutation(
         "write the slices of a step as they come",
-        "streams/service/partition.py",
-        (("aside, self._stepped = Outbox(), aggregate", "aside, self._stepped = outbox, aggregate"),),
+        "streams/service/effects.py",
+        (("aside, self.stepped = Outbox(), aggregate", "aside, self.stepped = outbox, aggregate"),),
         (SLICES,),
     ),
     Mutation(
         "fire the node that is in the middle of a step",
         "streams/service/partition.py",
-        (("            if aggregate is self._stepped:", "            if False:"),),
+        (("            if aggregate is self._effects.stepped:", "            if False:"),),
         (SLICES,),
     ),
     Mutation(

@@ -8,10 +8,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from models.eviction import NodeEvent, Note, Origin, PodEvent, RowKind, Rules, row_key
-from models.eviction.limits import LARGEST_LIST, MOST_DEPARTED, is_too_long
+from models.eviction import (
+    PODS_IN_SLICE,
+    EventType,
+    NodeEvent,
+    Note,
+    Origin,
+    PodEvent,
+    RowKind,
+    Rules,
+    crowd_slices,
+    is_crowded,
+    node_slices,
+    row_key,
+)
+from models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, MOST_DEPARTED, is_too_long
 from models.eviction.row_layout import pod_value
-from models.kubernetes import NO_EXECUTE, Taint, Toleration
+from models.eviction.slices import whole
+from models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
 from models.messages.decoding import read_node_record, read_pod_record
 from models.messages.unreadable import Unreadable
 from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, rebuild, tolerate, us
@@ -159,19 +173,87 @@ class TestTaintsTimesPods:
         assert scene.node(2, A, B, Taint("c", "", NO_EXECUTE)).note is Note.UNDECIDABLE
         assert scene.actions == ["Schedule 61"] * 3 + ["Cancel Undecidable"] * 3
 
-    def test_a_pod_that_would_be_the_first_beyond_it_is_not_taken_in(self) -> None:
+    def test_a_pod_that_is_the_first_beyond_it_makes_the_node_undecidable(self) -> None:
         scene = self.crowd(3)
         scene.node(1, A, B)
-        changes = scene.pod(2, tolerate("", 60), uid="pod-4", name="web-4")
-        assert (changes.note, changes.rows) == (Note.UNDECIDABLE, ())
-        assert set(scene.aggregate.pods) == {"pod-1", "pod-2", "pod-3"}
-        scene.pod(3, uid="pod-3", name="web-3", event_type=DELETED)
-        assert scene.pod(4, tolerate("", 60), uid="pod-4", name="web-4").note is Note.CHANGED
+        scene.pod(2, tolerate("", 60), uid="pod-4", name="web-4")
+        aggregate = scene.aggregate
+        assert is_crowded(aggregate, self.RULES)
+        changes = scene.keep(whole(crowd_slices(aggregate, us(2), self.RULES, ORIGIN)))
+        assert changes.note is Note.UNDECIDABLE
+        assert scene.actions == ["Schedule 61"] * 3 + ["Schedule 62"] + ["Cancel Undecidable"] * 4
+        assert set(aggregate.pods) == {"pod-1", "pod-2", "pod-3", "pod-4"}, "as if the node had changed after the pod"
+        scene.restart()
+        scene.run_until(1_000)
+        assert len(scene.commands) == 8
 
-    def test_a_pod_that_takes_the_place_of_another_is_taken_in(self) -> None:
-        scene = self.crowd(3)
-        scene.node(1, A, B)
-        assert scene.pod(2, tolerate("", 60), uid="pod-4", name="web-3").note is Note.CHANGED
+    def test_the_same_version_ends_it_once_pods_have_gone(self) -> None:
+        scene = self.crowd(4)
+        assert scene.node(1, A, B, version="500").note is Note.UNDECIDABLE
+        assert scene.node(2, A, B, version="500").note is Note.UNDECIDABLE
+        scene.pod(3, uid="pod-4", name="web-4", event_type=DELETED)
+        assert scene.node(4, A, B, version="500").note is Note.CHANGED
+        assert scene.actions == ["Schedule 64"] * 3
+        assert scene.node(5, A, B, version="500").note is Note.DUPLICATE
+
+    def test_a_node_in_place_of_another_is_said_to_be_undecidable_too(self) -> None:
+        scene = Scene(rules=Rules(largest_work=2 * PODS_IN_SLICE))
+        for number in range(2 * PODS_IN_SLICE):
+            scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
+        scene.node(1, A)
+        seen = Node(NODE, "node-2", "9999", (A, B), "True")
+        slices = list(node_slices(scene.aggregate, NodeEvent(EventType.ADDED, seen, us(2), ORIGIN), scene.rules))
+        assert [part.note for part in slices] == [Note.UNDECIDABLE] * len(slices)
+        assert len(slices) > 2
+
+    def test_long_lists_of_tolerations_count(self) -> None:
+        scene = Scene(rules=Rules(largest_work=LARGEST_LIST))
+        for number in range(3):
+            tolerations = [tolerate(f"k{entry}") for entry in range(LARGEST_LIST // 2)]
+            scene.pod(0, *tolerations, uid=f"pod-{number}", name=f"web-{number}")
+        assert scene.node(1, A).note is Note.UNDECIDABLE
+        scene.pod(2, uid="pod-2", name="web-2", event_type=DELETED)
+        scene.pod(2, uid="pod-1", name="web-1", event_type=DELETED)
+        assert scene.node(3, A).note is Note.CHANGED
+
+
+class TestTexts:
+    """Of a taint and a toleration, one of each stands in what is written about each pod."""
+
+    @pytest.mark.parametrize(
+        ("length", "is_undecidable"),
+        [pytest.param(LONGEST_TEXT, False, id="as long as may be"), pytest.param(LONGEST_TEXT + 1, True, id="longer")],
+    )
+    @pytest.mark.parametrize("field", ["key", "value"])
+    def test_of_a_node(self, field: str, length: int, *, is_undecidable: bool) -> None:
+        text = "t" * (length - len("NoExecute"))
+        obj = {"kind": "Node", "metadata": {"name": NODE, "uid": "u", "resourceVersion": "7"}}
+        obj["spec"] = {"taints": [{field: text, "effect": "NoExecute"}]}
+        event = read_node_record(KEY, watched(obj), 0, ORIGIN)
+        assert isinstance(event, NodeEvent)
+        assert event.is_undecidable is is_undecidable
+        assert bool(event.node.taints) is not is_undecidable
+
+    @pytest.mark.parametrize("field", ["key", "value", "effect", "operator"])
+    def test_of_a_pod(self, field: str) -> None:
+        event = read_pod(2, **{field: "t" * (LONGEST_TEXT + 1)})
+        assert event.is_undecidable
+        assert event.pod.tolerations == ()
+        assert not read_pod(2, **{field: "t" * (LONGEST_TEXT - 10)}).is_undecidable
+
+
+@pytest.mark.parametrize("field", ["name", "namespace", "uid", "resourceVersion"])
+def test_a_pod_with_long_names_is_refused(field: str) -> None:
+    meta = {"namespace": "x", "name": "p", "uid": "u", "resourceVersion": "7", field: "9" * 1_100}
+    with pytest.raises(Unreadable, match="Oversized"):
+        read_pod_record(KEY, watched({"kind": "Pod", "metadata": meta, "spec": {"nodeName": NODE}}), 0, ORIGIN)
+
+
+@pytest.mark.parametrize("field", ["uid", "resourceVersion"])
+def test_a_node_with_long_names_is_refused(field: str) -> None:
+    meta = {"name": NODE, "uid": "u", "resourceVersion": "7", field: "9" * 1_100}
+    with pytest.raises(Unreadable, match="Oversized"):
+        read_node_record(KEY, watched({"kind": "Node", "metadata": meta}), 0, ORIGIN)
 
 
 class TestRowsOfBefore:

@@ -164,16 +164,16 @@ def test_pending_evictions_follow_their_life_and_a_restart() -> None:
     story.pod(1, "a", 10)
     story.pod(2, "b", 20)
     story.pod(3, "c", None)
-    assert story.logic.pending == {"lab": 3}
+    assert story.logic.open_evictions() == {"lab": 3}
     story.fire(12)  # issued is still open
-    assert story.logic.pending == {"lab": 3}
+    assert story.logic.open_evictions() == {"lab": 3}
     story.pod(13, "a", 10, "DELETED")
-    assert story.logic.pending == {"lab": 2}
+    assert story.logic.open_evictions() == {"lab": 2}
     again = EvictionPartition(0, story.plan)
     for key, value in story.outbox.rows.items():
         again.load(key, value)
     again.loaded()
-    assert again.pending == {"lab": 2}
+    assert again.open_evictions() == {"lab": 2}
     story.node(14)
     assert story.logic.open_evictions() == {"lab": 0}, "0 is a value: a series that ends looks like a worker that ended"
     again = EvictionPartition(0, story.plan)
@@ -205,7 +205,7 @@ def test_a_forgotten_cluster_leaves_no_series_until_it_is_heard_of_again() -> No
     assert story.logic.open_evictions() == {"lab": 1}
     story.forget(3)
     assert story.logic.open_evictions() == {}
-    assert story.logic.pending == {}
+    assert story.logic.open_evictions() == {}
     story.node(4)
     assert story.logic.open_evictions() == {"lab": 0}
 

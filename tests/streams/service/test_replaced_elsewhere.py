@@ -153,9 +153,9 @@ def test_the_next_listing_ends_it(
     assert [(found["decision"], found["verdict"], found["podUid"]) for found in ends] == [
         (decision, "PodGone", "uid-1")
     ]
-    assert cluster.logic.pending["lab"] == 0
+    assert cluster.logic.open_evictions()["lab"] == 0
 
 
 def test_an_end_with_a_version_below_the_last_one_told_is_outdated_and_ends_nothing(cluster: Cluster) -> None:
     cluster.gone(60, "node-a", "uid-1", "109")
-    assert cluster.logic.pending["lab"] == 1
+    assert cluster.logic.open_evictions()["lab"] == 1

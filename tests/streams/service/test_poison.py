@@ -1,0 +1,73 @@
+"""Records that once ended each worker that came to them, again and again: each is data now."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from streams.engine.outbox import Outbox
+from tests.streams.service.story import FakeRecord, Story
+
+POD = b'{"cluster":"lab","type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"x","name":"p","uid":"p",'
+BEHIND = b'"resourceVersion":"200"},"spec":{"nodeName":"n","tolerations":%s},"status":{"phase":"Running"}}}'
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "reason"),
+    [
+        pytest.param(b'[{"key":"a\xff"}]', b"BadJson", id="broken UTF-8 in a text that is used"),
+        pytest.param(b'[{"tolerationSeconds":' + b"9" * 5_000 + b"}]", b"WrongType", id="a number of 5,000 digits"),
+        pytest.param(b"[" + b"{}," * 2_000 + b"{}]", b"Undecidable", id="empty entries, six times as large in a row"),
+        pytest.param(b"[" * 5_000, b"BadJson", id="nesting without end"),
+    ],
+)
+def test_tolerations_of_a_known_pod_that_cannot_be_taken_in_are_a_dead_letter(
+    tolerations: bytes, reason: bytes
+) -> None:
+    story = Story()
+    story.pod(0, "p", 60)
+    story.raw(1, "pods", POD + BEHIND % tolerations)
+    (letter,) = story.outbox.messages["dead-letters"]
+    assert dict(letter.headers)["reason"] == reason
+
+
+def test_many_earlier_nodes_of_a_name_do_not_make_its_row_too_large() -> None:
+    story = Story()
+    for number in range(60):
+        meta = {"name": "n", "uid": f"u{number}" * 100, "resourceVersion": "9" * 120 + str(number)}
+        story.event(number, "nodes", "DELETED", {"kind": "Node", "metadata": meta, "spec": {"x": "y" * 20_000}})
+    assert max(len(value or b"") for value in story.outbox.rows.values()) < 32 * 1_024
+
+
+def test_records_that_are_much_work_are_not_stepped_in_one_go() -> None:
+    story = Story()
+    records = []
+    for number in range(5):
+        meta = {"name": "n", "uid": "node", "resourceVersion": str(number + 1)}
+        taints = [{"key": f"t{taint}", "effect": "NoExecute"} for taint in range(500)]
+        obj = {"kind": "Node", "metadata": meta, "spec": {"taints": taints}}
+        value = json.dumps({"cluster": "lab", "type": "MODIFIED", "object": obj}).encode()
+        records.append(FakeRecord(number + 10, story.now_us // 1000, b"lab/n", value))
+    assert list(story.logic.apply("nodes", records, Outbox())) == [11, 12, 13, 14]
+
+
+def test_large_pods_are_not_stepped_in_one_go() -> None:
+    story = Story()
+    value = POD + BEHIND % b"[]" + b" " * 9_000
+    values = [value.replace(b'"200"', b'"%d"' % number) for number in range(1, 5)]
+    records = [FakeRecord(number, story.now_us // 1000, b"lab/n", one) for number, one in enumerate(values, start=10)]
+    assert list(story.logic.apply("pods", records, Outbox())) == [11, 12, 13]
+
+
+def test_a_pod_whose_end_comes_first_after_its_cluster_was_forgotten_gets_new_names() -> None:
+    story = Story()
+    story.pod(0, "p", 60)
+    story.node(1, {"key": "lab", "effect": "NoExecute"})
+    story.forget(2)
+    story.pod(3, "p", 60, "DELETED")
+    story.pod(4, "p", 60)
+    story.node(5, {"key": "lab", "effect": "NoExecute"})
+    sent = [json.loads(message.value) for message in story.outbox.messages["commands"]]
+    names = [command["evictionId"] for command in sent if command["action"] == "Schedule"]
+    assert len(names) == len(set(names)) == 2
