@@ -130,6 +130,7 @@ class EngineApp(faust.App):
         """Bind the partitions to the consumer before it can be assigned anything."""
         await super().on_start()
         self.partitions.bind(self.consumer_thread.seek_inputs, self.crash)
+        self.partitions.permit.leave_group = self.consumer_thread.leave_group
 
     def on_rebalance_start(self) -> None:
         """Note, in the consumer's thread, that the group assigns anew."""

@@ -20,6 +20,7 @@ import structlog
 
 from streams.engine.distribution import Distribution
 from streams.engine.lease import Lease
+from streams.engine.permit import Permit
 from streams.engine.takeover import take_over
 from streams.engine.vitals import Vitals
 from streams.engine.writer import PartitionWriter
@@ -51,6 +52,7 @@ class Partitions:
     """The writers by partition number. All methods run on the event loop's thread.
 
     Attributes:
+        permit: whether this worker may join and take over.
         vitals: how long each thing that this worker waits for has been awaited.
         numbers: what the group has assigned to us, taken over or not.
         transaction_seconds: how long committed transactions took.
@@ -63,6 +65,7 @@ class Partitions:
         """Own nothing yet; :meth:`bind` gives the way to seek and to crash."""
         self.config = config
         self.lease = Lease(config.session_timeout_seconds, config.lease_margin_seconds)
+        self.permit = Permit()
         self.vitals = Vitals()
         self.numbers: frozenset[int] = frozenset()
         self.transaction_seconds = Distribution(TRANSACTION_BOUNDS_SECONDS)
@@ -144,7 +147,7 @@ class Partitions:
     async def _open(self, numbers: set[int]) -> None:
         if not numbers:
             return
-        takeovers = await take_over(numbers, self.config, self._new_logic, self._takeover_progress)
+        takeovers = await take_over(numbers, self.config, self._new_logic, self._takeover_progress, self.permit)
         if self._is_closed:
             await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
             return

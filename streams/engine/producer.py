@@ -9,9 +9,10 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka import errors as kafka_errors
-from aiokafka.protocol.transaction import EndTxnRequest
+from aiokafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
 from streams.engine.connection import renew_coordination
+from streams.engine.permit import Permit
 
 CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 
@@ -28,14 +29,15 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
     the next transaction has begun, it would commit what that one has sent by then. Here the transaction has failed.
     """
 
-    def __init__(self, **arguments: Any) -> None:
-        """Take what `AIOKafkaProducer` takes, with a `transactional_id`."""
+    def __init__(self, permit: Permit, **arguments: Any) -> None:
+        """Take what `AIOKafkaProducer` takes, with a `transactional_id`; it fences only with the permit."""
         super().__init__(**arguments)
+        self._permit = permit
         self._fail_transaction = self._txn_manager.error_transaction
         self._txn_manager.error_transaction = self._fail_with_what_waits
         self._txn_manager.increment_sequence_number = self._count_on
         self._send_request = self.client.send
-        self.client.send = self._send_end_once
+        self.client.send = self._send_with_care
 
     def _count_on(self, partition: TopicPartition, records: int) -> None:
         """Count sequence numbers as brokers do: after 2**31 - 1 comes 0, where aiokafka goes on below 0."""
@@ -51,7 +53,9 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
             batch.failure(error)
             batch._drain_waiter.exception()  # noqa: SLF001 - seen: the error is told by the batch
 
-    async def _send_end_once(self, node_id: int, request: object, **how: Any) -> object:
+    async def _send_with_care(self, node_id: int, request: object, **how: Any) -> object:
+        if isinstance(request, InitProducerIdRequest):
+            await self._permit.granted()
         try:
             return await self._send_request(node_id, request, **how)
         except kafka_errors.NodeNotReadyError:  # not sent

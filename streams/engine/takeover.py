@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from streams.engine.config import EngineConfig
     from streams.engine.logic import LogicFactory, PartitionLogic
+    from streams.engine.permit import Permit
     from streams.engine.transactions import Committed
 
 log = structlog.get_logger(__name__)
@@ -76,10 +77,11 @@ async def take_over(
     config: EngineConfig,
     new_logic: LogicFactory,
     on_progress: Callable[[], None] = lambda: None,
+    permit: Permit | None = None,
 ) -> list[Takeover]:
     """Take partition numbers over; on any error everything half open is closed again.
 
-    ``on_progress`` is told each time that a step is done or rows have come.
+    ``on_progress`` is told each time that a step is done or rows have come. Nobody is fenced without the ``permit``.
 
     Raises:
         StateMissingError: a changelog is empty although the group has committed offsets in its inputs.
@@ -89,7 +91,7 @@ async def take_over(
 
     """
     started_at = time.monotonic()
-    takeovers = [Takeover(n, PartitionProducer(n, config), new_logic(n)) for n in sorted(numbers)]
+    takeovers = [Takeover(n, PartitionProducer(n, config, permit), new_logic(n)) for n in sorted(numbers)]
     try:
         async with asyncio.timeout(config.takeover_timeout_seconds):
             await _fence(takeovers)

@@ -18,6 +18,7 @@ from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
 from streams.engine.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_header, encode_number
+from streams.engine.permit import Permit
 from streams.engine.producer import TransactionalProducer
 from streams.engine.vitals import Wait
 from streams.errors import PartitionLostError, ProduceRefusedError
@@ -76,14 +77,15 @@ class PartitionProducer:
 
     """
 
-    def __init__(self, partition: int, config: EngineConfig) -> None:
-        """Prepare; nothing is sent before :meth:`start`."""
+    def __init__(self, partition: int, config: EngineConfig, permit: Permit | None = None) -> None:
+        """Prepare; nothing is sent before :meth:`start`, which waits for the permit if there is one."""
         self.partition = partition
         self.number = 0
         self.unacknowledged = Wait()
         self._config = config
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
         self._producer = TransactionalProducer(
+            permit=permit or Permit(),
             bootstrap_servers=config.bootstrap_servers,
             client_id=config.transactional_id(partition),
             transactional_id=config.transactional_id(partition),

@@ -65,7 +65,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         app = cast("EngineApp", self.app)
         config = app.config
         self._assignor = app.assignor
-        return StoppableConsumer(
+        consumer = StoppableConsumer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=config.application,
             group_id=config.application,
@@ -86,6 +86,15 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
             request_timeout_ms=int(max(config.session_timeout_seconds * 4, 40.0) * 1000),
             **config.security,
         )
+        consumer.permit = app.partitions.permit
+        return consumer
+
+    def leave_group(self) -> None:
+        """Begin to leave the group at once, from any thread: it does not need the event loop of the worker."""
+        consumer = cast("StoppableConsumer | None", self._consumer)
+        if consumer is not None:
+            with contextlib.suppress(RuntimeError):  # this thread has ended, and the group was left by that
+                self.thread_loop.call_soon_threadsafe(consumer.begin_to_leave)
 
     async def seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
         """Seek in the consumer's thread; returns the new epoch of each partition.
