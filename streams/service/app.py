@@ -68,7 +68,7 @@ class EvictionService:
             lag_limit_seconds=settings.lag_limit_seconds,
         )
         self.timers = TimerService(self.partitions, self.gates, self.clock)
-        self.watchdog = Watchdog(self._ages, limits_of(settings), leave)
+        self.watchdog = Watchdog(self._ages, limits_of(settings), leave, self.partitions.permit)
         self._settings = settings
         self._tally = plan.tally
         self._observer = Observer(self.partitions, self.gates, self.freshness)

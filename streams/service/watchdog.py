@@ -1,12 +1,17 @@
 """The watchdog: ends a worker that waits for something longer than is ever legitimate, and says for what.
 
 A worker that is stuck keeps its partitions as long as its member thread sends heartbeats, and nobody fires for them. So
-it has to end, and its supervisor to start it again. What an outage explains is waited for: the limits lie above all
+it has to end, and its supervisor to start it again. Its peers need not wait for that: it leaves the group first, and
+takes nothing over any more (`streams.engine.permit`). What an outage explains is waited for: the limits lie above all
 time-outs of ours, and gates, not the watchdog, are what holds firing back meanwhile.
 
 It is a thread of its own that needs neither the event loop nor a log that somebody reads: when writing the last words
 blocks as well, the process ends without them. A call that never lets go of the interpreter stops this thread too; then
 faulthandler's timer, which is re-armed at each look and runs outside of the interpreter, writes the stacks and ends.
+
+A process that was frozen as a whole (SIGSTOP, a stalled machine) is not stuck: what it waited for stood still with it.
+So ages grow by the time between two looks, and by little where the second one is late. If it was frozen for longer than
+faulthandler's timer, nobody can tell that from a call that never lets go, and it ends in the moment in which it wakes.
 """
 
 from __future__ import annotations
@@ -22,6 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
+from streams.engine.permit import Permit
 from streams.engine.vitals import Vital
 from streams.errors import WorkerStuckError
 from streams.logs import without_secrets
@@ -32,6 +38,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.5  # much less than any sensible limit
+LATE_SECONDS = 2 * LOOK_SECONDS  # what is later than that after the one before was held up itself
 LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it ends, whatever hangs
 
 
@@ -88,12 +95,20 @@ class Watchdog:
         ages: Callable[[float], Mapping[Vital, float]],
         limits: Mapping[Vital, float],
         leave: Callable[..., object],
+        permit: Permit | None = None,
     ) -> None:
-        """``ages`` are asked for a moment of the monotonic clock; ``leave`` ends the process, with the error given."""
+        """``ages`` are asked for a moment of the monotonic clock; ``leave`` ends the process, with the error given.
+
+        ``permit`` is extended at each look of the thread that finds nothing, and withdrawn when something is stuck.
+        """
         self.stuck: Stuck | None = None
         self._ages = ages
         self._limits = limits
         self._leave = leave
+        self._permit = permit or Permit()
+        self._looked_at: float | None = None
+        self._watched: Mapping[Vital, float] = {}
+        self._lock = threading.Lock()  # probes of health look as well
         self.is_stopping = False
 
     def ages(self, now: float) -> Mapping[Vital, float]:
@@ -102,10 +117,21 @@ class Watchdog:
         return {Vital.LOOP: ages[Vital.LOOP]} if self.is_stopping else ages
 
     def look(self, now: float) -> Stuck | None:
-        """Judge the ages; what was found once stays found."""
-        if self.stuck is None:
-            self.stuck = find_stuck(self.ages(now), self._limits)
-        return self.stuck
+        """Judge the ages, less the time in which nobody could look; what was found once stays found."""
+        with self._lock:
+            if self.stuck is None:
+                self._watched = self._ages_watched(now)
+                self.stuck = find_stuck(self._watched, self._limits)
+            if self.stuck is not None:
+                self._permit.withdraw()
+            return self.stuck
+
+    def _ages_watched(self, now: float) -> Mapping[Vital, float]:
+        ages, before, self._looked_at = self.ages(now), self._looked_at, now
+        if before is None:
+            return ages
+        grown = min(now - before, LATE_SECONDS)
+        return {vital: min(age, self._watched.get(vital, 0.0) + grown) for vital, age in ages.items()}
 
     def start(self) -> None:
         """Begin to watch; it goes on until the process ends."""
@@ -116,8 +142,14 @@ class Watchdog:
         self.is_stopping = True
 
     def _run(self) -> None:
-        while (stuck := self.look(time.monotonic())) is None:
+        while True:
+            now = time.monotonic()
+            # Before anything is found, so that the last words have their time. When the timer has run out in a process
+            # that stood still, this waits for the end that it makes; nothing is permitted meanwhile.
             faulthandler.dump_traceback_later(self._limits[Vital.LOOP] + LAST_WORDS_SECONDS, exit=True)
+            if (stuck := self.look(now)) is not None:
+                break
+            self._permit.extend(now)
             time.sleep(LOOK_SECONDS)
         self._end(stuck)
 
@@ -129,6 +161,7 @@ class Watchdog:
         in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
         in_any_case.daemon = True
         in_any_case.start()
+        self._permit.leave_group()
         os.write(sys.stderr.fileno(), without_secrets(stacks()).encode())
         log.critical(
             "worker is stuck", vital=error.vital, age_seconds=error.age_seconds, limit_seconds=error.limit_seconds

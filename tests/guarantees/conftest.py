@@ -13,7 +13,7 @@ from streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.harness.feed import Feed
 from tests.harness.reading import TopicReader
-from tests.harness.workers import WorkerProcess
+from tests.harness.workers import WORKER, WorkerProcess
 
 StartWorker = Callable[..., WorkerProcess]
 OpenReader = Callable[[str], TopicReader]
@@ -53,7 +53,9 @@ def feed(service: Settings) -> Iterator[Feed]:
 @pytest.fixture
 def start_worker(tmp_path: Path) -> Iterator[StartWorker]:
     with ExitStack() as stack:
-        yield lambda settings, name="worker": stack.enter_context(WorkerProcess(settings, tmp_path, name))
+        yield lambda settings, name="worker", program=WORKER: stack.enter_context(
+            WorkerProcess(settings, tmp_path, name, program)
+        )
 
 
 @pytest.fixture

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from tests.mutations.catalogue import REBALANCES, Mutation
+from tests.mutations.catalogue import REBALANCES, WATCHDOG, Mutation
 from tests.mutations.torture import TORTURE
 
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
 MARKERS = "tests/streams/engine/test_markers.py::test_rows_and_messages_of_a_transaction_count_together"
 LONG_RUNS = "tests/streams/engine/test_long_runs.py"
+PERMIT = "tests/streams/engine/test_permit.py"
 
 OF_GROUP_AND_BROKERS = (
     Mutation(
@@ -21,6 +22,36 @@ OF_GROUP_AND_BROKERS = (
         "streams/engine/transport.py",
         (("await self._thread.check_membership()", "time.monotonic()"),),
         (f"{MEMBERSHIP}::test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy",),
+    ),
+    Mutation(
+        "end a stuck worker as a member of its group",
+        "streams/service/watchdog.py",
+        (("        self._permit.leave_group()\n", ""),),
+        ("tests/guarantees/test_workers_that_end.py::test_stuck_worker_leaves_the_group_before_it_ends",),
+    ),
+    Mutation(
+        "join again before the end",
+        "streams/engine/consumer.py",
+        (("if isinstance(request, JoinGroupRequest):", "if False:"),),
+        (f"{PERMIT}::test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over",),
+    ),
+    Mutation(
+        "fence a peer before the end",
+        "streams/engine/producer.py",
+        (("if isinstance(request, InitProducerIdRequest):", "if False:"),),
+        (f"{PERMIT}::test_nobody_is_fenced_by_who_is_to_be_ended",),
+    ),
+    Mutation(
+        "permit to join before the first look after a standstill",
+        "streams/engine/permit.py",
+        (("while self.is_withdrawn or time.monotonic() >= self._valid_until:", "while self.is_withdrawn:"),),
+        (f"{PERMIT}::test_who_has_stood_still_joins_only_once_it_was_looked_at",),
+    ),
+    Mutation(
+        "take a standstill of the process for a stuck part",
+        "streams/service/watchdog.py",
+        (("grown = min(now - before, LATE_SECONDS)", "grown = now - before"),),
+        (f"{WATCHDOG}::test_the_time_in_which_the_whole_process_stood_still_does_not_count",),
     ),
     Mutation(
         "commit while we wait to join",

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import pytest
 
+from streams.engine.permit import VALID_SECONDS, Permit
 from streams.engine.vitals import Vital
 from streams.errors import ExitCode, WorkerStuckError
 from streams.service.gates import Closed, Gate
 from streams.service.health import Health
 from streams.service.snapshot import PartitionView, Snapshot
-from streams.service.watchdog import Watchdog, find_stuck, limits_of
+from streams.service.watchdog import (
+    LAST_WORDS_SECONDS,
+    LATE_SECONDS,
+    LOOK_SECONDS,
+    Stuck,
+    Watchdog,
+    find_stuck,
+    limits_of,
+)
 from streams.settings import Settings
 
 LIMITS = {
@@ -47,11 +56,18 @@ class Worker:
     def __init__(self, *views: PartitionView, is_settled: bool = True) -> None:
         self.waits = no_ages()
         self.left: list[BaseException] = []
-        self.watchdog = Watchdog(self.ages, LIMITS, self.left.append)
+        self.permit = Permit()
+        self.watchdog = Watchdog(self.ages, LIMITS, self.left.append, self.permit)
         self.health = Health(self.watchdog, lambda: Snapshot(is_settled, views))
 
     def ages(self, now: float) -> dict[Vital, float]:
         return {vital: age and age + now for vital, age in self.waits.items()}
+
+    def watch(self, since: float, seconds: float) -> Stuck | None:
+        """Look as often as the thread does."""
+        for number in range(int(seconds / LOOK_SECONDS) + 1):
+            self.watchdog.look(since + number * LOOK_SECONDS)
+        return self.watchdog.stuck
 
 
 def test_limits_by_default() -> None:
@@ -83,8 +99,50 @@ def test_while_it_stops_only_the_loop_counts() -> None:
     worker = Worker()
     worker.waits |= {Vital.TIMERS: 70, Vital.LOOP: 1}
     worker.watchdog.stopping()
-    assert worker.watchdog.look(1) is None
-    assert worker.watchdog.look(60) == (Vital.LOOP, 61, 60)
+    assert worker.watch(1, 58) is None
+    assert worker.watch(59, 1) == (Vital.LOOP, 60.5, 60)
+
+
+@pytest.mark.parametrize("vital", Vital)
+def test_the_time_in_which_the_whole_process_stood_still_does_not_count(vital: Vital) -> None:
+    """On waking nothing has come round yet: which thread ran first decided whether it was ended."""
+    worker = Worker()
+    worker.waits[vital] = 0.5
+    standstill = 2 * LIMITS[vital]
+    assert worker.watch(0, 1) is None
+    assert worker.watchdog.look(1 + standstill) is None
+    worker.waits[vital] = 0
+    assert worker.watch(1 + standstill, 10) is None
+    assert not worker.permit.is_withdrawn
+
+
+def test_what_is_stuck_is_found_however_often_the_process_stands_still() -> None:
+    """It is counted as long as somebody looks, and by a second for each standstill."""
+    worker = Worker()
+    worker.waits[Vital.LOOP] = 0.5
+    standstills, seconds = 0, 0.0
+    while worker.watch(seconds, 9) is None:
+        standstills, seconds = standstills + 1, seconds + 9 + 50
+    assert standstills == 6
+    assert worker.watchdog.stuck is not None
+    assert worker.watchdog.stuck.age_seconds == 0.5 + 6 * (9 + LATE_SECONDS)
+    assert seconds > 300
+
+
+def test_who_is_stuck_may_take_nothing_over_any_more() -> None:
+    worker = Worker()
+    worker.waits[Vital.COMMIT] = 110
+    withdrawn = []
+    for seconds in (9, 10, 10.5, 11):  # at the limit, beyond it as a probe sees it, and after
+        worker.health.live(seconds)
+        withdrawn.append(worker.permit.is_withdrawn)
+        worker.waits[Vital.COMMIT] *= seconds < 10.5
+    assert withdrawn == [False, False, True, True]
+
+
+def test_a_permit_lasts_for_some_looks_and_for_no_standstill_that_ends_a_worker() -> None:
+    shortest = 2.0 + LAST_WORDS_SECONDS  # by the least `stall_limit_seconds`
+    assert 3 * LOOK_SECONDS < VALID_SECONDS < shortest
 
 
 def test_the_error_says_what_was_waited_for() -> None:
