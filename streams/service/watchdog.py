@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.5  # much less than any sensible limit
-LATE_SECONDS = 2 * LOOK_SECONDS  # what is later than that after the one before was held up itself
+LATE_SECONDS = 2 * LOOK_SECONDS  # ages grow by no more from look to look: a later one was held up itself
 LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it ends, whatever hangs
 
 
