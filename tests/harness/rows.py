@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import json
 from typing import NamedTuple
 
@@ -90,4 +91,4 @@ class State:
         self._count += 1
         at_ms = (NOON_US + self._count * SECOND_US) // 1000
         record = FakeRecord(self._count, at_ms, key, json.dumps(value).encode())
-        self.partitions[number].apply(topic, [record], self.outboxes[number])
+        collections.deque(self.partitions[number].apply(topic, [record], self.outboxes[number]), maxlen=0)

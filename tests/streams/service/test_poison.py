@@ -9,8 +9,11 @@ import pytest
 from streams.engine.outbox import Outbox
 from tests.streams.service.story import FakeRecord, Story
 
-POD = b'{"cluster":"lab","type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"x","name":"p","uid":"p",'
-BEHIND = b'"resourceVersion":"200"},"spec":{"nodeName":"n","tolerations":%s},"status":{"phase":"Running"}}}'
+POD = b'{"cluster":"lab","type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"x",'
+BEHIND = (
+    b'"name":"p","uid":"p","resourceVersion":"200"},'
+    b'"spec":{"nodeName":"n","tolerations":%s},"status":{"phase":"Running"}}}'
+)
 
 
 @pytest.mark.parametrize(
