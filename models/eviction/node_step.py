@@ -113,6 +113,10 @@ def crowd_slices(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Ori
 
 def _note_limit(step: Step, event: NodeEvent) -> None:
     """Note if there is too much to look at: of the node's taints for its pods, and of long lists of theirs."""
+    if not event.node.taints:
+        if event.is_undecidable:
+            step.note = Note.UNDECIDABLE
+        return
     pods, limit = step.aggregate.pods, step.rules.largest_work
     taints = sum(taint.effect == NO_EXECUTE for taint in event.node.taints)
     work = taints * len(pods)

@@ -167,11 +167,10 @@ def read_opened_pod(
         if found.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
         spec = found.object.spec
-        is_undecidable = spec is not None and is_too_long(bytes(spec.tolerations))
-        if spec is not None and is_undecidable:
-            spec.tolerations = NO_LIST
+        is_long = spec is not None and len(bytes(spec.tolerations)) > LARGEST_LIST  # else it is within all limits
+        is_undecidable = is_long and _drop_long_tolerations(found.object)
         pod = read_pod(found.object)
-        if spec is not None and len(bytes(spec.tolerations)) > LONGEST_TEXT and has_long_text(pod.tolerations):
+        if is_long and has_long_text(pod.tolerations):
             pod, is_undecidable = msgspec.structs.replace(pod, tolerations=()), True
     except ObjectError as error:
         raise _unreadable_object(error) from error
@@ -225,6 +224,15 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits)
             raise Unreadable(UnreadableReason.MISSING_FIELD, "type")
         case _:
             raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
+
+
+def _drop_long_tolerations(found: PodObject) -> bool:
+    """Take out tolerations that are too many to be decided about; returns whether they were."""
+    spec = found.spec
+    if spec is None or not is_too_long(bytes(spec.tolerations)):
+        return False
+    spec.tolerations = NO_LIST
+    return True
 
 
 def _check_names(names: int, version: str) -> None:

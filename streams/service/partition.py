@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from models.eviction import (
     NodeAggregate,
@@ -223,8 +223,8 @@ class EvictionPartition:
 
     def _let_in(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
         """Give the aggregate of an event, perhaps a new one, and the event as it can be written; `None` for neither."""
-        key, topic = cast("bytes", record.key), event.origin.topic
-        if len(cast("bytes", record.value)) > self._suspect_bytes:
+        key, topic = record.key or b"", event.origin.topic
+        if len(record.value or b"") > self._suspect_bytes:
             fit = fitting(event, self._plan.record_limit_bytes)
             if fit is None:
                 self._effects.bury(topic, record, outbox, UNDECIDABLE, "rows or messages about it would be too large")
