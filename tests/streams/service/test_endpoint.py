@@ -68,6 +68,9 @@ def test_metrics_are_text_for_prometheus(served: Served) -> None:
 def test_livez_is_json_with_the_status_of_the_worker(served: Served) -> None:
     status, content_type, body = served.get("/livez?verbose")
     assert (status, content_type, json.loads(body)["status"]) == (200, "application/json", "ok")
+
+
+def test_livez_of_a_stuck_worker_names_what_is_stuck(served: Served) -> None:
     served.worker.waits[Vital.LOOP] = 1_000.0
     status, _, body = served.get("/livez")
     assert (status, json.loads(body)["stuck"]) == (503, "loop")
