@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import collections
+from collections.abc import Callable, Mapping
 
 from models.eviction import Rules
 from models.messages.envelope import Limits
+from streams.engine.outbox import Outbox
 from streams.service.clock import SECOND_US
+from streams.service.partition import EvictionPartition
 from streams.service.plan import ServicePlan
 
 FEED_SILENCE_SECONDS = 60
@@ -29,3 +32,13 @@ def one_partition(now_us: Callable[[], int]) -> ServicePlan:
         feed_silence_us=FEED_SILENCE_SECONDS * SECOND_US,
         now_us=now_us,
     )
+
+
+def taken_over(plan: ServicePlan, rows: Mapping[bytes, bytes]) -> tuple[EvictionPartition, Outbox]:
+    """Take partition 0 over as the next owner does, from its rows; also gives what it has decided anew."""
+    logic, outbox = EvictionPartition(0, plan), Outbox()
+    for key, value in rows.items():
+        logic.load(key, value)
+    logic.loaded()
+    collections.deque(logic.caught_up(outbox), maxlen=0)
+    return logic, outbox

@@ -20,7 +20,7 @@ from streams.demo.recording import read_recording
 from streams.demo.stand_in import StandIn
 from streams.engine.outbox import Outbox
 from streams.service.partition import EvictionPartition
-from tests.harness.plans import one_partition
+from tests.harness.plans import one_partition, taken_over
 
 INCIDENTS = sorted((Path(__file__).parents[2] / "examples" / "incidents").glob("*-no-evictor"))
 SECOND_US = 1_000_000
@@ -52,12 +52,7 @@ class VirtualService:
 
     def restart(self) -> None:
         """Throw all memory away and build it anew from the rows."""
-        self.logic = EvictionPartition(0, self.plan)
-        for key, value in self.rows.items():
-            self.logic.load(key, value)
-        self.logic.loaded()
-        outbox = Outbox()
-        collections.deque(self.logic.caught_up(outbox), maxlen=0)
+        self.logic, outbox = taken_over(self.plan, self.rows)
         self._commit(outbox)
 
     def feed(self, event: dict[str, object], at_us: int) -> None:

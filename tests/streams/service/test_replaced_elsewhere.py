@@ -15,7 +15,7 @@ import pytest
 from models.instants import instant_text
 from streams.engine.outbox import Outbox
 from streams.service.partition import EvictionPartition
-from tests.harness.plans import one_partition
+from tests.harness.plans import one_partition, taken_over
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, FakeRecord
 
 LAST_TOLD, LISTED = "110", "150"
@@ -73,12 +73,7 @@ class Cluster:
         self.take(outbox)
 
     def restart(self) -> None:
-        self.logic = EvictionPartition(0, self.plan)
-        for key, value in self.rows.items():
-            self.logic.load(key, value)
-        self.logic.loaded()
-        outbox = Outbox()
-        collections.deque(self.logic.caught_up(outbox), maxlen=0)
+        self.logic, outbox = taken_over(self.plan, self.rows)
         self.take(outbox)
 
     def take(self, outbox: Outbox) -> None:
