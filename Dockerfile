@@ -30,6 +30,7 @@ RUN ["pip", "install", "--require-hashes", "--only-binary", ":all:", "--requirem
 COPY pyproject.toml README.md LICENSE /src/
 COPY models /src/models
 COPY streams /src/streams
+COPY src/evictstream/__init__.py src/evictstream/py.typed /src/src/evictstream/
 COPY examples/incidents/zone-outage-part-recovers-no-evictor \
      /src/examples/incidents/zone-outage-part-recovers-no-evictor
 RUN ["pip", "wheel", "--no-index", "--no-deps", "--no-build-isolation", "--wheel-dir", "/wheels", "/src"]

@@ -46,7 +46,7 @@ lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into req
 	$(call compile,dev.txt,--extra dev --extra containers --extra embedded)
 
 lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka and of its peers in the bench anew (after changing its version).
-	$(BIN)/python -m streams.broker.lock_kafka
+	$(BIN)/python -m evictstream.streams.broker.lock_kafka
 	$(BIN)/python -m tests.bench.peers.lock_peers
 
 clean: ## Remove the environment and everything that tools have left.

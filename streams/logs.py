@@ -19,8 +19,8 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from streams.settings import Settings
-from streams.settings.secrets import MASK, Hider
+from evictstream.streams.settings import Settings
+from evictstream.streams.settings.secrets import MASK, Hider
 
 # What libraries say at `info` (each rebalance, each connection) drowns what we say. At `debug` everything comes.
 LIBRARIES = ("aiokafka", "asyncio", "docker", "faust", "jgo", "kafka", "mode", "testcontainers", "urllib3")

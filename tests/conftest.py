@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from streams.broker.container import IMAGE, engine_answers
-from streams.broker.embedded import EmbeddedBroker
-from streams.broker.jars import kafka_version
-from streams.broker.locate import Broker, locate
-from streams.settings import Settings
+from evictstream.streams.broker.container import IMAGE, engine_answers
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.jars import kafka_version
+from evictstream.streams.broker.locate import Broker, locate
+from evictstream.streams.settings import Settings
 
 NEED_KAFKA = {"kafka", "settings", "make_settings", "own_broker"}
 

@@ -4,7 +4,7 @@ An input is stepped through the aggregate of its node; the step returns the rows
 instants at which to look again.
 """
 
-from models.eviction.aggregate import (
+from evictstream.models.eviction.aggregate import (
     apply_node,
     apply_pod,
     apply_result,
@@ -18,12 +18,12 @@ from models.eviction.aggregate import (
     is_crowded,
     node_slices,
 )
-from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
-from models.eviction.decision import Idle, decide
-from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from models.eviction.glance import glance_at
-from models.eviction.identity import EvictionId, eviction_id
-from models.eviction.row_keys import (
+from evictstream.models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
+from evictstream.models.eviction.decision import Idle, decide
+from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
+from evictstream.models.eviction.glance import glance_at
+from evictstream.models.eviction.identity import EvictionId, eviction_id
+from evictstream.models.eviction.row_keys import (
     CorruptRowError,
     RowError,
     RowKind,
@@ -32,12 +32,12 @@ from models.eviction.row_keys import (
     row_key,
     split_row_key,
 )
-from models.eviction.rows import load_row, wakeups
-from models.eviction.rules import Rules
-from models.eviction.slices import PODS_IN_SLICE, weight_of
-from models.eviction.state import Due, Eviction, NodeAggregate, PodState
-from models.eviction.wakeups import eviction_wakeup_us
-from models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
+from evictstream.models.eviction.rows import load_row, wakeups
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.slices import PODS_IN_SLICE, weight_of
+from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.wakeups import eviction_wakeup_us
+from evictstream.models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
 
 __all__ = [
     "DUPLICATE",

@@ -4,11 +4,11 @@ All are synchronous and deterministic: the same aggregate and the same arguments
 issues evictions; every other one only decides. Those about all pods of a node also come in slices (`slices.py`).
 """
 
-from models.eviction.node_step import apply_node, crowd_slices, is_crowded, node_slices
-from models.eviction.pod_step import apply_pod
-from models.eviction.result_step import apply_result
-from models.eviction.timer_step import expire, fire
-from models.eviction.whole_step import decide_all, decide_all_slices, forget, forget_slices
+from evictstream.models.eviction.node_step import apply_node, crowd_slices, is_crowded, node_slices
+from evictstream.models.eviction.pod_step import apply_pod
+from evictstream.models.eviction.result_step import apply_result
+from evictstream.models.eviction.timer_step import expire, fire
+from evictstream.models.eviction.whole_step import decide_all, decide_all_slices, forget, forget_slices
 
 __all__ = [
     "apply_node",

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from models.messages.wire import DecisionRecord, EvictionCommand
+from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
 
 
 class Note(enum.StrEnum):

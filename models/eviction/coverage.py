@@ -8,12 +8,12 @@ from typing import Final
 
 import msgspec
 
-from models.eviction.state import NodeState, TaintState
-from models.instants import MICROSECONDS_PER_SECOND
-from models.kubernetes.matching import bounded_seconds, first_match
-from models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint, other_health_key
-from models.kubernetes.toleration_index import TolerationIndex
-from models.kubernetes.tolerations import Toleration, Tolerations
+from evictstream.models.eviction.state import NodeState, TaintState
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match
+from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint, other_health_key
+from evictstream.models.kubernetes.toleration_index import TolerationIndex
+from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 
 # Pairs of taint and toleration from which on looking the list through once is cheaper than trying each with each. A
 # usual node has one to three taints, a usual pod two to six tolerations.

@@ -5,12 +5,12 @@ A function of recorded facts alone. It needs no clock: it gives an instant, and 
 
 import enum
 
-from models.eviction.coverage import Coverage, Stay, cover
-from models.eviction.rules import Rules
-from models.eviction.state import FINISHED, MIRROR, TERMINATING, Due, NodeState, Outage, PodState
-from models.eviction.windows import untolerated_since_us, window_start_us
-from models.instants import LAST_INSTANT_US
-from models.messages.vocabulary import Verdict
+from evictstream.models.eviction.coverage import Coverage, Stay, cover
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.state import FINISHED, MIRROR, TERMINATING, Due, NodeState, Outage, PodState
+from evictstream.models.eviction.windows import untolerated_since_us, window_start_us
+from evictstream.models.instants import LAST_INSTANT_US
+from evictstream.models.messages.vocabulary import Verdict
 
 _UNTOLERATED = Verdict.UNTOLERATED  # bound once: an enum's members are slow to look up, and this runs per pod
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES

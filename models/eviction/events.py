@@ -6,8 +6,8 @@ the place of their record, which decisions name as their cause.
 
 import msgspec
 
-from models.kubernetes.objects import Node, Pod
-from models.messages.vocabulary import EventType, Outcome
+from evictstream.models.kubernetes.objects import Node, Pod
+from evictstream.models.messages.vocabulary import EventType, Outcome
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):

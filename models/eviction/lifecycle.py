@@ -14,12 +14,12 @@ eviction, unannounced, and a wake-up; only the timer step issues, when the gates
 
 from typing import assert_never
 
-from models.eviction.backoff import wait_us
-from models.eviction.decision import Idle, decide
-from models.eviction.records import before, issued_at_us, record, send
-from models.eviction.state import Due, Eviction, PodState
-from models.eviction.step import Step
-from models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
+from evictstream.models.eviction.backoff import wait_us
+from evictstream.models.eviction.decision import Idle, decide
+from evictstream.models.eviction.records import before, issued_at_us, record, send
+from evictstream.models.eviction.state import Due, Eviction, PodState
+from evictstream.models.eviction.step import Step
+from evictstream.models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
 
 # Members are bound once: an enum looks them up slowly, and this runs for every pod of a tainted node.
 _SCHEDULED = EvictionState.SCHEDULED

@@ -10,9 +10,9 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import Toleration
-from models.messages.envelope import DECODE_ERRORS
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages.envelope import DECODE_ERRORS
 
 LARGEST_LIST: Final = 1_000
 """Entries in the taints, or conditions, of a node, or in the tolerations of a pod. One decision looks at all taints of

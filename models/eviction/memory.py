@@ -1,9 +1,9 @@
 """Remembering deleted UIDs for a while, so that a late feed cannot bring back the dead (semantics.md 12.3)."""
 
-from models.eviction.accepting import Version, later
-from models.eviction.limits import MOST_DEPARTED
-from models.eviction.state import Gone
-from models.eviction.step import Step
+from evictstream.models.eviction.accepting import Version, later
+from evictstream.models.eviction.limits import MOST_DEPARTED
+from evictstream.models.eviction.state import Gone
+from evictstream.models.eviction.step import Step
 
 
 def remember_node(step: Step, uid: str, version: Version) -> None:

@@ -2,19 +2,19 @@
 
 from collections.abc import Iterator
 
-from models.eviction.accepting import Version, is_newer, is_older, read_version
-from models.eviction.changes import DUPLICATE, STALE, Changes, Note
-from models.eviction.events import NodeEvent, Origin
-from models.eviction.limits import LARGEST_LIST, LONG_LIST
-from models.eviction.memory import remember_node
-from models.eviction.outage import advance_outage
-from models.eviction.rules import Rules
-from models.eviction.slices import reconcile_all, whole
-from models.eviction.state import NodeAggregate, NodeState
-from models.eviction.step import Step
-from models.eviction.windows import advance_taints
-from models.kubernetes.taints import NO_EXECUTE
-from models.messages.vocabulary import CauseKind, EventType
+from evictstream.models.eviction.accepting import Version, is_newer, is_older, read_version
+from evictstream.models.eviction.changes import DUPLICATE, STALE, Changes, Note
+from evictstream.models.eviction.events import NodeEvent, Origin
+from evictstream.models.eviction.limits import LARGEST_LIST, LONG_LIST
+from evictstream.models.eviction.memory import remember_node
+from evictstream.models.eviction.outage import advance_outage
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.slices import reconcile_all, whole
+from evictstream.models.eviction.state import NodeAggregate, NodeState
+from evictstream.models.eviction.step import Step
+from evictstream.models.eviction.windows import advance_taints
+from evictstream.models.kubernetes.taints import NO_EXECUTE
+from evictstream.models.messages.vocabulary import CauseKind, EventType
 
 
 def apply_node(aggregate: NodeAggregate, event: NodeEvent, rules: Rules) -> Changes:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from models.eviction.state import Outage, TaintState
-from models.kubernetes.taints import HEALTH_KEYS
+from evictstream.models.eviction.state import Outage, TaintState
+from evictstream.models.kubernetes.taints import HEALTH_KEYS
 
 
 def advance_outage(

@@ -1,17 +1,17 @@
 """The step for a change of a pod (semantics.md 12.3 and 12.7). By far the most frequent one."""
 
-from models.eviction.accepting import Version, is_newer, is_older, read_version
-from models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
-from models.eviction.events import PodEvent
-from models.eviction.lifecycle import end, reconcile
-from models.eviction.memory import remember_pod
-from models.eviction.row_keys import RowKind, row_key
-from models.eviction.row_layout import pod_value
-from models.eviction.rules import Rules
-from models.eviction.state import FINISHED, MIRROR, OVER_LIMIT, TERMINATING, NodeAggregate, PodState
-from models.eviction.step import Step
-from models.kubernetes.objects import TERMINAL_PHASES
-from models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
+from evictstream.models.eviction.accepting import Version, is_newer, is_older, read_version
+from evictstream.models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
+from evictstream.models.eviction.events import PodEvent
+from evictstream.models.eviction.lifecycle import end, reconcile
+from evictstream.models.eviction.memory import remember_pod
+from evictstream.models.eviction.row_keys import RowKind, row_key
+from evictstream.models.eviction.row_layout import pod_value
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.state import FINISHED, MIRROR, OVER_LIMIT, TERMINATING, NodeAggregate, PodState
+from evictstream.models.eviction.step import Step
+from evictstream.models.kubernetes.objects import TERMINAL_PHASES
+from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
 
 _CHANGED = Note.CHANGED
 _POD = RowKind.POD

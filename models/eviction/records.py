@@ -1,11 +1,18 @@
 """From the state to what is sent: commands and decision records."""
 
-from models.eviction.state import Due, Eviction, PodState
-from models.eviction.step import Step
-from models.instants import instant_text
-from models.kubernetes.matching import is_shadowing
-from models.messages.vocabulary import API_VERSION, Action, DecisionKind, DecisionWarning, Verdict
-from models.messages.wire import COMMAND_KIND, DECISION_KIND, DecisionRecord, EvictionCommand, Previous, Reason
+from evictstream.models.eviction.state import Due, Eviction, PodState
+from evictstream.models.eviction.step import Step
+from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.matching import is_shadowing
+from evictstream.models.messages.vocabulary import API_VERSION, Action, DecisionKind, DecisionWarning, Verdict
+from evictstream.models.messages.wire import (
+    COMMAND_KIND,
+    DECISION_KIND,
+    DecisionRecord,
+    EvictionCommand,
+    Previous,
+    Reason,
+)
 
 _UNTOLERATED = Verdict.UNTOLERATED
 _KINDS_WITH_WARNINGS = frozenset({DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED})

@@ -6,15 +6,15 @@ with a next attempt. Only what happens to the pod, which the watch tells, is the
 
 from typing import assert_never
 
-from models.eviction.backoff import wait_us
-from models.eviction.changes import DUPLICATE, STALE, Changes
-from models.eviction.events import ResultEvent
-from models.eviction.identity import eviction_id
-from models.eviction.records import before, record
-from models.eviction.rules import Rules
-from models.eviction.state import Eviction, NodeAggregate
-from models.eviction.step import Step
-from models.messages.vocabulary import CauseKind, DecisionKind, EvictionState, Outcome
+from evictstream.models.eviction.backoff import wait_us
+from evictstream.models.eviction.changes import DUPLICATE, STALE, Changes
+from evictstream.models.eviction.events import ResultEvent
+from evictstream.models.eviction.identity import eviction_id
+from evictstream.models.eviction.records import before, record
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.state import Eviction, NodeAggregate
+from evictstream.models.eviction.step import Step
+from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EvictionState, Outcome
 
 _GRANTING = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
 

@@ -7,10 +7,10 @@ decides. Only a pod's resource version may be an earlier one (`state.PodState.ve
 
 from collections.abc import Iterator
 
-from models.eviction.row_keys import RowKind, split_row_key
-from models.eviction.row_layout import read_eviction_value, read_gone_value, read_node_value, read_pod_value
-from models.eviction.state import Eviction, NodeAggregate, PodState
-from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
+from evictstream.models.eviction.row_keys import RowKind, split_row_key
+from evictstream.models.eviction.row_layout import read_eviction_value, read_gone_value, read_node_value, read_pod_value
+from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
 
 _NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION
 

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from models.eviction.limits import LARGEST_WORK
-from models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.eviction.limits import LARGEST_WORK
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
 
 _MINUTE_US = 60 * MICROSECONDS_PER_SECOND
 

@@ -7,12 +7,12 @@ this aggregate; it writes all of them, or none: together they are one step. `who
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from models.eviction.changes import UNCHANGED, Changes, Note
-from models.eviction.lifecycle import reconcile
-from models.eviction.state import NodeState
-from models.eviction.step import Step
-from models.kubernetes.tolerations import Tolerations
-from models.messages.wire import DecisionRecord, EvictionCommand
+from evictstream.models.eviction.changes import UNCHANGED, Changes, Note
+from evictstream.models.eviction.lifecycle import reconcile
+from evictstream.models.eviction.state import NodeState
+from evictstream.models.eviction.step import Step
+from evictstream.models.kubernetes.tolerations import Tolerations
+from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
 
 PODS_IN_SLICE: Final = 100
 """Some two milliseconds of work, if each gets a new deadline."""

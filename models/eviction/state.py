@@ -8,10 +8,10 @@ the window of a pod and a taint begins at the later of the two (semantics.md 12.
 
 import msgspec
 
-from models.eviction.accepting import Version
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import Toleration, Tolerations
-from models.messages.vocabulary import EvictionState, Outcome, Verdict
+from evictstream.models.eviction.accepting import Version
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
+from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
 TERMINATING = 1
 FINISHED = 2

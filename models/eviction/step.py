@@ -4,17 +4,17 @@ Lives only inside one call of a step function. Rows are collected by key, so a r
 written once, with its last value.
 """
 
-from models.eviction.changes import UNCHANGED, Changes, Note
-from models.eviction.coverage import Coverage
-from models.eviction.events import Origin
-from models.eviction.identity import EvictionId, eviction_id
-from models.eviction.row_keys import RowKind, row_key
-from models.eviction.row_layout import eviction_value, gone_value, node_value, pod_value
-from models.eviction.rules import Rules
-from models.eviction.state import Eviction, Gone, NodeAggregate, PodState
-from models.instants import instant_text
-from models.messages.vocabulary import CauseKind
-from models.messages.wire import Cause, DecisionRecord, EvictionCommand
+from evictstream.models.eviction.changes import UNCHANGED, Changes, Note
+from evictstream.models.eviction.coverage import Coverage
+from evictstream.models.eviction.events import Origin
+from evictstream.models.eviction.identity import EvictionId, eviction_id
+from evictstream.models.eviction.row_keys import RowKind, row_key
+from evictstream.models.eviction.row_layout import eviction_value, gone_value, node_value, pod_value
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.state import Eviction, Gone, NodeAggregate, PodState
+from evictstream.models.instants import instant_text
+from evictstream.models.messages.vocabulary import CauseKind
+from evictstream.models.messages.wire import Cause, DecisionRecord, EvictionCommand
 
 _POD = RowKind.POD  # bound once: an enum looks its members up slowly
 _EVICTION = RowKind.EVICTION

@@ -2,14 +2,14 @@
 
 import itertools
 
-from models.eviction.changes import UNCHANGED, Changes
-from models.eviction.lifecycle import issue, reconcile
-from models.eviction.rules import Rules
-from models.eviction.slices import GONE_IN_SLICE
-from models.eviction.state import NodeAggregate
-from models.eviction.step import Step
-from models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
-from models.messages.vocabulary import CauseKind, EvictionState, Verdict
+from evictstream.models.eviction.changes import UNCHANGED, Changes
+from evictstream.models.eviction.lifecycle import issue, reconcile
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.slices import GONE_IN_SLICE
+from evictstream.models.eviction.state import NodeAggregate
+from evictstream.models.eviction.step import Step
+from evictstream.models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
+from evictstream.models.messages.vocabulary import CauseKind, EvictionState, Verdict
 
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE

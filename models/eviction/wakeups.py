@@ -1,7 +1,7 @@
 """When an aggregate wants to be looked at again. Stale wake-ups are harmless: `fire` decides anew."""
 
-from models.eviction.state import Eviction, NodeAggregate
-from models.messages.vocabulary import EvictionState
+from evictstream.models.eviction.state import Eviction, NodeAggregate
+from evictstream.models.messages.vocabulary import EvictionState
 
 _SCHEDULED = EvictionState.SCHEDULED
 

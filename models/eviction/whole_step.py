@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from models.eviction.changes import Changes
-from models.eviction.events import Origin
-from models.eviction.lifecycle import end
-from models.eviction.rules import Rules
-from models.eviction.slices import GONE_IN_SLICE, PODS_IN_SLICE, reconcile_all, whole
-from models.eviction.state import NodeAggregate
-from models.eviction.step import Step
-from models.messages.vocabulary import CauseKind, EvictionState, Verdict
+from evictstream.models.eviction.changes import Changes
+from evictstream.models.eviction.events import Origin
+from evictstream.models.eviction.lifecycle import end
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.slices import GONE_IN_SLICE, PODS_IN_SLICE, reconcile_all, whole
+from evictstream.models.eviction.state import NodeAggregate
+from evictstream.models.eviction.step import Step
+from evictstream.models.messages.vocabulary import CauseKind, EvictionState, Verdict
 
 
 def decide_all(aggregate: NodeAggregate, at_us: int, rules: Rules, origin: Origin | None = None) -> Changes:

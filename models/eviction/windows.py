@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from models.eviction.state import PodState, TaintState
-from models.kubernetes.taints import NO_EXECUTE, Taint
+from evictstream.models.eviction.state import PodState, TaintState
+from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 
 
 def window_start_us(taint: TaintState, pod: PodState) -> int:

@@ -7,8 +7,8 @@
 `docs/kubernetes-rules.md` has each rule with its source.
 """
 
-from models.kubernetes.integers import canonical_int64, is_canonical
-from models.kubernetes.matching import (
+from evictstream.models.kubernetes.integers import canonical_int64, is_canonical
+from evictstream.models.kubernetes.matching import (
     bounded_seconds,
     first_match,
     first_untolerated,
@@ -17,7 +17,7 @@ from models.kubernetes.matching import (
     tolerates,
     tolerations_in_use,
 )
-from models.kubernetes.objects import (
+from evictstream.models.kubernetes.objects import (
     FieldTimeError,
     FieldTypeError,
     MissingFieldError,
@@ -30,7 +30,7 @@ from models.kubernetes.objects import (
     read_node,
     read_pod,
 )
-from models.kubernetes.taints import (
+from evictstream.models.kubernetes.taints import (
     HEALTH_KEYS,
     NO_EXECUTE,
     NO_SCHEDULE,
@@ -43,7 +43,7 @@ from models.kubernetes.taints import (
     other_health_key,
     taint_text,
 )
-from models.kubernetes.tolerations import (
+from evictstream.models.kubernetes.tolerations import (
     Toleration,
     Tolerations,
     is_same_toleration,
@@ -52,7 +52,7 @@ from models.kubernetes.tolerations import (
     shared_tolerations_row,
     tolerations_row,
 )
-from models.kubernetes.verdict import Coverage, Eviction, EvictionVerdict, eviction_verdict
+from evictstream.models.kubernetes.verdict import Coverage, Eviction, EvictionVerdict, eviction_verdict
 
 __all__ = [
     "HEALTH_KEYS",

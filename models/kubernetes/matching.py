@@ -12,9 +12,9 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import Final
 
-from models.kubernetes.integers import canonical_int64
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
+from evictstream.models.kubernetes.integers import canonical_int64
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
 
 _EQUALS: Final = ("", EQUAL)
 

@@ -21,9 +21,9 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
-from models.kubernetes.taints import Taint
-from models.kubernetes.times import read_time
-from models.kubernetes.tolerations import Tolerations, read_tolerations
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.times import read_time
+from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
 
 API_VERSION: Final = "v1"
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from models.kubernetes.integers import canonical_int64
-from models.kubernetes.matching import bounded_seconds, tolerates
-from models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
-from models.kubernetes.tolerations import GREATER_THAN, LESS_THAN, Toleration
+from evictstream.models.kubernetes.integers import canonical_int64
+from evictstream.models.kubernetes.matching import bounded_seconds, tolerates
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
+from evictstream.models.kubernetes.tolerations import GREATER_THAN, LESS_THAN, Toleration
 
 
 class OrderConflict(msgspec.Struct, frozen=True, gc=False):

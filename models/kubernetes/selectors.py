@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.validation.labels import label_key_errors, label_value_errors
+from evictstream.models.kubernetes.validation.labels import label_key_errors, label_value_errors
 
 _WORD: Final = r"[^\s=!(),<>]"
 _REQUIREMENT: Final = re.compile(

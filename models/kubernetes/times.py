@@ -10,7 +10,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from models.instants import FIRST_INSTANT_US, MICROSECONDS_PER_SECOND
+from evictstream.models.instants import FIRST_INSTANT_US, MICROSECONDS_PER_SECOND
 
 _SHAPE: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII

@@ -7,9 +7,9 @@ cluster choose the product. With the index, a taint costs a few look-ups, howeve
 import bisect
 from collections.abc import Sequence
 
-from models.kubernetes.integers import canonical_int64
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
+from evictstream.models.kubernetes.integers import canonical_int64
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
 
 _EVERY_KEY = ""
 

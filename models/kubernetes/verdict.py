@@ -11,9 +11,9 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.matching import bounded_seconds, first_match
-from models.kubernetes.taints import NO_EXECUTE, Taint
-from models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match
+from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
+from evictstream.models.kubernetes.tolerations import Toleration
 
 
 class Eviction(enum.StrEnum):

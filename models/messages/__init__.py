@@ -5,5 +5,5 @@ and the JSON Schemas made from them (`schemas`). Fast: msgspec structs that writ
 inputs (`decoding`). Tests hold both together.
 
 Nothing is re-exported here, on purpose: the hot path imports `wire` and `decoding` without loading pydantic, and
-`models.eviction` uses `wire` while `decoding` uses the events of `models.eviction`.
+`evictstream.models.eviction` uses `wire` while `decoding` uses the events of `evictstream.models.eviction`.
 """

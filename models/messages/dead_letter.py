@@ -11,7 +11,7 @@ from typing import Self
 
 from pydantic import Field
 
-from models.messages.parts import Contract
+from evictstream.models.messages.parts import Contract
 
 
 class DeadLetterHeaders(Contract):

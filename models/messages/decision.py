@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from models.messages.parts import Contract, Instant, TaintPart, TolerationPart
-from models.messages.vocabulary import (
+from evictstream.models.messages.parts import Contract, Instant, TaintPart, TolerationPart
+from evictstream.models.messages.vocabulary import (
     CauseKind,
     DecisionKind,
     DecisionWarning,

@@ -8,10 +8,10 @@ from typing import Final
 
 import msgspec
 
-from models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
-from models.instants import microseconds
-from models.kubernetes.objects import (
+from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
+from evictstream.models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
+from evictstream.models.instants import microseconds
+from evictstream.models.kubernetes.objects import (
     NO_LIST,
     FieldTimeError,
     MissingFieldError,
@@ -23,7 +23,7 @@ from models.kubernetes.objects import (
     read_node,
     read_pod,
 )
-from models.messages.envelope import (
+from evictstream.models.messages.envelope import (
     DECODE_ERRORS,
     DEFAULT_LIMITS,
     Limits,
@@ -32,9 +32,9 @@ from models.messages.envelope import (
     split_key,
     unreadable,
 )
-from models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
-from models.messages.unreadable import Unreadable, UnreadableReason
-from models.messages.vocabulary import API_VERSION, EventType, Outcome
+from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
+from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
+from evictstream.models.messages.vocabulary import API_VERSION, EventType, Outcome
 
 RESULT_KIND: Final = "EvictionResult"
 

@@ -6,8 +6,8 @@ from typing import Final
 
 import msgspec
 
-from models.instants import MICROSECONDS_PER_SECOND, microseconds
-from models.messages.unreadable import Unreadable, UnreadableReason
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, microseconds
+from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, nesting without end."""

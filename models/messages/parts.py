@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from models.instants import instant_text, microseconds
+from evictstream.models.instants import instant_text, microseconds
 
 
 def _text(moment: dt.datetime) -> str:

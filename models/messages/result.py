@@ -8,8 +8,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from models.messages.parts import Contract, Instant
-from models.messages.vocabulary import Outcome
+from evictstream.models.messages.parts import Contract, Instant
+from evictstream.models.messages.vocabulary import Outcome
 
 
 class ResultContract(Contract):

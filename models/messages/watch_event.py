@@ -10,8 +10,8 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
 
-from models.kubernetes.times import read_time
-from models.messages.parts import Contract, Instant, KubernetesPart, TaintPart, TolerationPart
+from evictstream.models.kubernetes.times import read_time
+from evictstream.models.messages.parts import Contract, Instant, KubernetesPart, TaintPart, TolerationPart
 
 
 class WatchEventType(enum.StrEnum):

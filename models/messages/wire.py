@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import Toleration
-from models.messages.vocabulary import (
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages.vocabulary import (
     Action,
     CauseKind,
     DecisionKind,
@@ -39,7 +39,7 @@ class Reason(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_default
 
 
 class EvictionCommand(msgspec.Struct, frozen=True, gc=False, rename="camel"):
-    """One command to the executors; `models.messages.command` says what each field means."""
+    """One command to the executors; `evictstream.models.messages.command` says what each field means."""
 
     api_version: str
     kind: str
@@ -87,7 +87,7 @@ class Previous(msgspec.Struct, frozen=True, gc=False, rename="camel"):
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One decision with its reasons; `models.messages.decision` says what each field means."""
+    """One decision with its reasons; `evictstream.models.messages.decision` says what each field means."""
 
     api_version: str
     kind: str

@@ -26,9 +26,9 @@ from kafka.errors import (
     for_code,
 )
 
-from streams.broker.topics import TopicSpec, topic_specs
-from streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
-from streams.settings import Settings
+from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
+from evictstream.streams.settings import Settings
 
 PROBE_TIMEOUT_SECONDS = 2.0
 """For asking a broker on loopback whether it is up, again and again."""

@@ -19,8 +19,8 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from streams.errors import BrokerError, BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
-from streams.settings import Settings
+from evictstream.streams.errors import BrokerError, BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
+from evictstream.streams.settings import Settings
 
 LONGEST_RECONNECT_MS = 1_000
 """Between attempts to reach a broker that is gone, after 50 ms doubling. The library's 30 s would have a person wait as

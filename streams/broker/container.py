@@ -14,10 +14,10 @@ import urllib.parse
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from streams.broker.admin import probe
-from streams.broker.ports import LOOPBACK, free_ports
-from streams.broker.properties import NodeAddress, as_environment, node_properties
-from streams.errors import ContainerUnavailableError
+from evictstream.streams.broker.admin import probe
+from evictstream.streams.broker.ports import LOOPBACK, free_ports
+from evictstream.streams.broker.properties import NodeAddress, as_environment, node_properties
+from evictstream.streams.errors import ContainerUnavailableError
 
 if TYPE_CHECKING:
     from testcontainers.core.container import DockerContainer

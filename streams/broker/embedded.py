@@ -18,12 +18,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from streams.broker.admin import Probe, probe
-from streams.broker.jars import kafka_version
-from streams.broker.node import KafkaNode
-from streams.broker.ports import LOOPBACK, free_ports
-from streams.broker.properties import Detour, NodeAddress
-from streams.errors import BrokerFailedError, WrongUseError
+from evictstream.streams.broker.admin import Probe, probe
+from evictstream.streams.broker.jars import kafka_version
+from evictstream.streams.broker.node import KafkaNode
+from evictstream.streams.broker.ports import LOOPBACK, free_ports
+from evictstream.streams.broker.properties import Detour, NodeAddress
+from evictstream.streams.errors import BrokerFailedError, WrongUseError
 
 START_TIMEOUT_SECONDS = 60.0
 """Three seconds are usual. A machine whose cores are all busy has been seen to need twenty."""

@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeAlias
 
 from kafka import KafkaConsumer, TopicPartition
 
-from streams.broker.admin import check_topics
-from streams.broker.clients import client_arguments, our_errors, partitions_of
-from streams.settings import Settings
+from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.clients import client_arguments, our_errors, partitions_of
+from evictstream.streams.settings import Settings
 
 POLL_SECONDS = 0.25
 """Longest wait for records at a time, and so how long a stop is not noticed."""

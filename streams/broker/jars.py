@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 from importlib import resources
 from pathlib import Path
 
-from streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
+from evictstream.streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
 
 DOWNLOAD_TIMEOUT_SECONDS = 20
 """For one connection or one silent stretch of a download: a repository that is silent for that long is not
@@ -40,7 +40,9 @@ class LockedJar:
 
 def locked_jars() -> tuple[LockedJar, ...]:
     """Return the content of the embedded Kafka's lock, in its order."""
-    return read_lock(resources.files("streams.broker").joinpath("kafka-jars.lock").read_text(encoding="utf-8"))
+    return read_lock(
+        resources.files("evictstream.streams.broker").joinpath("kafka-jars.lock").read_text(encoding="utf-8")
+    )
 
 
 def read_lock(text: str) -> tuple[LockedJar, ...]:

@@ -12,10 +12,10 @@ from typing import Literal
 
 import structlog
 
-from streams.broker.container import IMAGE, container_broker, engine_answers
-from streams.broker.embedded import EmbeddedBroker
-from streams.errors import ContainerUnavailableError
-from streams.settings import Settings
+from evictstream.streams.broker.container import IMAGE, container_broker, engine_answers
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.errors import ContainerUnavailableError
+from evictstream.streams.settings import Settings
 
 _log = structlog.get_logger(__name__)
 

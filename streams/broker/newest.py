@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 
-from streams.broker.admin import admin_client
-from streams.settings import Settings
+from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.settings import Settings
 
 MILLISECOND_US = 1000
 

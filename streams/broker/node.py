@@ -16,11 +16,11 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from streams.broker import _watchdog
-from streams.broker.jars import kafka_classpath
-from streams.broker.ports import LOOPBACK
-from streams.broker.properties import NodeAddress, as_file, node_properties
-from streams.errors import BrokerFailedError, EmbeddedMissingError
+from evictstream.streams.broker import _watchdog
+from evictstream.streams.broker.jars import kafka_classpath
+from evictstream.streams.broker.ports import LOOPBACK
+from evictstream.streams.broker.properties import NodeAddress, as_file, node_properties
+from evictstream.streams.errors import BrokerFailedError, EmbeddedMissingError
 
 FORMAT_TIMEOUT_SECONDS = 60.0
 """One second is usual; a machine under full load has been seen to take ten."""

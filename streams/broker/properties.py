@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 
-from streams.settings.topics import MEBIBYTE
+from evictstream.streams.settings.topics import MEBIBYTE
 
 INTERNAL_PARTITIONS = 8
 """Partitions of Kafka's own topics for offsets and transactions. Its default of 50 each costs seconds at the first

@@ -9,8 +9,8 @@ from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import RetriableError
 
-from streams.broker.admin import admin_client
-from streams.settings import Settings
+from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.settings import Settings
 
 LOOK_SECONDS = 0.5
 NEXT_STEP = "give this user the right to describe the group, or do not wait"

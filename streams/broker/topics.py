@@ -17,7 +17,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Final
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 CLEANUP_POLICY: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
-from streams.cli.invocation import invocation
-from streams.cli.knowing import NAMES_TOLD, read_with_progress
-from streams.cli.output import OutputFormat, OutputOption, print_json
-from streams.errors import ExitCode
+from evictstream.streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.knowing import NAMES_TOLD, read_with_progress
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from streams.cli.knowing import GapShown
+    from evictstream.streams.cli.knowing import GapShown
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -40,9 +40,9 @@ def accept_gap(
     * `evictstream accept-gap`
     * `evictstream accept-gap --partition 3 --partition 5 --yes`
     """
-    from streams.feed.orders import accept_gap as accept
-    from streams.feed.orders import check_partitions
-    from streams.feed.publisher import open_publisher
+    from evictstream.streams.feed.orders import accept_gap as accept
+    from evictstream.streams.feed.orders import check_partitions
+    from evictstream.streams.feed.publisher import open_publisher
 
     refuse_if_nobody_answers(yes)
     settings = invocation(context).settings

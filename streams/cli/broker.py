@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.invocation import invocation
-from streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 
 POLL_SECONDS = 0.5
 """How soon we notice that Kafka has ended by itself."""
@@ -52,7 +52,7 @@ def broker(
     * `evictstream broker`
     * `evictstream broker --data ./kafka --port 9092`
     """
-    from streams.broker.embedded import EmbeddedBroker
+    from evictstream.streams.broker.embedded import EmbeddedBroker
 
     _ = invocation(context).settings  # wrong settings are said before anything starts; logs are set up
     for number in STOP_SIGNALS:

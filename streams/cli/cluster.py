@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
-from streams.cli.invocation import invocation
-from streams.cli.knowing import read_with_progress
-from streams.cli.output import OutputFormat, OutputOption, print_json
-from streams.errors import ExitCode
+from evictstream.streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.knowing import read_with_progress
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from streams.cli.knowing import Knowledge
-    from streams.settings import Settings
+    from evictstream.streams.cli.knowing import Knowledge
+    from evictstream.streams.settings import Settings
 
 UNREAD_SECONDS = 1.0
 """How long workers may take to read what stands in the inputs, before a cluster counts as unknown to them."""
@@ -51,9 +51,9 @@ def forget(
     * `evictstream cluster forget prod-eu-1 --yes -o json`
     * `evictstream cluster forget prod-eu-1 --wait 0`, where no worker runs and no feed comes back
     """
-    from streams.broker.reading import wait_until_read
-    from streams.feed.orders import check_cluster_name, forget_cluster
-    from streams.feed.publisher import open_publisher
+    from evictstream.streams.broker.reading import wait_until_read
+    from evictstream.streams.feed.orders import check_cluster_name, forget_cluster
+    from evictstream.streams.feed.publisher import open_publisher
 
     check_cluster_name(name)
     refuse_if_nobody_answers(yes)
@@ -96,7 +96,7 @@ def forget(
 
 def _unknown(settings: Settings, knowledge: Knowledge, name: str, found: dict[str, object] | None) -> ExitCode:
     """Say that nothing was done, and what could have been meant."""
-    from streams.broker.reading import wait_until_read
+    from evictstream.streams.broker.reading import wait_until_read
 
     unread = {
         topic: numbers

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 
-from models.kubernetes.taints import taint_text
-from models.messages.vocabulary import Action
-from models.messages.wire import EvictionCommand
-from streams.cli.columns import Columns
+from evictstream.models.kubernetes.taints import taint_text
+from evictstream.models.messages.vocabulary import Action
+from evictstream.models.messages.wire import EvictionCommand
+from evictstream.streams.cli.columns import Columns
 
 TITLES = ("TIME", "ACTION", "CLUSTER", "POD", "NODE", "DEADLINE", "IN", "VERDICT", "TAINT", "TRY")
 

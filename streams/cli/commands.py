@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from models.messages.vocabulary import Action
-from streams.cli.invocation import invocation
-from streams.cli.output import OutputFormat
-from streams.cli.stopping import Stopping
-from streams.errors import ExitCode, WrongUseError
+from evictstream.models.messages.vocabulary import Action
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.output import OutputFormat
+from evictstream.streams.cli.stopping import Stopping
+from evictstream.streams.errors import ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from models.messages.wire import EvictionCommand
-    from streams.broker.follow import Followed, Start
+    from evictstream.models.messages.wire import EvictionCommand
+    from evictstream.streams.broker.follow import Followed, Start
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -60,7 +60,7 @@ def commands(
     * `evictstream commands --cluster prod-eu-1 --action Evict`
     * `evictstream commands --from beginning --idle-seconds 2 -o json | jq -c .pod`
     """
-    from streams.broker.follow import follow
+    from evictstream.streams.broker.follow import follow
 
     begin = read_start(start)
     settings = invocation(context).settings
@@ -123,8 +123,8 @@ class _Show:
     ) -> None:
         import msgspec
 
-        from models.messages.wire import EvictionCommand
-        from streams.cli.command_rows import CommandRows
+        from evictstream.models.messages.wire import EvictionCommand
+        from evictstream.streams.cli.command_rows import CommandRows
 
         self._topic = topic
         self._rows = CommandRows() if as_text else None
@@ -159,8 +159,8 @@ class _Show:
         """Return what to show of a record, None if it is not wanted. Raises `ValueError` if it cannot be read."""
         import msgspec
 
-        from models.messages.envelope import DECODE_ERRORS, unreadable
-        from models.messages.wire import COMMAND_KIND
+        from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
+        from evictstream.models.messages.wire import COMMAND_KIND
 
         if value is None:
             raise ValueError("no value")

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.invocation import invocation
-from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
@@ -26,7 +26,7 @@ def config(
     * `evictstream --config prod.toml config -o json`
     * `evictstream config --explain`
     """
-    from streams.settings import Settings
+    from evictstream.streams.settings import Settings
 
     loaded = invocation(context).loaded
     meanings = {name: " ".join((field.description or "").split()) for name, field in Settings.model_fields.items()}

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from streams.errors import ExitCode, WrongUseError
+from evictstream.streams.errors import ExitCode, WrongUseError
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 """Declare it as `yes: YesOption = False`."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.invocation import invocation
-from streams.cli.output import OutputFormat, OutputOption, print_json
-from streams.errors import ExitCode
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from streams.demo.view import Show
+    from evictstream.streams.demo.view import Show
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOPPED_BY = 128
@@ -60,10 +60,10 @@ def demo(
     * `evictstream -b localhost:9092 demo --no-kill`
     * `evictstream demo --incident examples/incidents/manual-taints-no-evictor -o json`
     """
-    from streams.demo.recording import demo_incident, read_recording
-    from streams.demo.story import Options, tell
-    from streams.demo.workers import now_us
-    from streams.logs import configure_logging
+    from evictstream.streams.demo.recording import demo_incident, read_recording
+    from evictstream.streams.demo.story import Options, tell
+    from evictstream.streams.demo.workers import now_us
+    from evictstream.streams.logs import configure_logging
 
     loaded = invocation(context).loaded
     settings = loaded.settings
@@ -96,7 +96,7 @@ def _show(output: OutputFormat) -> Show:
     """Choose how to show: progress goes to stderr when stdout is for a program."""
     from rich.console import Console
 
-    from streams.demo.view import LiveShow, PlainShow
+    from evictstream.streams.demo.view import LiveShow, PlainShow
 
     if output is OutputFormat.JSON:
         return PlainShow(sys.stderr)

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.invocation import invocation
-from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
-from streams.cli.stopping import Stopping
-from streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.stopping import Stopping
+from evictstream.streams.errors import ExitCode, FoundProblemError
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from streams.feed.importing import ImportCounts
-    from streams.feed.recording import Flaw, WatchEnded
-    from streams.settings import Settings
+    from evictstream.streams.feed.importing import ImportCounts
+    from evictstream.streams.feed.recording import Flaw, WatchEnded
+    from evictstream.streams.settings import Settings
 
 MOST_FLAWS_TOLD = 20
 """Lines said to be unreadable; a file of another kind is one mistake, not a million. All are counted."""
@@ -77,10 +77,10 @@ def import_(
     * `evictstream import --cluster lab nodes.json pods.json`
     * `evictstream import --restamp --pace 10x incident.jsonl.gz`
     """
-    from streams.feed.importing import Importer, ImportOptions, Watchers
-    from streams.feed.publisher import open_publisher
-    from streams.feed.recording import open_recordings
-    from streams.feed.timing import Clock, read_pace
+    from evictstream.streams.feed.importing import Importer, ImportOptions, Watchers
+    from evictstream.streams.feed.publisher import open_publisher
+    from evictstream.streams.feed.recording import open_recordings
+    from evictstream.streams.feed.timing import Clock, read_pace
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
     settings = invocation(context).settings
@@ -171,7 +171,7 @@ class _Screen:
 
 
 def _recorded_until(counts: ImportCounts) -> str:
-    from models.instants import instant_text
+    from evictstream.models.instants import instant_text
 
     return "" if counts.last_us is None else f", recorded until {instant_text(counts.last_us)}"
 
@@ -179,7 +179,7 @@ def _recorded_until(counts: ImportCounts) -> str:
 def _show(
     settings: Settings, sent: Counter[str], counts: ImportCounts, output: OutputFormat, *, is_complete: bool
 ) -> None:
-    from models.instants import instant_text
+    from evictstream.models.instants import instant_text
 
     times = [None if at_us is None else instant_text(at_us) for at_us in (counts.first_us, counts.last_us)]
     if output is OutputFormat.JSON:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, TextIO, cast
 
 import typer
 
-from streams.errors import WrongUseError
+from evictstream.streams.errors import WrongUseError
 
 if TYPE_CHECKING:
-    from streams.settings import LoadedSettings, Settings
+    from evictstream.streams.settings import LoadedSettings, Settings
 
 
 class Invocation:
@@ -60,8 +60,8 @@ class Invocation:
         From then on stderr shows no secret, whoever writes there.
         """
         if self._loaded is None:
-            from streams.logs import SecretlessStream, configure_logging
-            from streams.settings import load_settings
+            from evictstream.streams.logs import SecretlessStream, configure_logging
+            from evictstream.streams.settings import load_settings
 
             self._loaded = load_settings(self._flags, self._config_file)
             configure_logging(self._loaded.settings)

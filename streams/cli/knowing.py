@@ -8,11 +8,11 @@ import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
-from streams.errors import TopicsDifferError
+from evictstream.streams.errors import TopicsDifferError
 
 if TYPE_CHECKING:
-    from streams.service.known import ClusterRows, PartitionRows
-    from streams.settings import Settings
+    from evictstream.streams.service.known import ClusterRows, PartitionRows
+    from evictstream.streams.settings import Settings
 
 NAMES_TOLD = 20
 """Clusters that a message lists; a service may have hundreds. `-o json` has all."""
@@ -50,7 +50,7 @@ class Knowledge:
 
     def gaps(self) -> dict[int, GapShown]:
         """Gaps by partition, as data."""
-        from models.instants import instant_text
+        from evictstream.models.instants import instant_text
 
         return {
             number: {
@@ -117,7 +117,7 @@ class Knowledge:
 
 
 def _newest(instants_us: Iterator[int]) -> str | None:
-    from models.instants import instant_text
+    from evictstream.models.instants import instant_text
 
     newest_us = max(instants_us, default=0)
     return instant_text(newest_us) if newest_us else None
@@ -134,9 +134,9 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Knowl
     """
     from rich.console import Console
 
-    from streams.broker.admin import check_topics
-    from streams.broker.topics import topic_specs
-    from streams.service.known import read_known
+    from evictstream.streams.broker.admin import check_topics
+    from evictstream.streams.broker.topics import topic_specs
+    from evictstream.streams.service.known import read_known
 
     changelog = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
     wrong = [

@@ -29,8 +29,8 @@ import typer
 from typer._click import Command, Context  # typer carries click inside and shows only part of it
 from typer.core import TyperCommand, TyperGroup
 
-from streams.cli.invocation import Invocation, invocation
-from streams.errors import EvictstreamError, ExitCode
+from evictstream.streams.cli.invocation import Invocation, invocation
+from evictstream.streams.errors import EvictstreamError, ExitCode
 
 COMMANDS = {
     "broker": "Run an embedded Kafka for trying out, until stopped.",
@@ -63,7 +63,7 @@ class LazyGroup(TyperGroup):
 def _load(name: str) -> Command:
     # A word of Python's own cannot name a module that anybody imports.
     suffix = "_" if keyword.iskeyword(name) else ""
-    module = importlib.import_module(f"streams.cli.{name.replace('-', '_')}{suffix}")
+    module = importlib.import_module(f"evictstream.streams.cli.{name.replace('-', '_')}{suffix}")
     command = typer.main.get_command(module.app)
     command.name = name
     return command

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from streams.cli.columns import Columns
+from evictstream.streams.cli.columns import Columns
 
 # A pipe has no width; rich would take 80 columns and break what scripts search for.
 PIPE_WIDTH = 1_000

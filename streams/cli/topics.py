@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from streams.cli.invocation import invocation
-from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
-from streams.errors import ExitCode
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from streams.broker.admin import TopicsReport
+    from evictstream.streams.broker.admin import TopicsReport
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
@@ -27,7 +27,7 @@ def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) ->
     * `evictstream -b localhost:9092 topics declare`
     * `evictstream --set partitions=64 --set replication_factor=3 --set min_insync_replicas=2 topics declare`
     """
-    from streams.broker.admin import declare_topics
+    from evictstream.streams.broker.admin import declare_topics
 
     return _show(declare_topics(invocation(context).settings), output)
 
@@ -44,7 +44,7 @@ def check(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> E
     * `evictstream topics check`
     * `evictstream topics check -o json`
     """
-    from streams.broker.admin import check_topics
+    from evictstream.streams.broker.admin import check_topics
 
     return _show(check_topics(invocation(context).settings), output)
 

@@ -9,8 +9,8 @@ from typing import NoReturn
 
 import typer
 
-from streams.cli.invocation import invocation
-from streams.errors import EvictstreamError, ExitCode
+from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.errors import EvictstreamError, ExitCode
 
 LOG = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def worker(context: typer.Context) -> None:
     """
     import asyncio
 
-    from streams.service.app import run_worker
+    from evictstream.streams.service.app import run_worker
 
     asyncio.run(run_worker(invocation(context).settings, leave))
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from streams.demo.oracle import Seen
-from streams.demo.oracle.rules import to_us
-from streams.demo.reader import Arrival
-from streams.demo.recording import Event
+from evictstream.streams.demo.oracle import Seen
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.demo.reader import Arrival
+from evictstream.streams.demo.recording import Event
 
 ZONE = "topology.kubernetes.io/zone"
 COMMANDS_KEPT = 200

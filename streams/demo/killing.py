@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from streams.demo.oracle import Outage
-from streams.demo.summary import Kill
-from streams.demo.workers import listed, now_us, partitions_of
+from evictstream.streams.demo.oracle import Outage
+from evictstream.streams.demo.summary import Kill
+from evictstream.streams.demo.workers import listed, now_us, partitions_of
 
 if TYPE_CHECKING:
-    from streams.demo.stage import Stage
+    from evictstream.streams.demo.stage import Stage
 
 
 class Killing:

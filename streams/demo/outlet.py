@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from models.instants import instant_text
-from streams.demo.recording import Event
-from streams.feed.publisher import Publisher
-from streams.settings import Settings
+from evictstream.models.instants import instant_text
+from evictstream.streams.demo.recording import Event
+from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.settings import Settings
 
 
 class Outlet:

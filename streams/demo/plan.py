@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from streams.demo.oracle import Expectation
+from evictstream.streams.demo.oracle import Expectation
 
 LONGEST_TAIL_US = 120_000_000
 """How long after the recording deadlines may lie to be waited for."""

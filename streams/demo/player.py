@@ -9,9 +9,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from models.instants import instant_text
-from streams.demo.oracle.rules import to_us
-from streams.demo.recording import Event
+from evictstream.models.instants import instant_text
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.demo.recording import Event
 
 HEARTBEAT_US = 5_000_000
 """Between heartbeats of the feed that the player stands for; the service waits when none came for 60 s."""

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple, Self
 
 from kafka import KafkaConsumer, TopicPartition
 
-from streams.broker.clients import client_arguments, our_errors
-from streams.demo.oracle import Seen
-from streams.demo.oracle.rules import to_us
-from streams.settings import Settings
+from evictstream.streams.broker.clients import client_arguments, our_errors
+from evictstream.streams.demo.oracle import Seen
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.settings import Settings
 
 POLL_MS = 200
 """How long one poll waits for a record; only bounds how soon the thread sees that it has to end."""

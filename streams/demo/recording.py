@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from models.instants import MICROSECONDS_PER_SECOND
-from streams.demo.oracle.rules import to_us
-from streams.errors import WrongUseError
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.errors import WrongUseError
 
 Event: TypeAlias = dict[str, Any]
 """One watch event as in JSON: `cluster`, `type`, `observedAt`, `object`."""
@@ -22,7 +22,7 @@ Event: TypeAlias = dict[str, Any]
 DEMO_INCIDENT = "zone-outage-part-recovers-no-evictor"
 
 _PACKAGED = Path(__file__).parent / "incident"
-_EXAMPLES = Path(__file__).parents[2] / "examples" / "incidents"
+_EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "incidents"
 
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
 _NOT_TOLD = ("recording starts", "seen")

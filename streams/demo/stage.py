@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import dataclasses
 
-from streams.demo.board import Board
-from streams.demo.killing import Killing
-from streams.demo.oracle import Expectation, Seen, expected
-from streams.demo.oracle.limits import Outage
-from streams.demo.outlet import Outlet
-from streams.demo.plan import kill_moment_us, still_owed, waits_until_us
-from streams.demo.player import Heartbeats, Player
-from streams.demo.reader import Arrival, CommandReader
-from streams.demo.recording import Event, Recording
-from streams.demo.stand_in import StandIn
-from streams.demo.summary import Kill
-from streams.demo.view import Show
-from streams.demo.workers import Worker, Workers, listed, now_us, partitions_of
-from streams.feed.publisher import Publisher
-from streams.settings import Settings
+from evictstream.streams.demo.board import Board
+from evictstream.streams.demo.killing import Killing
+from evictstream.streams.demo.oracle import Expectation, Seen, expected
+from evictstream.streams.demo.oracle.limits import Outage
+from evictstream.streams.demo.outlet import Outlet
+from evictstream.streams.demo.plan import kill_moment_us, still_owed, waits_until_us
+from evictstream.streams.demo.player import Heartbeats, Player
+from evictstream.streams.demo.reader import Arrival, CommandReader
+from evictstream.streams.demo.recording import Event, Recording
+from evictstream.streams.demo.stand_in import StandIn
+from evictstream.streams.demo.summary import Kill
+from evictstream.streams.demo.view import Show
+from evictstream.streams.demo.workers import Worker, Workers, listed, now_us, partitions_of
+from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.settings import Settings
 
 LOOK_US = 100_000
 """Between looks at the workers' logs, and the longest the loop waits for a command."""

@@ -13,8 +13,8 @@ import dataclasses
 import heapq
 import zlib
 
-from models.instants import instant_text
-from streams.demo.recording import Event
+from evictstream.models.instants import instant_text
+from evictstream.streams.demo.recording import Event
 
 DELETION_US = 1_000_000
 """From the delete to the pod's end. Recorded kubelets took about as long on paper."""

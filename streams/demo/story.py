@@ -11,21 +11,21 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from models.instants import instant_text
-from streams.broker.admin import check_topics, declare_topics
-from streams.broker.locate import Broker, locate
-from streams.demo.oracle import Expectation, check, expected
-from streams.demo.reader import CommandReader, count_records, logged_times
-from streams.demo.recording import Event, Recording
-from streams.demo.stage import Stage, play_through
-from streams.demo.summary import Summary, count
-from streams.demo.tidying import PREFIX, delete_own, named, remove_leftovers
-from streams.demo.view import Show
-from streams.demo.workers import Workers, now_us
-from streams.errors import FoundProblemError
-from streams.feed.publisher import open_publisher
-from streams.settings import Settings
-from streams.settings.connection import ConnectionSettings
+from evictstream.models.instants import instant_text
+from evictstream.streams.broker.admin import check_topics, declare_topics
+from evictstream.streams.broker.locate import Broker, locate
+from evictstream.streams.demo.oracle import Expectation, check, expected
+from evictstream.streams.demo.reader import CommandReader, count_records, logged_times
+from evictstream.streams.demo.recording import Event, Recording
+from evictstream.streams.demo.stage import Stage, play_through
+from evictstream.streams.demo.summary import Summary, count
+from evictstream.streams.demo.tidying import PREFIX, delete_own, named, remove_leftovers
+from evictstream.streams.demo.view import Show
+from evictstream.streams.demo.workers import Workers, now_us
+from evictstream.streams.errors import FoundProblemError
+from evictstream.streams.feed.publisher import open_publisher
+from evictstream.streams.settings import Settings
+from evictstream.streams.settings.connection import ConnectionSettings
 
 WORKERS = 2
 

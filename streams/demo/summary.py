@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from streams.demo.oracle import Seen
-from streams.demo.oracle.limits import Outage
-from streams.demo.oracle.rules import to_us
-from streams.demo.view import duration_text
+from evictstream.streams.demo.oracle import Seen
+from evictstream.streams.demo.oracle.limits import Outage
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.demo.view import duration_text
 
 PROBLEMS_SHOWN = 20
 """To people; a rule that is broken breaks for hundreds of pods."""

@@ -9,11 +9,11 @@ from typing import Final
 
 from kafka.errors import KafkaError
 
-from streams.broker.admin import admin_client
-from streams.broker.newest import newest_times_us
-from streams.broker.topics import topic_specs
-from streams.errors import FoundProblemError
-from streams.settings import Settings
+from evictstream.streams.broker.admin import admin_client
+from evictstream.streams.broker.newest import newest_times_us
+from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.errors import FoundProblemError
+from evictstream.streams.settings import Settings
 
 PREFIX: Final = "evictstream-demo-"
 """Begins the names of all that a run makes; eight hexadecimal digits of its own follow."""

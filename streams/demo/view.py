@@ -11,9 +11,9 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from models.instants import MICROSECONDS_PER_SECOND
-from streams.demo.board import Board
-from streams.demo.oracle.rules import to_us
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.streams.demo.board import Board
+from evictstream.streams.demo.oracle.rules import to_us
 
 REFRESH_US = 200_000
 """Between two pictures: countdowns in tenths look alive, and drawing costs a hundredth of a core."""

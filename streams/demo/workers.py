@@ -20,16 +20,16 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from streams.broker import _watchdog
-from streams.demo.oracle.rules import to_us
-from streams.errors import ExitCode, FoundProblemError
-from streams.settings import Settings
+from evictstream.streams.broker import _watchdog
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.settings import Settings
 
 STOP_SECONDS = 20.0
 """For a worker to commit, leave the group and end after SIGTERM; a second or two are usual. Then it is killed."""
 
 _PREFIX = "EVICTSTREAM_"
-_COMMAND = [sys.executable, "-m", "streams.cli.main", "worker"]
+_COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main", "worker"]
 
 
 def environment(settings: Settings) -> dict[str, str]:

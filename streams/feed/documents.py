@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
-from models.messages.envelope import DECODE_ERRORS
+from evictstream.models.messages.envelope import DECODE_ERRORS
 
 LARGEST_DOCUMENT_BYTES: Final = 2_097_152
 """2 MiB: the largest object of Kubernetes (1.5 MiB) with room for an envelope and white space. Twice this is held in

@@ -12,23 +12,23 @@ from typing import Final, Protocol
 
 import msgspec
 
-from models.eviction.events import Origin
-from models.instants import MICROSECONDS_PER_SECOND, instant_text
-from models.messages.decoding import read_node_record, read_pod_record
-from models.messages.envelope import Limits
-from models.messages.unreadable import Unreadable
-from streams.errors import WrongUseError
-from streams.feed.orders import check_cluster_name
-from streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded
-from streams.feed.timing import Clock, Pace, Restamp
-from streams.feed.trimming import trimmed
-from streams.settings import Settings
+from evictstream.models.eviction.events import Origin
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
+from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.orders import check_cluster_name
+from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded
+from evictstream.streams.feed.timing import Clock, Pace, Restamp
+from evictstream.streams.feed.trimming import trimmed
+from evictstream.streams.settings import Settings
 
 _NOWHERE: Final = Origin("", 0, 0)
 
 
 class Sink(Protocol):
-    """Where events go; `streams.feed.publisher.Publisher` is one."""
+    """Where events go; `evictstream.streams.feed.publisher.Publisher` is one."""
 
     def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Take a record."""

@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from streams.errors import WrongUseError
-from streams.feed.publisher import Publisher
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.publisher import Publisher
 
 ANY_CLUSTER: Final = "*"
 """Stands in key and value where an order is about no single cluster; so no cluster may be called that."""

@@ -17,11 +17,11 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from kafka.partitioner import DefaultPartitioner
 
-from streams.broker.admin import check_topics
-from streams.broker.clients import as_our_error, client_arguments, our_errors, partitions_of
-from streams.broker.topics import topic_specs
-from streams.errors import BrokerError, TopicsDifferError
-from streams.settings import Settings
+from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.clients import as_our_error, client_arguments, our_errors, partitions_of
+from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.errors import BrokerError, TopicsDifferError
+from evictstream.streams.settings import Settings
 
 MOST_RECORDS_IN_FLIGHT: Final = 10_000
 """Records that may wait for their acknowledgement, so that a slow broker costs memory only up to here."""

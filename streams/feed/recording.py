@@ -26,12 +26,12 @@ from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from models.instants import FIRST_INSTANT_US, microseconds
-from models.kubernetes.objects import Moment
-from models.messages.envelope import DECODE_ERRORS, unreadable
-from models.messages.vocabulary import EventType
-from streams.errors import RecordingError, WrongUseError
-from streams.feed.documents import Broken, documents
+from evictstream.models.instants import FIRST_INSTANT_US, microseconds
+from evictstream.models.kubernetes.objects import Moment
+from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
+from evictstream.models.messages.vocabulary import EventType
+from evictstream.streams.errors import RecordingError, WrongUseError
+from evictstream.streams.feed.documents import Broken, documents
 
 STDIN: Final = "-"
 

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from models.instants import MICROSECONDS_PER_SECOND
-from streams.errors import WrongUseError
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.streams.errors import WrongUseError
 
 RECORDED: Final = "recorded"
 FAST: Final = "fast"

@@ -13,28 +13,28 @@ from typing import TYPE_CHECKING, NoReturn
 import structlog
 from faust.types import TP
 
-from streams.broker.newest import newest_times_us
-from streams.engine.app import EngineApp
-from streams.errors import UncleanStopError
-from streams.service.checks import checked_record_limit
-from streams.service.clock import ClockWatch, now_us
-from streams.service.endpoint import Endpoint
-from streams.service.freshness import Freshness
-from streams.service.gates import Gates
-from streams.service.health import Health
-from streams.service.memory import calm_collector, give_memory_back
-from streams.service.metrics import WorkerMetrics
-from streams.service.partition import EvictionPartition
-from streams.service.plan import engine_config, service_plan
-from streams.service.snapshot import Observer, Snapshot
-from streams.service.timers import TimerService
-from streams.service.watchdog import Watchdog, limits_of
+from evictstream.streams.broker.newest import newest_times_us
+from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.errors import UncleanStopError
+from evictstream.streams.service.checks import checked_record_limit
+from evictstream.streams.service.clock import ClockWatch, now_us
+from evictstream.streams.service.endpoint import Endpoint
+from evictstream.streams.service.freshness import Freshness
+from evictstream.streams.service.gates import Gates
+from evictstream.streams.service.health import Health
+from evictstream.streams.service.memory import calm_collector, give_memory_back
+from evictstream.streams.service.metrics import WorkerMetrics
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.plan import engine_config, service_plan
+from evictstream.streams.service.snapshot import Observer, Snapshot
+from evictstream.streams.service.timers import TimerService
+from evictstream.streams.service.watchdog import Watchdog, limits_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from streams.engine.vitals import Vital
-    from streams.settings import Settings
+    from evictstream.streams.engine.core.waits import Vital
+    from evictstream.streams.settings import Settings
 
     Leave = Callable[[BaseException], NoReturn]
 

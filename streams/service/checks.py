@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from streams.broker.admin import check_topics
-from streams.engine.changelog import LogReader
-from streams.errors import OtherStateVersionError
-from streams.service.plan import engine_config
+from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.errors import OtherStateVersionError
+from evictstream.streams.service.plan import engine_config
 
 if TYPE_CHECKING:
-    from streams.settings import Settings
+    from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 

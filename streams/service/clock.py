@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from streams.engine.transactions import Committed
+    from evictstream.streams.engine.kafka.partition_producer import Committed
 
 MILLISECOND_US = 1000
 SECOND_US = 1_000_000

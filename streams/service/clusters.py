@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from streams.service.clock import MILLISECOND_US
+from evictstream.streams.service.clock import MILLISECOND_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from streams.engine.outbox import Outbox
+    from evictstream.streams.engine.core.outbox import Outbox
 
 CLUSTER_PREFIX = b"cluster\x00"
 GAP_KEY = b"gap"

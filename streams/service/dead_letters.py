@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from models.messages.dead_letter import DeadLetterHeaders
-from models.messages.unreadable import UnreadableReason
-from streams.service.messages import DEAD_LETTER_TYPE
+from evictstream.models.messages.dead_letter import DeadLetterHeaders
+from evictstream.models.messages.unreadable import UnreadableReason
+from evictstream.streams.service.messages import DEAD_LETTER_TYPE
 
 if TYPE_CHECKING:
-    from streams.engine.batches import Record
-    from streams.engine.outbox import Outbox
+    from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.outbox import Outbox
 
 UNDECIDABLE = "Undecidable"  # what has to be written about it would be too large
 WRONG_PARTITION = "WrongPartition"  # its key hashes to another one

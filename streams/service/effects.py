@@ -9,17 +9,17 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from models.eviction import Note
-from streams.engine.outbox import Outbox
-from streams.service.dead_letters import UNDECIDABLE, put_dead_letter
+from evictstream.models.eviction import Note
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.dead_letters import UNDECIDABLE, put_dead_letter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from models.eviction import Changes, NodeAggregate
-    from streams.engine.batches import Record
-    from streams.engine.timers import TimerHeap, Wakeup
-    from streams.service.plan import ServicePlan
+    from evictstream.models.eviction import Changes, NodeAggregate
+    from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
+    from evictstream.streams.service.plan import ServicePlan
 
 TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
 _UNDECIDABLE = Note.UNDECIDABLE

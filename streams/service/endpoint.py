@@ -15,12 +15,12 @@ import msgspec
 import structlog
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 
-from streams.errors import AddressTakenError
+from evictstream.streams.errors import AddressTakenError
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
-    from streams.service.health import Health, Report
+    from evictstream.streams.service.health import Health, Report
 
 log = structlog.get_logger(__name__)
 

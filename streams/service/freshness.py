@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING
 import structlog
 from aiokafka.errors import KafkaError
 
-from streams.errors import BrokerError
-from streams.service.clock import now_us
-from streams.service.lag import Lag
+from evictstream.streams.errors import BrokerError
+from evictstream.streams.service.clock import now_us
+from evictstream.streams.service.lag import Lag
 
 if TYPE_CHECKING:
-    from streams.engine.partitions import Partitions
-    from streams.engine.writer import PartitionWriter
+    from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.writer import PartitionWriter
 
 log = structlog.get_logger(__name__)
 

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from streams.engine.lease import Lease
-    from streams.engine.writer import PartitionWriter
-    from streams.service.clock import ClockWatch
-    from streams.service.freshness import Freshness
+    from evictstream.streams.engine.core.lease import Lease
+    from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.clock import ClockWatch
+    from evictstream.streams.service.freshness import Freshness
 
 
 NOT_CONFIRMED = "the group has not confirmed us yet"

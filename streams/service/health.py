@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from streams.engine.vitals import Vital
+from evictstream.streams.engine.core.waits import Vital
 
 if TYPE_CHECKING:
-    from streams.service.snapshot import Snapshot
-    from streams.service.watchdog import Watchdog
+    from evictstream.streams.service.snapshot import Snapshot
+    from evictstream.streams.service.watchdog import Watchdog
 
 OK = 200
 UNAVAILABLE = 503

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 
 from aiokafka.errors import KafkaError
 
-from models.eviction import EvictionState, RowError, RowKind, split_row_key
-from models.eviction.row_layout import read_eviction_value, read_node_value
-from streams.engine.changelog import LogReader
-from streams.engine.markers import TRANSACTION_KEY
-from streams.engine.positions import POSITIONS_KEY
-from streams.errors import BrokerUnreachableError, FoundProblemError
-from streams.service.clusters import Clusters, ClusterState
-from streams.service.plan import engine_config
+from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
+from evictstream.models.eviction.row_layout import read_eviction_value, read_node_value
+from evictstream.streams.engine.core.markers import TRANSACTION_KEY
+from evictstream.streams.engine.core.positions import POSITIONS_KEY
+from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.errors import BrokerUnreachableError, FoundProblemError
+from evictstream.streams.service.clusters import Clusters, ClusterState
+from evictstream.streams.service.plan import engine_config
 
 if TYPE_CHECKING:
-    from streams.service.clusters import Gap
-    from streams.settings import Settings
+    from evictstream.streams.service.clusters import Gap
+    from evictstream.streams.settings import Settings
 
 ENGINES_OWN = frozenset({POSITIONS_KEY, TRANSACTION_KEY})
 NOTHING = ClusterState()

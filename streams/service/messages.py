@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from models.messages import wire
+from evictstream.models.messages import wire
 
 if TYPE_CHECKING:
-    from models.eviction import Changes
-    from streams.engine.outbox import Headers, Outbox
+    from evictstream.models.eviction import Changes
+    from evictstream.streams.engine.core.outbox import Headers, Outbox
 
 COMMAND_TYPE = b"io.evictstream.eviction-command.v1"
 DECISION_TYPE = b"io.evictstream.eviction-decision.v1"

@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, TypeVar
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from models.eviction import Note
-from models.messages.vocabulary import Action, Outcome
-from streams.service.clock import SECOND_US
-from streams.service.dead_letters import REASONS
-from streams.service.gates import OF_A_PARTITION
-from streams.service.snapshot import NOBODY, Waiting
+from evictstream.models.eviction import Note
+from evictstream.models.messages.vocabulary import Action, Outcome
+from evictstream.streams.service.clock import SECOND_US
+from evictstream.streams.service.dead_letters import REASONS
+from evictstream.streams.service.gates import OF_A_PARTITION
+from evictstream.streams.service.snapshot import NOBODY, Waiting
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from streams.engine.distribution import Distribution
-    from streams.engine.partitions import Partitions
-    from streams.engine.vitals import Vital
-    from streams.service.gates import Gate
-    from streams.service.snapshot import Snapshot
-    from streams.service.tally import Tally
-    from streams.service.watchdog import Watchdog
+    from evictstream.streams.engine.core.histogram import Distribution
+    from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.waits import Vital
+    from evictstream.streams.service.gates import Gate
+    from evictstream.streams.service.snapshot import Snapshot
+    from evictstream.streams.service.tally import Tally
+    from evictstream.streams.service.watchdog import Watchdog
 
 Key = TypeVar("Key")
 

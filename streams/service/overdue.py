@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from models.eviction import EvictionState, NodeAggregate, eviction_wakeup_us
-from streams.engine.timers import Wakeup
+from evictstream.models.eviction import EvictionState, NodeAggregate, eviction_wakeup_us
+from evictstream.streams.engine.core.timers import Wakeup
 
 _DONE = EvictionState.DONE
 

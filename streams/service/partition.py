@@ -14,7 +14,7 @@ import collections
 import itertools
 from typing import TYPE_CHECKING, TypeVar
 
-from models.eviction import (
+from evictstream.models.eviction import (
     NodeAggregate,
     NodeEvent,
     Note,
@@ -34,28 +34,28 @@ from models.eviction import (
     wakeups,
     weight_of,
 )
-from models.messages.decoding import open_pod_record, read_node_record, read_opened_pod, read_result_record
-from models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
-from models.messages.unreadable import Unreadable
-from models.messages.vocabulary import DecisionKind
-from streams.engine.outbox import Outbox
-from streams.engine.timers import TimerHeap
-from streams.service.clock import MILLISECOND_US, SECOND_US
-from streams.service.clusters import Clusters
-from streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION
-from streams.service.effects import Effects
-from streams.service.overdue import count_open, deadline_us, overdue
-from streams.service.placement import belongs
-from streams.service.sizes import SHARE, fitting
+from evictstream.models.messages.decoding import open_pod_record, read_node_record, read_opened_pod, read_result_record
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.messages.vocabulary import DecisionKind
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.timers import TimerHeap
+from evictstream.streams.service.clock import MILLISECOND_US, SECOND_US
+from evictstream.streams.service.clusters import Clusters
+from evictstream.streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION
+from evictstream.streams.service.effects import Effects
+from evictstream.streams.service.overdue import count_open, deadline_us, overdue
+from evictstream.streams.service.placement import belongs
+from evictstream.streams.service.sizes import SHARE, fitting
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from models.eviction import Changes
-    from streams.engine.batches import Record
-    from streams.engine.timers import Wakeup
-    from streams.service.overdue import Overdue
-    from streams.service.plan import ServicePlan
+    from evictstream.models.eviction import Changes
+    from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.timers import Wakeup
+    from evictstream.streams.service.overdue import Overdue
+    from evictstream.streams.service.plan import ServicePlan
 
     Event = NodeEvent | PodEvent | ResultEvent
     E = TypeVar("E", bound=Event)

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from models.eviction import Rules
-from models.messages.envelope import Limits
-from streams.engine.config import EngineConfig
-from streams.service.clock import SECOND_US, now_us
-from streams.service.messages import MessageWriter
-from streams.service.tally import Tally
-from streams.settings import Settings
+from evictstream.models.eviction import Rules
+from evictstream.models.messages.envelope import Limits
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.service.clock import SECOND_US, now_us
+from evictstream.streams.service.messages import MessageWriter
+from evictstream.streams.service.tally import Tally
+from evictstream.streams.settings import Settings
 
 # A topic that takes less is somebody's mistake, or meant to be for minutes: its refusal ends the worker and drops
 # nothing, whereas good records would become dead letters for good.

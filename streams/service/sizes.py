@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 
-from models.eviction import NodeEvent, PodEvent, ResultEvent
+from evictstream.models.eviction import NodeEvent, PodEvent, ResultEvent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

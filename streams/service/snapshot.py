@@ -10,15 +10,15 @@ import dataclasses
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from models.instants import LAST_INSTANT_US
-from streams.service.gates import Closed, Gate
+from evictstream.models.instants import LAST_INSTANT_US
+from evictstream.streams.service.gates import Closed, Gate
 
 if TYPE_CHECKING:
-    from streams.engine.partitions import Partitions
-    from streams.engine.writer import PartitionWriter
-    from streams.service.freshness import Freshness
-    from streams.service.gates import Gates
-    from streams.service.partition import EvictionPartition
+    from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.freshness import Freshness
+    from evictstream.streams.service.gates import Gates
+    from evictstream.streams.service.partition import EvictionPartition
 
 COUNTED_OVERDUE = 10_000  # wake-ups looked at behind one closed gate, 5 ms of the loop; there may be more
 

@@ -11,11 +11,11 @@ import datetime as dt
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from models.messages.vocabulary import DecisionKind, Verdict
-from streams.engine.distribution import Distribution
+from evictstream.models.messages.vocabulary import DecisionKind, Verdict
+from evictstream.streams.engine.core.histogram import Distribution
 
 if TYPE_CHECKING:
-    from models.messages.wire import DecisionRecord, EvictionCommand
+    from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
 
 # To a reader it should be under 25 ms; what fires later than a minute has waited behind a gate or for a worker.
 LATENESS_BOUNDS_SECONDS = (

@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from streams.engine.vitals import Wait
-from streams.engine.waiting import set_within
-from streams.service.clock import SECOND_US, now_us
-from streams.service.gates import Gate
+from evictstream.streams.engine.core.waiting import set_within
+from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.service.clock import SECOND_US, now_us
+from evictstream.streams.service.gates import Gate
 
 if TYPE_CHECKING:
-    from streams.engine.partitions import Partitions
-    from streams.engine.writer import PartitionWriter
-    from streams.service.clock import ClockWatch
-    from streams.service.gates import Closed, Gates
+    from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.clock import ClockWatch
+    from evictstream.streams.service.gates import Closed, Gates
 
 log = structlog.get_logger(__name__)
 

@@ -2,7 +2,7 @@
 
 A worker that is stuck keeps its partitions as long as its member thread sends heartbeats, and nobody fires for them. So
 it has to end, and its supervisor to start it again. Its peers need not wait for that: it leaves the group first, and
-takes nothing over any more (`streams.engine.permit`). What an outage explains is waited for: the limits lie above all
+takes nothing over any more (`engine.core.permit`). What an outage explains is waited for: the limits lie above all
 time-outs of ours, and gates, not the watchdog, are what holds firing back meanwhile.
 
 It is a thread of its own that needs neither the event loop nor a log that somebody reads: when writing the last words
@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import structlog
 
-from streams.engine.permit import Permit
-from streams.engine.vitals import Vital
-from streams.errors import WorkerStuckError
-from streams.logs import without_secrets
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.errors import WorkerStuckError
+from evictstream.streams.logs import without_secrets
 
 if TYPE_CHECKING:
-    from streams.settings import Settings
+    from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 

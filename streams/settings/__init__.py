@@ -4,7 +4,7 @@ Each field's text says what it is, its unit, and why the default is what it is; 
 them.
 """
 
-from streams.settings.loading import LoadedSettings, Origin, load_settings
-from streams.settings.model import Settings
+from evictstream.streams.settings.loading import LoadedSettings, Origin, load_settings
+from evictstream.streams.settings.model import Settings
 
 __all__ = ["LoadedSettings", "Origin", "Settings", "load_settings"]

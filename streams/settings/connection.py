@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, SecretStr
 
-from streams.errors import SettingsError
-from streams.settings.group import SettingsGroup
-from streams.settings.secrets import HiddenText
+from evictstream.streams.errors import SettingsError
+from evictstream.streams.settings.group import SettingsGroup
+from evictstream.streams.settings.secrets import HiddenText
 
 _ADDRESS = r"(?:[^\s:,]+|\[[0-9a-fA-F:]+\]):[0-9]{1,5}"
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from streams.settings.group import SettingsGroup
+from evictstream.streams.settings.group import SettingsGroup
 
 Seconds = Annotated[float, Field(gt=0)]
 

@@ -25,9 +25,9 @@ from typing import Any, Literal
 from pydantic import SecretStr, ValidationError
 from pydantic_settings import EnvSettingsSource
 
-from streams.errors import SettingsError
-from streams.settings.model import Settings
-from streams.settings.secrets import MASK
+from evictstream.streams.errors import SettingsError
+from evictstream.streams.settings.model import Settings
+from evictstream.streams.settings.secrets import MASK
 
 Origin = Literal["flag", "environment", "file", "default"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from streams.settings.group import SettingsGroup
+from evictstream.streams.settings.group import SettingsGroup
 
 
 class LoggingSettings(SettingsGroup):

@@ -6,13 +6,13 @@ from typing import Self
 
 from pydantic import model_validator
 
-from streams.settings.connection import ConnectionSettings
-from streams.settings.engine import EngineSettings
-from streams.settings.evictions import EvictionSettings
-from streams.settings.gates import GateSettings
-from streams.settings.health import HealthSettings
-from streams.settings.logging import LoggingSettings
-from streams.settings.topics import TopicSettings
+from evictstream.streams.settings.connection import ConnectionSettings
+from evictstream.streams.settings.engine import EngineSettings
+from evictstream.streams.settings.evictions import EvictionSettings
+from evictstream.streams.settings.gates import GateSettings
+from evictstream.streams.settings.health import HealthSettings
+from evictstream.streams.settings.logging import LoggingSettings
+from evictstream.streams.settings.topics import TopicSettings
 
 
 class Settings(

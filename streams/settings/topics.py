@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from streams.settings.group import SettingsGroup
+from evictstream.streams.settings.group import SettingsGroup
 
 MEBIBYTE = 1_048_576
 

@@ -15,8 +15,8 @@ from typing import Annotated
 
 import typer
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.cli.output import OutputFormat, OutputOption
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.cli.output import OutputFormat, OutputOption
 from tests.bench import document, fan_out, memory, report, throughput, timers
 from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say

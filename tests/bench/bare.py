@@ -10,7 +10,7 @@ from multiprocessing.connection import Connection
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import WrongResultError, require
 
 TIMEOUT_SECONDS = 60.0

@@ -10,8 +10,8 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from models.instants import instant_text
-from streams.service.placement import partition_of
+from evictstream.models.instants import instant_text
+from evictstream.streams.service.placement import partition_of
 
 CLUSTER: Final = "bench-eu-1"
 NAMESPACE: Final = "payments"

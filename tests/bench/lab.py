@@ -11,8 +11,8 @@ import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
 from tests.bench.figures import WrongResultError, require
 from tests.harness.workers import WorkerProcess
 

@@ -6,10 +6,10 @@ from typing import NamedTuple, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from models.eviction.row_keys import RowKind, split_row_key
-from streams.engine.markers import TRANSACTION_KEY
-from streams.engine.positions import POSITIONS_KEY, decode_positions
-from streams.settings import Settings
+from evictstream.models.eviction.row_keys import RowKind, split_row_key
+from evictstream.streams.engine.core.markers import TRANSACTION_KEY
+from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions
+from evictstream.streams.settings import Settings
 from tests.bench.figures import require
 
 Ends = dict[str, dict[int, int]]

@@ -7,7 +7,7 @@ import os
 import statistics
 from collections.abc import Mapping, Sequence
 
-from streams.cli.output import print_json, print_table
+from evictstream.streams.cli.output import print_json, print_table
 from tests.bench.figures import Figure
 
 COLUMNS = ("measure", "value", "goal", "", "rounds", "beside", "what")

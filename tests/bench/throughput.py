@@ -14,8 +14,8 @@ import statistics
 from collections.abc import Iterator
 from typing import Final, Self
 
-from models.eviction.row_layout import read_pod_value
-from streams.settings import Settings
+from evictstream.models.eviction.row_layout import read_pod_value
+from evictstream.streams.settings import Settings
 from tests.bench.bare import bare_rate
 from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import Entry, Fleet, now_us

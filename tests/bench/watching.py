@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from models.instants import microseconds
-from models.kubernetes.objects import Moment
-from streams.settings import Settings
+from evictstream.models.instants import microseconds
+from evictstream.models.kubernetes.objects import Moment
+from evictstream.streams.settings import Settings
 from tests.bench.figures import WrongResultError, require
 from tests.bench.fleet import now_us
 

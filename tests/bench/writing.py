@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from aiokafka import AIOKafkaProducer
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.fleet import Entry
 
 BATCH_BYTES = 16_384  # the default of Kafka's clients, and so what a busy feed of ours writes

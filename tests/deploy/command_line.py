@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import typer
 
-from streams.cli.invocation import Invocation
-from streams.cli.main import app
+from evictstream.streams.cli.invocation import Invocation
+from evictstream.streams.cli.main import app
 
 
 def parse(arguments: Sequence[str]) -> None:

@@ -11,15 +11,15 @@ from typing import Any, get_args, get_origin
 from pydantic import SecretStr
 from pydantic.fields import FieldInfo
 
-from streams.settings.connection import ConnectionSettings
-from streams.settings.engine import EngineSettings
-from streams.settings.evictions import EvictionSettings
-from streams.settings.gates import GateSettings
-from streams.settings.group import SettingsGroup
-from streams.settings.health import HealthSettings
-from streams.settings.loading import ENVIRONMENT_PREFIX
-from streams.settings.logging import LoggingSettings
-from streams.settings.topics import TopicSettings
+from evictstream.streams.settings.connection import ConnectionSettings
+from evictstream.streams.settings.engine import EngineSettings
+from evictstream.streams.settings.evictions import EvictionSettings
+from evictstream.streams.settings.gates import GateSettings
+from evictstream.streams.settings.group import SettingsGroup
+from evictstream.streams.settings.health import HealthSettings
+from evictstream.streams.settings.loading import ENVIRONMENT_PREFIX
+from evictstream.streams.settings.logging import LoggingSettings
+from evictstream.streams.settings.topics import TopicSettings
 from tests.deploy.pages import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"

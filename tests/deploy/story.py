@@ -9,18 +9,18 @@ import json
 from collections import Counter, deque
 from typing import Any
 
-from models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
-from models.eviction.changes import Changes
-from models.eviction.events import NodeEvent, PodEvent
-from models.instants import microseconds
-from models.messages import wire
-from models.messages.command import CommandContract
-from models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from models.messages.result import ResultContract
-from models.messages.watch_event import WatchEventContract
-from streams.service.overdue import count_open
-from streams.service.placement import partition_of
-from streams.settings import Settings
+from evictstream.models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
+from evictstream.models.eviction.changes import Changes
+from evictstream.models.eviction.events import NodeEvent, PodEvent
+from evictstream.models.instants import microseconds
+from evictstream.models.messages import wire
+from evictstream.models.messages.command import CommandContract
+from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from evictstream.models.messages.result import ResultContract
+from evictstream.models.messages.watch_event import WatchEventContract
+from evictstream.streams.service.overdue import count_open
+from evictstream.streams.service.placement import partition_of
+from evictstream.streams.settings import Settings
 from tests.deploy.pages import Example
 
 DELAY_US = 40_000  # from the feed to the log; what counts is `observedAt` all the same

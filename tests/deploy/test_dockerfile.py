@@ -8,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from streams.service.app import STOP_SIGNALS
+from evictstream.streams.service.app import STOP_SIGNALS
 from tests.deploy.command_line import parse
 from tests.deploy.compose import compose
 from tests.deploy.dockerfile import DockerfileError, Stage, ignored, project_files, stages
@@ -58,7 +58,8 @@ class TestBuild:
 
     def test_the_package_is_complete(self) -> None:
         copied = {source for *sources, _ in copies(BUILD) for source in sources}
-        assert set(PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]) <= copied
+        wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
+        assert {*wheel["force-include"], *wheel["only-include"]} <= copied
         assert {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"], "pyproject.toml"} <= copied
 
     def test_all_that_is_installed_is_hashed_or_local(self) -> None:

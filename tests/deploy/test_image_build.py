@@ -38,14 +38,19 @@ def test_the_image_starts_the_installed_command(image: ImageBuild) -> None:
 
 def test_the_image_has_all_that_a_worker_imports_and_from_nowhere_else(image: ImageBuild) -> None:
     python = image.placed("/opt/evictstream/bin/python")
-    where = image.run(python, "-c", "import streams.service.app, models; print(streams.__file__, models.__file__)")
+    where = image.run(
+        python,
+        "-c",
+        "import evictstream.streams.service.app as app, evictstream.models as models;"
+        "print(app.__file__, models.__file__)",
+    )
     assert all(Path(each).is_relative_to(image.root / "opt") for each in where.split())
 
 
 def test_the_image_has_the_incident_of_the_demo(image: ImageBuild) -> None:
     python = image.placed("/opt/evictstream/bin/python")
     program = (
-        "from streams.demo.recording import demo_incident, read_recording\n"
+        "from evictstream.streams.demo.recording import demo_incident, read_recording\n"
         "print(demo_incident()); read_recording(demo_incident())"
     )
     assert Path(image.run(python, "-c", program).strip()).is_relative_to(image.root / "opt")
@@ -53,14 +58,14 @@ def test_the_image_has_the_incident_of_the_demo(image: ImageBuild) -> None:
 
 def test_the_wheel_has_every_file_of_the_packages(image: ImageBuild) -> None:
     (wheel,) = (image.root / "wheels").iterdir()
-    inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith(("models/", "streams/"))}
+    inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("evictstream/")}
     ours = {
         file.relative_to(ROOT).as_posix()
         for folder in ("models", "streams")
         for file in (ROOT / folder).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }
-    assert ours <= inside
+    assert {f"evictstream/{name}" for name in ours} | {"evictstream/py.typed"} <= inside
 
 
 @pytest.mark.parametrize(

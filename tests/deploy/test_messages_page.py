@@ -12,21 +12,21 @@ import pytest
 from msgspec import inspect
 from pydantic import ValidationError
 
-from models.eviction import Origin
-from models.kubernetes.objects import NodeObject, PodObject
-from models.messages.command import CommandContract
-from models.messages.dead_letter import DeadLetterHeaders
-from models.messages.decoding import read_node_record, read_pod_record
-from models.messages.schemas import CONTRACTS, schema_texts
-from models.messages.signals import AcceptGap, Forget, Heartbeat
-from models.messages.unreadable import Unreadable, UnreadableReason
-from models.messages.vocabulary import Action, DecisionKind, DecisionWarning, Outcome, Verdict
-from models.messages.watch_event import WatchEventContract, WatchEventType
-from streams.broker.topics import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
-from streams.engine.outbox import Outbox
-from streams.feed.orders import ANY_CLUSTER
-from streams.service.dead_letters import CUT_BYTES, put_dead_letter
-from streams.service.plan import service_plan
+from evictstream.models.eviction import Origin
+from evictstream.models.kubernetes.objects import NodeObject, PodObject
+from evictstream.models.messages.command import CommandContract
+from evictstream.models.messages.dead_letter import DeadLetterHeaders
+from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.schemas import CONTRACTS, schema_texts
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat
+from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
+from evictstream.models.messages.vocabulary import Action, DecisionKind, DecisionWarning, Outcome, Verdict
+from evictstream.models.messages.watch_event import WatchEventContract, WatchEventType
+from evictstream.streams.broker.topics import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.feed.orders import ANY_CLUSTER
+from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
+from evictstream.streams.service.plan import service_plan
 from tests.deploy.command_line import parse
 from tests.deploy.pages import ROOT, Example, examples, page, section
 from tests.deploy.story import SETTINGS, Story

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from models import kubernetes
-from models.kubernetes import admission, kubectl, lifecycle, scheduling, selectors, validation
+from evictstream.models import kubernetes
+from evictstream.models.kubernetes import admission, kubectl, lifecycle, scheduling, selectors, validation
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
 NAME = "kubernetes-rules.md"

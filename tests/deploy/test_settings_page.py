@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from streams.settings import Settings, load_settings
+from evictstream.streams.settings import Settings, load_settings
 from tests.deploy.pages import examples, page
 from tests.deploy.settings_page import GROUPS, PAGE, default, rewritten, variable
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.harness.feed import Feed
 from tests.harness.reading import TopicReader

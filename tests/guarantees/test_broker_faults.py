@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.settings import Settings
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker, own_settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands, instant

@@ -7,9 +7,9 @@ import time
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
-from models.eviction import RowError, RowKind, split_row_key
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
+from evictstream.models.eviction import RowError, RowKind, split_row_key
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates

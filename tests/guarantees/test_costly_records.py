@@ -14,12 +14,12 @@ import msgspec
 import pytest
 from kafka import KafkaProducer
 
-from models.eviction import PodState, RowKind, row_key
-from models.eviction.limits import LARGEST_LIST, LARGEST_WORK
-from models.eviction.row_layout import pod_value
-from models.kubernetes import Toleration
-from streams.service.placement import partition_of
-from streams.settings import Settings
+from evictstream.models.eviction import PodState, RowKind, row_key
+from evictstream.models.eviction.limits import LARGEST_LIST, LARGEST_WORK
+from evictstream.models.eviction.row_layout import pod_value
+from evictstream.models.kubernetes import Toleration
+from evictstream.streams.service.placement import partition_of
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.probing import Probe

@@ -9,8 +9,8 @@ from typing import cast
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates

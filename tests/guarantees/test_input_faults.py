@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import time
 
-from models.messages.dead_letter import DeadLetterHeaders
-from streams.settings import Settings
+from evictstream.models.messages.dead_letter import DeadLetterHeaders
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import commands

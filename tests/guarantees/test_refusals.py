@@ -9,9 +9,9 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from streams.broker.admin import declare_topics
-from streams.broker.topics import topic_specs
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates

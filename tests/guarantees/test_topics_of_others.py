@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import commands

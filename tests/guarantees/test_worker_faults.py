@@ -6,8 +6,8 @@ import time
 
 from kafka.admin import KafkaAdminClient
 
-from streams.service.placement import partition_of
-from streams.settings import Settings
+from evictstream.streams.service.placement import partition_of
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import Seen, commands, instant

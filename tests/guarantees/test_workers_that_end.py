@@ -7,10 +7,10 @@ import time
 
 import pytest
 
-from streams.errors import ExitCode
-from streams.service.placement import partition_of
-from streams.service.watchdog import LAST_WORDS_SECONDS
-from streams.settings import Settings
+from evictstream.streams.errors import ExitCode
+from evictstream.streams.service.placement import partition_of
+from evictstream.streams.service.watchdog import LAST_WORDS_SECONDS
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.probing import Probe

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from kafka import KafkaProducer
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 FOREVER = None
 

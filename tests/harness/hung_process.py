@@ -12,9 +12,9 @@ import sys
 import threading
 import time
 
-from streams.cli.worker import leave
-from streams.engine.vitals import Vital
-from streams.service.watchdog import Watchdog
+from evictstream.streams.cli.worker import leave
+from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.service.watchdog import Watchdog
 
 FOREVER_SECONDS = 600
 LIMITS = dict.fromkeys(Vital, 1.0)

@@ -8,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import sys
 
-import streams.service.app
-from streams.cli.main import run
-from streams.engine.app import EngineApp
-from streams.errors import ProduceRefusedError
+import evictstream.streams.service.app
+from evictstream.streams.cli.main import run
+from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.errors import ProduceRefusedError
 
 LOOK_SECONDS = 0.05
 
@@ -29,5 +29,5 @@ class LateApp(EngineApp):
 
 
 if __name__ == "__main__":
-    vars(streams.service.app)["EngineApp"] = LateApp
+    vars(evictstream.streams.service.app)["EngineApp"] = LateApp
     sys.exit(run(["worker"]))

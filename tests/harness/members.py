@@ -9,10 +9,10 @@ from typing import Any, cast
 
 import pytest
 
-from streams.engine.app import EngineApp
-from streams.engine.config import EngineConfig
-from streams.engine.logic import LogicFactory
-from streams.engine.transport import EngineConsumer
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.logic import LogicFactory
+from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.engine.faust.transport import EngineConsumer
 from tests.harness.noting import Noting
 
 PATIENCE_SECONDS = 30.0

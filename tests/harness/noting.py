@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from streams.engine.batches import Record
-from streams.engine.outbox import Outbox
+from evictstream.streams.engine.core.batches import Record
+from evictstream.streams.engine.core.outbox import Outbox
 
 
 class Noting:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Mapping
 
-from models.eviction import Rules
-from models.messages.envelope import Limits
-from streams.engine.outbox import Outbox
-from streams.service.clock import SECOND_US
-from streams.service.partition import EvictionPartition
-from streams.service.plan import ServicePlan
+from evictstream.models.eviction import Rules
+from evictstream.models.messages.envelope import Limits
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.clock import SECOND_US
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.plan import ServicePlan
 
 FEED_SILENCE_SECONDS = 60
 

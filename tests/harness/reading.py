@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer, TopicPartition
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 POLL_MS = 200
 WAIT_SECONDS = 40.0

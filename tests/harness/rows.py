@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from kafka import KafkaProducer
 
-from streams.engine.outbox import Outbox
-from streams.service.partition import EvictionPartition
-from streams.service.placement import belongs
-from streams.service.plan import service_plan
-from streams.settings import Settings
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.placement import belongs
+from evictstream.streams.service.plan import service_plan
+from evictstream.streams.settings import Settings
 
 NOON_US = 1_795_262_400_000_000
 SECOND_US = 1_000_000

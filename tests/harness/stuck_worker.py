@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 
-from streams.cli.main import run
+from evictstream.streams.cli.main import run
 
 
 def _hold_the_loop(loop: asyncio.AbstractEventLoop) -> None:

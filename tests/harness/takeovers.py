@@ -6,10 +6,10 @@ import asyncio
 import contextlib
 from collections.abc import Iterable
 
-from streams.engine.config import EngineConfig
-from streams.engine.logic import LogicFactory
-from streams.engine.takeover import Takeover, take_over
-from streams.errors import PartitionLostError
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.logic import LogicFactory
+from evictstream.streams.engine.core.takeover import Takeover, take_over
+from evictstream.streams.errors import PartitionLostError
 from tests.harness.noting import Noting
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 
 def alter_topics(settings: Settings, configs: Mapping[str, Mapping[str, str]]) -> None:

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Self
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 READY_SECONDS = 40.0
 STOP_SECONDS = 30.0
 POLL_SECONDS = 0.05
 
-WORKER = ("streams.cli.main", "worker")
+WORKER = ("evictstream.streams.cli.main", "worker")
 
 
 def environment(settings: Settings) -> dict[str, str]:

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from models.instants import FIRST_INSTANT_US, LAST_INSTANT_US, instant_text, microseconds
+from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US, instant_text, microseconds
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def _pass_unbroken(tests: set[str]) -> bool:
 def _copied_tree() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"
-        shutil.copytree(ROOT, tree, ignore=LEFT_OUT)
+        shutil.copytree(ROOT, tree, ignore=LEFT_OUT, symlinks=True)
         yield tree
 
 

@@ -35,7 +35,7 @@ class Mutation(NamedTuple):
 MUTATIONS = (
     Mutation(
         "take over without reading the changelog",
-        "streams/engine/takeover.py",
+        "streams/engine/core/takeover.py",
         (
             (
                 "await reader.read_rows({t.partition: t.take_row for t in takeovers})",
@@ -46,7 +46,7 @@ MUTATIONS = (
     ),
     Mutation(
         "commit the positions of a writer that has failed",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (
             (
                 "        return self.live\n\n    async def _wait_until_full",
@@ -57,7 +57,7 @@ MUTATIONS = (
     ),
     Mutation(
         "lose a cancellation",
-        "streams/engine/waiting.py",
+        "streams/engine/core/waiting.py",
         (
             (
                 "        async with asyncio.timeout(seconds):\n            await event.wait()",
@@ -68,13 +68,13 @@ MUTATIONS = (
     ),
     Mutation(
         "begin at the end of the inputs after a take-over",
-        "streams/engine/takeover.py",
+        "streams/engine/core/takeover.py",
         (("settled[topic] = max(position, start)", "settled[topic] = end"),),
         (f"{WORKERS}::test_worker_killed_at_any_moment",),
     ),
     Mutation(
         "seek to group offsets",
-        "streams/engine/transport.py",
+        "streams/engine/faust/transport.py",
         (
             (
                 "consumer.seek(TopicPartition(topic, number), offset)",
@@ -87,7 +87,7 @@ MUTATIONS = (
     ),
     Mutation(
         "empty the agents' queues when batches flow again",
-        "streams/engine/app.py",
+        "streams/engine/faust/app.py",
         (("        self._resume.set()", "        self._resume.set()\n        self.clear()"),),
         (f"{REBALANCES}::test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again",),
     ),
@@ -99,7 +99,7 @@ MUTATIONS = (
     ),
     Mutation(
         "write positions without their rows and messages",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (
             (
                 "await self._producer.commit(outbox, {",
@@ -110,7 +110,7 @@ MUTATIONS = (
     ),
     Mutation(
         "skip the fence: a transactional id for each process",
-        "streams/engine/config.py",
+        "streams/engine/core/config.py",
         (
             (
                 'return f"{self.application}-{partition}"',
@@ -121,7 +121,7 @@ MUTATIONS = (
     ),
     Mutation(
         "skip the fence, and fire whoever the owner is",
-        "streams/engine/config.py",
+        "streams/engine/core/config.py",
         (
             (
                 'return f"{self.application}-{partition}"',
@@ -137,19 +137,19 @@ MUTATIONS = (
     ),
     Mutation(
         "keep timers when their partition is lost",
-        "streams/engine/partitions.py",
+        "streams/engine/core/partitions.py",
         (("await self._drop(set(self._writers) - kept)", "kept = set(self._writers)"),),
         (f"{REPAIRS}::test_a_partition_that_is_given_away_is_let_go",),
     ),
     Mutation(
         "go on although a batch is missing",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (("if batch.start > self.positions[batch.topic]:", "if False:"),),
         (f"{WRITER}::test_a_missing_batch_is_noticed",),
     ),
     Mutation(
         "take in what was read before the newest seek",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (
             ("if batch.epoch != self.epochs.get(batch.topic):", "if False:"),
             ("if not self.live or batch.epoch != self.epochs[batch.topic]:", "if not self.live:"),
@@ -158,13 +158,13 @@ MUTATIONS = (
     ),
     Mutation(
         "apply records twice",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (("if records[0].offset < known:", "if False:"),),
         (f"{WRITER}::test_records_that_come_again_are_applied_once",),
     ),
     Mutation(
         "take a failed transaction for a committed one",
-        "streams/engine/transactions.py",
+        "streams/engine/kafka/partition_producer.py",
         (
             (
                 "raise PartitionLostError(partition=self.partition, reason=repr(error)) from error",
@@ -175,7 +175,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take a transaction for committed that did not come through in a second",
-        "streams/engine/transactions.py",
+        "streams/engine/kafka/partition_producer.py",
         (
             ("asyncio.timeout(self._config.transaction_timeout_seconds)", "asyncio.timeout(1.0)"),
             (
@@ -187,7 +187,7 @@ MUTATIONS = (
     ),
     Mutation(
         "commit although a batch was refused",
-        "streams/engine/transactions.py",
+        "streams/engine/kafka/partition_producer.py",
         (
             (
                 "            if isinstance(result, BaseException):\n                raise result\n        if broken",
@@ -198,7 +198,7 @@ MUTATIONS = (
     ),
     Mutation(
         "send what waits to be added to a transaction that has failed",
-        "streams/engine/producer.py",
+        "streams/engine/kafka/producer.py",
         (("waiting.clear()", "unsent.clear()"),),
         (
             "tests/streams/engine/test_transactions.py::test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden",
@@ -206,13 +206,13 @@ MUTATIONS = (
     ),
     Mutation(
         "start with an empty changelog beside committed offsets",
-        "streams/engine/takeover.py",
+        "streams/engine/core/takeover.py",
         (("await _refuse_lost_state(fresh, config)", "pass"),),
         (f"{REFUSALS}::test_state_changelog_empty_while_offsets_are_committed",),
     ),
     Mutation(
         "accept a position beyond the end",
-        "streams/engine/takeover.py",
+        "streams/engine/core/takeover.py",
         (("        if not beyond:\n", "        if True:\n"),),
         (f"{REFUSALS}::test_input_cut_or_created_anew",),
     ),
@@ -301,7 +301,7 @@ MUTATIONS = (
     ),
     Mutation(
         "take a broker's silence for idleness",
-        "streams/engine/transport.py",
+        "streams/engine/faust/transport.py",
         (
             ("if batches or answered_ms != self._answered_ms:", "if True:"),
             ("heartbeat.progress(asked_at)", "heartbeat.end()"),
@@ -328,13 +328,13 @@ MUTATIONS = (
     ),
     Mutation(
         "repair while the group assigns anew",
-        "streams/engine/partitions.py",
+        "streams/engine/core/partitions.py",
         (("if not self._is_assigning:", "if True:"),),
         (REPAIRS,),
     ),
     Mutation(
         "ask for a commit again",
-        "streams/engine/producer.py",
+        "streams/engine/kafka/producer.py",
         (("if isinstance(request, EndTxnRequest):", "if False:"),),
         (f"{TRANSACTIONS}::test_a_commit_without_answer_is_not_asked_for_again",),
     ),
@@ -346,13 +346,13 @@ MUTATIONS = (
     ),
     Mutation(
         "keep the state of lost partitions in memory",
-        "streams/engine/partitions.py",
+        "streams/engine/core/partitions.py",
         (("            gc.collect()", "            pass"),),
         (f"{REPAIRS}::test_the_state_of_a_lost_partition_is_not_kept_in_memory",),
     ),
     Mutation(
         "step many records at once, whatever they cost",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (("else max(size // 2, 1)", "else SLICE_RECORDS"),),
         (f"{WRITER}::test_the_loop_comes_round_however_much_a_record_changes",),
     ),

@@ -79,7 +79,7 @@ OF_COSTS = (
     ),
     Mutation(
         "step another input in the middle of a step",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (("            if self._is_stepping:\n                await", "            if False:\n                await"),),
         (f"{STEPS}::test_another_input_waits_for_the_end_of_a_step",),
     ),

@@ -49,7 +49,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: keep state after a failed transaction",
-        "streams/engine/transactions.py",
+        "streams/engine/kafka/partition_producer.py",
         (
             (
                 "broker_ms = await self._in_time(self._write(outbox, extra_rows, lands_at))\n",
@@ -69,7 +69,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: skip the fence",
-        "streams/engine/transactions.py",
+        "streams/engine/kafka/partition_producer.py",
         (
             (
                 "transactional_id=config.transactional_id(partition),",
@@ -80,19 +80,19 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: read uncommitted rows",
-        "streams/engine/changelog.py",
+        "streams/engine/kafka/changelog.py",
         (("isolation_level=isolation", 'isolation_level="read_uncommitted"'),),
         (TORTURE,),
     ),
     Mutation(
         "torture: begin at the end of the inputs after a take-over",
-        "streams/engine/takeover.py",
+        "streams/engine/core/takeover.py",
         (("settled[topic] = max(position, start)", "settled[topic] = end"),),
         (TORTURE,),
     ),
     Mutation(
         "torture: write positions without their rows and messages",
-        "streams/engine/writer.py",
+        "streams/engine/core/writer.py",
         (
             (
                 "await self._producer.commit(outbox, {",
@@ -121,7 +121,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: forget the former heap before its wake-ups are moved",
-        "streams/engine/timers.py",
+        "streams/engine/core/timers.py",
         (("self._former, self._heap = self._heap, []", "self._former, self._heap = [], []"),),
         (TORTURE,),
     ),

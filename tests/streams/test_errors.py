@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from streams import errors
-from streams.errors import EvictstreamError, ExitCode
+from evictstream.streams import errors
+from evictstream.streams.errors import EvictstreamError, ExitCode
 
 
 def all_errors() -> dict[str, type[EvictstreamError]]:

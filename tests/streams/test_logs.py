@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import structlog
 
-from streams.logs import REPEATS, REPEATS_SECONDS, Repeats, configure_logging
-from streams.settings import Settings
+from evictstream.streams.logs import REPEATS, REPEATS_SECONDS, Repeats, configure_logging
+from evictstream.streams.settings import Settings
 
 
 class Terminal(io.StringIO):
@@ -34,16 +34,16 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 def test_ours_is_json_unless_a_terminal() -> None:
     stream = io.StringIO()
     configure_logging(Settings(), stream)
-    structlog.get_logger("streams.x").info("gate closed", cluster="c1")
+    structlog.get_logger("evictstream.streams.x").info("gate closed", cluster="c1")
     (line,) = lines(stream)
     assert line.pop("at").endswith("Z")
-    assert line == {"event": "gate closed", "cluster": "c1", "level": "info", "logger": "streams.x"}
+    assert line == {"event": "gate closed", "cluster": "c1", "level": "info", "logger": "evictstream.streams.x"}
 
 
 def test_a_terminal_gets_text() -> None:
     stream = Terminal()
     configure_logging(Settings(), stream)
-    structlog.get_logger("streams.x").info("gate closed", cluster="c1")
+    structlog.get_logger("evictstream.streams.x").info("gate closed", cluster="c1")
     assert "gate closed" in stream.getvalue()
     assert not stream.getvalue().startswith("{")
 
@@ -135,7 +135,7 @@ def test_each_sentence_is_counted_by_itself_and_ours_are_not() -> None:
     assert said(filtered, "aiokafka.conn", 100.0) is None
     assert said(filtered, "aiokafka.client", 100.0) is not None
     assert said(filtered, "aiokafka.conn", 100.0, "100 % sure") is not None
-    assert all(said(filtered, "streams.engine", 100.0) for _ in range(10 * REPEATS))
+    assert all(said(filtered, "evictstream.streams.engine", 100.0) for _ in range(10 * REPEATS))
     assert said(filtered, "aiokafka.conn", 50.0) is not None, "a clock that was set back is a new while"
 
 

@@ -17,9 +17,9 @@ import structlog
 import typer
 from pydantic import SecretStr
 
-from streams.logs import SecretlessStream, configure_logging, without_secrets
-from streams.settings import Settings
-from streams.settings.secrets import MASK, SHORTEST_HIDDEN
+from evictstream.streams.logs import SecretlessStream, configure_logging, without_secrets
+from evictstream.streams.settings import Settings
+from evictstream.streams.settings.secrets import MASK, SHORTEST_HIDDEN
 
 SECRET_SETTINGS = [name for name, field in Settings.model_fields.items() if "SecretStr" in str(field.annotation)]
 

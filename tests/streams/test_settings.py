@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from streams.errors import SettingsError
-from streams.settings import Settings, load_settings
+from evictstream.streams.errors import SettingsError
+from evictstream.streams.settings import Settings, load_settings
 
 
 @pytest.fixture

@@ -6,19 +6,26 @@ in this order: DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResou
 (`pkg/kubeapiserver/options/plugins.go`).
 """
 
-from models.kubernetes.admission.annotations import AnnotationError, namespace_tolerations
-from models.kubernetes.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION, daemon_set_tolerations
-from models.kubernetes.admission.default_seconds import DEFAULT_SECONDS, default_toleration_seconds
-from models.kubernetes.admission.extended_resources import extended_resource_tolerations, is_extended_resource
-from models.kubernetes.admission.origins import (
+from evictstream.models.kubernetes.admission.annotations import AnnotationError, namespace_tolerations
+from evictstream.models.kubernetes.admission.daemon_sets import (
+    DAEMON_TOLERATIONS,
+    HOST_NETWORK_TOLERATION,
+    daemon_set_tolerations,
+)
+from evictstream.models.kubernetes.admission.default_seconds import DEFAULT_SECONDS, default_toleration_seconds
+from evictstream.models.kubernetes.admission.extended_resources import (
+    extended_resource_tolerations,
+    is_extended_resource,
+)
+from evictstream.models.kubernetes.admission.origins import (
     AdmittedToleration,
     Origin,
     add_or_replace,
     plain,
     written,
 )
-from models.kubernetes.admission.quality import ResourceAmounts, is_best_effort
-from models.kubernetes.admission.restriction import (
+from evictstream.models.kubernetes.admission.quality import ResourceAmounts, is_best_effort
+from evictstream.models.kubernetes.admission.restriction import (
     ALLOW_LIST_ANNOTATION,
     DEFAULT_TOLERATIONS_ANNOTATION,
     MEMORY_PRESSURE_TOLERATION,
@@ -27,8 +34,8 @@ from models.kubernetes.admission.restriction import (
     Restricted,
     pod_toleration_restriction,
 )
-from models.kubernetes.admission.supersets import first_not_allowed, is_superset, merge
-from models.kubernetes.admission.tracing import TracedToleration, trace
+from evictstream.models.kubernetes.admission.supersets import first_not_allowed, is_superset, merge
+from evictstream.models.kubernetes.admission.tracing import TracedToleration, trace
 
 __all__ = [
     "ALLOW_LIST_ANNOTATION",

@@ -12,8 +12,8 @@ import math
 from collections.abc import Mapping
 from typing import Final, Never, TypeAlias
 
-from models.kubernetes.go_texts import valid_text
-from models.kubernetes.tolerations import Toleration, Tolerations
+from evictstream.models.kubernetes.go_texts import valid_text
+from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1

@@ -6,9 +6,9 @@ Source: `pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTol
 from collections.abc import Sequence
 from typing import Final
 
-from models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
-from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
-from models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
+from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
+from evictstream.models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
 
 MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
 DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"

@@ -7,9 +7,9 @@ and on update of pods, not of their subresources.
 from collections.abc import Sequence
 from typing import Final
 
-from models.kubernetes.admission.origins import AdmittedToleration, Origin
-from models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
-from models.kubernetes.tolerations import EXISTS, Toleration
+from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
+from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
 
 DEFAULT_SECONDS: Final = 300
 """What the API server adds unless `default-not-ready-toleration-seconds` or its sister says otherwise."""

@@ -7,10 +7,10 @@ server runs it on create and update of pods, but only if it is told to.
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
-from models.kubernetes.taints import NO_SCHEDULE
-from models.kubernetes.tolerations import EXISTS, Toleration
-from models.kubernetes.validation.labels import label_key_errors
+from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
+from evictstream.models.kubernetes.taints import NO_SCHEDULE
+from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
+from evictstream.models.kubernetes.validation.labels import label_key_errors
 
 _QUOTA_PREFIX: Final = "requests."
 _OWN_DOMAIN: Final = "kubernetes.io/"

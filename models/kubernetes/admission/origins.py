@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from models.kubernetes.tolerations import Toleration, Tolerations, is_same_toleration
+from evictstream.models.kubernetes.tolerations import Toleration, Tolerations, is_same_toleration
 
 
 class Origin(enum.StrEnum):

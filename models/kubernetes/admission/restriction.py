@@ -10,12 +10,12 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.admission.annotations import namespace_tolerations
-from models.kubernetes.admission.daemon_sets import MEMORY_PRESSURE
-from models.kubernetes.admission.origins import AdmittedToleration, Origin, plain, written
-from models.kubernetes.admission.supersets import first_not_allowed, merge
-from models.kubernetes.taints import NO_SCHEDULE
-from models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
+from evictstream.models.kubernetes.admission.annotations import namespace_tolerations
+from evictstream.models.kubernetes.admission.daemon_sets import MEMORY_PRESSURE
+from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin, plain, written
+from evictstream.models.kubernetes.admission.supersets import first_not_allowed, merge
+from evictstream.models.kubernetes.taints import NO_SCHEDULE
+from evictstream.models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
 
 DEFAULT_TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/defaultTolerations"
 ALLOW_LIST_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerationsWhitelist"
@@ -82,7 +82,7 @@ def pod_toleration_restriction(
         admitted: the tolerations of the pod so far.
         annotations: of the namespace.
         cluster: the plugin's configuration.
-        is_best_effort: see `models.kubernetes.admission.quality`.
+        is_best_effort: see `evictstream.models.kubernetes.admission.quality`.
         operation: create or update.
 
     Raises:

@@ -5,9 +5,9 @@ Source: `pkg/util/tolerations/tolerations.go`.
 
 from collections.abc import Iterable, Sequence
 
-from models.kubernetes.admission.origins import AdmittedToleration
-from models.kubernetes.taints import NO_EXECUTE
-from models.kubernetes.tolerations import EQUAL, EXISTS, Toleration
+from evictstream.models.kubernetes.admission.origins import AdmittedToleration
+from evictstream.models.kubernetes.taints import NO_EXECUTE
+from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, Toleration
 
 
 def is_superset(wide: Toleration, narrow: Toleration) -> bool:

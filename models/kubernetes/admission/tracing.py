@@ -8,13 +8,13 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from models.kubernetes.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION
-from models.kubernetes.admission.default_seconds import DEFAULT_SECONDS
-from models.kubernetes.admission.extended_resources import extended_resource_tolerations
-from models.kubernetes.admission.origins import Origin, plain
-from models.kubernetes.admission.restriction import MEMORY_PRESSURE_TOLERATION
-from models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
-from models.kubernetes.tolerations import EXISTS, Toleration
+from evictstream.models.kubernetes.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION
+from evictstream.models.kubernetes.admission.default_seconds import DEFAULT_SECONDS
+from evictstream.models.kubernetes.admission.extended_resources import extended_resource_tolerations
+from evictstream.models.kubernetes.admission.origins import Origin, plain
+from evictstream.models.kubernetes.admission.restriction import MEMORY_PRESSURE_TOLERATION
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
+from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
 
 
 class TracedToleration(msgspec.Struct, frozen=True, gc=False):

@@ -1,6 +1,6 @@
 """The commands of kubectl that change taints: what they accept, what they do, what they say (semantics.md 10)."""
 
-from models.kubernetes.kubectl.arguments import (
+from evictstream.models.kubernetes.kubectl.arguments import (
     TaintCommand,
     check_conflicts,
     check_selection,
@@ -8,10 +8,10 @@ from models.kubernetes.kubectl.arguments import (
     parse_command,
     split_arguments,
 )
-from models.kubernetes.kubectl.cordon import Cordoned, CordonWord, cordon, uncordon
-from models.kubernetes.kubectl.errors import KubectlError, Refusal
-from models.kubernetes.kubectl.specs import TaintChanges, parse_taint, parse_taints
-from models.kubernetes.kubectl.taint import (
+from evictstream.models.kubernetes.kubectl.cordon import Cordoned, CordonWord, cordon, uncordon
+from evictstream.models.kubernetes.kubectl.errors import KubectlError, Refusal
+from evictstream.models.kubernetes.kubectl.specs import TaintChanges, parse_taint, parse_taints
+from evictstream.models.kubernetes.kubectl.taint import (
     Tainted,
     TaintWord,
     already_there,

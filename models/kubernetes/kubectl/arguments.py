@@ -11,8 +11,8 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.kubectl.errors import KubectlError, Refusal
-from models.kubernetes.kubectl.specs import REMOVAL_MARK, TaintChanges, parse_taints
+from evictstream.models.kubernetes.kubectl.errors import KubectlError, Refusal
+from evictstream.models.kubernetes.kubectl.specs import REMOVAL_MARK, TaintChanges, parse_taints
 
 _NODE_KIND: Final = re.compile(r"(?:no|nodes?)(?:\.(?!\*(?:\.|$))[^][.,$@{}\\ \t\r\n]+)*\.{0,2}")
 """The word for nodes, and a path of fields behind it, which kubectl reads and forgets.

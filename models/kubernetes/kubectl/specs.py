@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.kubectl.errors import KubectlError, Refusal
-from models.kubernetes.taints import Taint, is_same_taint
-from models.kubernetes.validation import EFFECTS
-from models.kubernetes.validation.labels import label_key_errors, label_value_errors
+from evictstream.models.kubernetes.kubectl.errors import KubectlError, Refusal
+from evictstream.models.kubernetes.taints import Taint, is_same_taint
+from evictstream.models.kubernetes.validation import EFFECTS
+from evictstream.models.kubernetes.validation.labels import label_key_errors, label_value_errors
 
 REMOVAL_MARK: Final = "-"
 

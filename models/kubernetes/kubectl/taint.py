@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 import msgspec
 
-from models.kubernetes.kubectl.errors import KubectlError, Refusal
-from models.kubernetes.kubectl.specs import TaintChanges
-from models.kubernetes.taints import Taint, is_same_taint, taint_text
+from evictstream.models.kubernetes.kubectl.errors import KubectlError, Refusal
+from evictstream.models.kubernetes.kubectl.specs import TaintChanges
+from evictstream.models.kubernetes.taints import Taint, is_same_taint, taint_text
 
 
 class TaintWord(enum.StrEnum):

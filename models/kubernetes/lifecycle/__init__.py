@@ -1,6 +1,6 @@
 """The node lifecycle controller as released: conditions and heartbeats in, taints and times out (semantics.md 7, 8)."""
 
-from models.kubernetes.lifecycle.changes import (
+from evictstream.models.kubernetes.lifecycle.changes import (
     Change,
     ConditionsWritten,
     NodeReported,
@@ -8,8 +8,8 @@ from models.kubernetes.lifecycle.changes import (
     TaintsChanged,
     ZoneTurned,
 )
-from models.kubernetes.lifecycle.clock import LifecycleClock
-from models.kubernetes.lifecycle.condition_taints import (
+from evictstream.models.kubernetes.lifecycle.clock import LifecycleClock
+from evictstream.models.kubernetes.lifecycle.condition_taints import (
     OWNED_KEYS,
     UNSCHEDULABLE,
     TaintDifference,
@@ -17,16 +17,21 @@ from models.kubernetes.lifecycle.condition_taints import (
     taint_difference,
     taints_at_creation,
 )
-from models.kubernetes.lifecycle.controller import NodeLifecycle
-from models.kubernetes.lifecycle.disruption import DisruptionStep, Passage, disruption_step
-from models.kubernetes.lifecycle.health_taints import NOT_READY_TAINT, UNREACHABLE_TAINT, HealthStep, health_step
-from models.kubernetes.lifecycle.limiter import Limiter, NoTokens, TokenBucket, limiter_after, new_limiter
-from models.kubernetes.lifecycle.nodes import Condition, PodKey, WatchedNode, WatchedPod, find_condition
-from models.kubernetes.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
-from models.kubernetes.lifecycle.reading import WatchedNodeObject, read_watched_node
-from models.kubernetes.lifecycle.settings import LifecycleSettings, SettingError
-from models.kubernetes.lifecycle.silence import HealthUpdate, NodeHealth, update_health
-from models.kubernetes.lifecycle.zones import (
+from evictstream.models.kubernetes.lifecycle.controller import NodeLifecycle
+from evictstream.models.kubernetes.lifecycle.disruption import DisruptionStep, Passage, disruption_step
+from evictstream.models.kubernetes.lifecycle.health_taints import (
+    NOT_READY_TAINT,
+    UNREACHABLE_TAINT,
+    HealthStep,
+    health_step,
+)
+from evictstream.models.kubernetes.lifecycle.limiter import Limiter, NoTokens, TokenBucket, limiter_after, new_limiter
+from evictstream.models.kubernetes.lifecycle.nodes import Condition, PodKey, WatchedNode, WatchedPod, find_condition
+from evictstream.models.kubernetes.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
+from evictstream.models.kubernetes.lifecycle.reading import WatchedNodeObject, read_watched_node
+from evictstream.models.kubernetes.lifecycle.settings import LifecycleSettings, SettingError
+from evictstream.models.kubernetes.lifecycle.silence import HealthUpdate, NodeHealth, update_health
+from evictstream.models.kubernetes.lifecycle.zones import (
     ZoneState,
     is_excluded_from_disruption,
     reduced_rate,

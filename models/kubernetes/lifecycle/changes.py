@@ -3,9 +3,9 @@
 import dataclasses
 from typing import TypeAlias
 
-from models.kubernetes.lifecycle.nodes import Condition, PodKey
-from models.kubernetes.lifecycle.zones import ZoneState
-from models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.lifecycle.nodes import Condition, PodKey
+from evictstream.models.kubernetes.lifecycle.zones import ZoneState
+from evictstream.models.kubernetes.taints import Taint
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

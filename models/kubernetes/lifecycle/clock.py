@@ -1,8 +1,8 @@
 """Running the node lifecycle controller at the times of the released one (semantics.md 7.2 and 8.1)."""
 
-from models.kubernetes.lifecycle.changes import Change
-from models.kubernetes.lifecycle.controller import NodeLifecycle
-from models.kubernetes.lifecycle.settings import NO_EXECUTE_PASS_PERIOD_US
+from evictstream.models.kubernetes.lifecycle.changes import Change
+from evictstream.models.kubernetes.lifecycle.controller import NodeLifecycle
+from evictstream.models.kubernetes.lifecycle.settings import NO_EXECUTE_PASS_PERIOD_US
 
 
 class LifecycleClock:

@@ -7,11 +7,11 @@ NoSchedule pass runs for it right away (semantics.md 7.1), as the controller's w
 import dataclasses
 from collections.abc import Iterable
 
-from models.kubernetes.lifecycle.changes import Change, ConditionsWritten, PodsMarkedNotReady, TaintsChanged
-from models.kubernetes.lifecycle.condition_taints import condition_taints, taint_difference
-from models.kubernetes.lifecycle.nodes import FALSE, Condition, PodKey, WatchedNode, WatchedPod
-from models.kubernetes.lifecycle.taint_lists import has_taint, stamped, with_taint, without_taints
-from models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.lifecycle.changes import Change, ConditionsWritten, PodsMarkedNotReady, TaintsChanged
+from evictstream.models.kubernetes.lifecycle.condition_taints import condition_taints, taint_difference
+from evictstream.models.kubernetes.lifecycle.nodes import FALSE, Condition, PodKey, WatchedNode, WatchedPod
+from evictstream.models.kubernetes.lifecycle.taint_lists import has_taint, stamped, with_taint, without_taints
+from evictstream.models.kubernetes.taints import Taint
 
 
 class Cluster:

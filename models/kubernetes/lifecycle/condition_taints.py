@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Final
 
-from models.kubernetes.lifecycle.nodes import (
+from evictstream.models.kubernetes.lifecycle.nodes import (
     DISK_PRESSURE,
     FALSE,
     MEMORY_PRESSURE,
@@ -19,8 +19,8 @@ from models.kubernetes.lifecycle.nodes import (
     UNKNOWN,
     Condition,
 )
-from models.kubernetes.lifecycle.taint_lists import has_taint
-from models.kubernetes.taints import NO_SCHEDULE, NOT_READY, UNREACHABLE, Taint
+from evictstream.models.kubernetes.lifecycle.taint_lists import has_taint
+from evictstream.models.kubernetes.taints import NO_SCHEDULE, NOT_READY, UNREACHABLE, Taint
 
 UNSCHEDULABLE: Final = "node.kubernetes.io/unschedulable"
 

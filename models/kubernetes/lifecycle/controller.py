@@ -11,23 +11,23 @@ and operating system, which have nothing to do with taints.
 from collections.abc import Iterable
 from types import MappingProxyType
 
-from models.kubernetes.lifecycle.changes import Change, NodeReported, ZoneTurned
-from models.kubernetes.lifecycle.cluster import Cluster
-from models.kubernetes.lifecycle.disruption import Passage, disruption_step
-from models.kubernetes.lifecycle.health_taints import (
+from evictstream.models.kubernetes.lifecycle.changes import Change, NodeReported, ZoneTurned
+from evictstream.models.kubernetes.lifecycle.cluster import Cluster
+from evictstream.models.kubernetes.lifecycle.disruption import Passage, disruption_step
+from evictstream.models.kubernetes.lifecycle.health_taints import (
     HEALTH_TAINTS,
     HealthStep,
     fitting_taint,
     health_step,
     opposite_taint,
 )
-from models.kubernetes.lifecycle.limiter import new_limiter
-from models.kubernetes.lifecycle.nodes import READY, TRUE, PodKey, WatchedNode, WatchedPod, find_condition
-from models.kubernetes.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
-from models.kubernetes.lifecycle.settings import RETRY_WITHOUT_READY_US, LifecycleSettings
-from models.kubernetes.lifecycle.silence import HealthUpdate, NodeHealth, update_health
-from models.kubernetes.lifecycle.taint_lists import has_taint
-from models.kubernetes.lifecycle.zones import ZoneState, is_excluded_from_disruption, zone_key
+from evictstream.models.kubernetes.lifecycle.limiter import new_limiter
+from evictstream.models.kubernetes.lifecycle.nodes import READY, TRUE, PodKey, WatchedNode, WatchedPod, find_condition
+from evictstream.models.kubernetes.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
+from evictstream.models.kubernetes.lifecycle.settings import RETRY_WITHOUT_READY_US, LifecycleSettings
+from evictstream.models.kubernetes.lifecycle.silence import HealthUpdate, NodeHealth, update_health
+from evictstream.models.kubernetes.lifecycle.taint_lists import has_taint
+from evictstream.models.kubernetes.lifecycle.zones import ZoneState, is_excluded_from_disruption, zone_key
 
 
 class NodeLifecycle:

@@ -9,8 +9,8 @@ import dataclasses
 import enum
 from collections.abc import Mapping, Sequence
 
-from models.kubernetes.lifecycle.settings import LifecycleSettings
-from models.kubernetes.lifecycle.zones import ZoneState, zone_rate, zone_state
+from evictstream.models.kubernetes.lifecycle.settings import LifecycleSettings
+from evictstream.models.kubernetes.lifecycle.zones import ZoneState, zone_rate, zone_state
 
 
 class Passage(enum.StrEnum):

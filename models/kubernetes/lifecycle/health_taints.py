@@ -8,9 +8,9 @@ import enum
 from collections.abc import Iterable
 from typing import Final
 
-from models.kubernetes.lifecycle.nodes import FALSE, TRUE, UNKNOWN
-from models.kubernetes.lifecycle.taint_lists import has_taint
-from models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
+from evictstream.models.kubernetes.lifecycle.nodes import FALSE, TRUE, UNKNOWN
+from evictstream.models.kubernetes.lifecycle.taint_lists import has_taint
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
 
 NOT_READY_TAINT: Final = Taint(NOT_READY, "", NO_EXECUTE)
 UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)

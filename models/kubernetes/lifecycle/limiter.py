@@ -7,8 +7,8 @@ not after 100 s but 3 µs later.
 
 from typing import Final, Protocol
 
-from models.instants import MICROSECONDS_PER_SECOND
-from models.kubernetes.lifecycle.settings import single
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.kubernetes.lifecycle.settings import single
 
 BURST: Final = 1.0
 """The most tokens that a bucket holds, and what a new one holds."""

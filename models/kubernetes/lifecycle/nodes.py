@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Final, TypeAlias
 
-from models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.taints import Taint
 
 READY: Final = "Ready"
 MEMORY_PRESSURE: Final = "MemoryPressure"

@@ -6,7 +6,7 @@ Source: `pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go`.
 import dataclasses
 from collections.abc import Callable
 
-from models.kubernetes.lifecycle.limiter import Limiter, limiter_after
+from evictstream.models.kubernetes.lifecycle.limiter import Limiter, limiter_after
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -2,8 +2,8 @@
 
 import msgspec
 
-from models.kubernetes.lifecycle.nodes import Condition, WatchedNode
-from models.kubernetes.objects import MissingFieldError, TaintObject, check_kind, read_instant, read_taints
+from evictstream.models.kubernetes.lifecycle.nodes import Condition, WatchedNode
+from evictstream.models.kubernetes.objects import MissingFieldError, TaintObject, check_kind, read_instant, read_taints
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):

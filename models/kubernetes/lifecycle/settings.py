@@ -11,7 +11,7 @@ from typing import Final
 
 import msgspec
 
-from models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
 
 NO_EXECUTE_PASS_PERIOD_US: Final = 100_000
 """How often the queues of nodes that wait for a health taint are worked off; not a flag."""

@@ -13,8 +13,8 @@ Two things follow from the source that look odd and are kept:
 import dataclasses
 from typing import Final
 
-from models.instants import MICROSECONDS_PER_SECOND
-from models.kubernetes.lifecycle.nodes import (
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.kubernetes.lifecycle.nodes import (
     DISK_PRESSURE,
     MEMORY_PRESSURE,
     PID_PRESSURE,
@@ -24,7 +24,7 @@ from models.kubernetes.lifecycle.nodes import (
     WatchedNode,
     find_condition,
 )
-from models.kubernetes.lifecycle.settings import LifecycleSettings
+from evictstream.models.kubernetes.lifecycle.settings import LifecycleSettings
 
 SILENCED_TYPES: Final = (READY, MEMORY_PRESSURE, DISK_PRESSURE, PID_PRESSURE)
 """Conditions that become Unknown, in the order of writing. Not `NetworkUnavailable`: the kubelet does not report it."""

@@ -6,8 +6,8 @@ Sources: `pkg/util/taints/taints.go` (`TaintExists`, `AddOrUpdateTaint`, `Delete
 
 from collections.abc import Iterable
 
-from models.instants import MICROSECONDS_PER_SECOND
-from models.kubernetes.taints import Taint
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.kubernetes.taints import Taint
 
 
 def has_taint(taints: Iterable[Taint], wanted: Taint) -> bool:

@@ -8,8 +8,8 @@ import enum
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from models.kubernetes.lifecycle.nodes import TRUE
-from models.kubernetes.lifecycle.settings import LifecycleSettings, single
+from evictstream.models.kubernetes.lifecycle.nodes import TRUE
+from evictstream.models.kubernetes.lifecycle.settings import LifecycleSettings, single
 
 BETA_REGION_LABEL: Final = "failure-domain.beta.kubernetes.io/region"
 BETA_ZONE_LABEL: Final = "failure-domain.beta.kubernetes.io/zone"

@@ -3,12 +3,18 @@
 Changes of nodes and pods with their instants go in; timers, deletions with their attempts, and Events come out.
 """
 
-from models.kubernetes.released.controller import TaintEvictionController
-from models.kubernetes.released.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
-from models.kubernetes.released.evicting import ATTEMPTS, PAUSE_US, ApiServer, Refusal
-from models.kubernetes.released.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
-from models.kubernetes.released.metrics import BUCKETS, COUNTER_NAME, HISTOGRAM_NAME, DeletionMetrics, released_latency
-from models.kubernetes.released.outcomes import (
+from evictstream.models.kubernetes.released.controller import TaintEvictionController
+from evictstream.models.kubernetes.released.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
+from evictstream.models.kubernetes.released.evicting import ATTEMPTS, PAUSE_US, ApiServer, Refusal
+from evictstream.models.kubernetes.released.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
+from evictstream.models.kubernetes.released.metrics import (
+    BUCKETS,
+    COUNTER_NAME,
+    HISTOGRAM_NAME,
+    DeletionMetrics,
+    released_latency,
+)
+from evictstream.models.kubernetes.released.outcomes import (
     CONDITION_MESSAGE,
     CONDITION_REASON,
     CONDITION_STATUS,
@@ -26,8 +32,8 @@ from models.kubernetes.released.outcomes import (
     TimerKept,
     TimerSet,
 )
-from models.kubernetes.released.staying import stay_us
-from models.kubernetes.released.timers import Added, Cancelled, Timer, TimerQueue
+from evictstream.models.kubernetes.released.staying import stay_us
+from evictstream.models.kubernetes.released.timers import Added, Cancelled, Timer, TimerQueue
 
 __all__ = [
     "ATTEMPTS",

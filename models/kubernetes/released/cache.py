@@ -5,7 +5,7 @@ As the informers of client-go keep it: by name and not by UID, whatever was seen
 
 from collections.abc import Iterable
 
-from models.kubernetes.objects import Node, Pod
+from evictstream.models.kubernetes.objects import Node, Pod
 
 
 def address_of(pod: Pod) -> str:

@@ -11,13 +11,13 @@ creation is not in the past is never taken, there as here.
 
 from collections.abc import Mapping
 
-from models.kubernetes.matching import tolerations_in_use
-from models.kubernetes.objects import Node, Pod
-from models.kubernetes.released.cache import WatchCache, address_of
-from models.kubernetes.released.distribution import PodKey, WaitingKeys
-from models.kubernetes.released.evicting import ApiServer, Evictor
-from models.kubernetes.released.metrics import DeletionMetrics
-from models.kubernetes.released.outcomes import (
+from evictstream.models.kubernetes.matching import tolerations_in_use
+from evictstream.models.kubernetes.objects import Node, Pod
+from evictstream.models.kubernetes.released.cache import WatchCache, address_of
+from evictstream.models.kubernetes.released.distribution import PodKey, WaitingKeys
+from evictstream.models.kubernetes.released.evicting import ApiServer, Evictor
+from evictstream.models.kubernetes.released.metrics import DeletionMetrics
+from evictstream.models.kubernetes.released.outcomes import (
     AdditionSkipped,
     AttemptFailed,
     Outcome,
@@ -26,10 +26,10 @@ from models.kubernetes.released.outcomes import (
     TimerSet,
     cancelling,
 )
-from models.kubernetes.released.staying import stay_us
-from models.kubernetes.released.timers import Added, Cancelled, TimerQueue
-from models.kubernetes.taints import NO_EXECUTE, Taint
-from models.kubernetes.tolerations import Tolerations
+from evictstream.models.kubernetes.released.staying import stay_us
+from evictstream.models.kubernetes.released.timers import Added, Cancelled, TimerQueue
+from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
+from evictstream.models.kubernetes.tolerations import Tolerations
 
 
 class TaintEvictionController:

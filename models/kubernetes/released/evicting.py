@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.released.cache import WatchCache
-from models.kubernetes.released.metrics import DeletionMetrics
-from models.kubernetes.released.outcomes import (
+from evictstream.models.kubernetes.released.cache import WatchCache
+from evictstream.models.kubernetes.released.metrics import DeletionMetrics
+from evictstream.models.kubernetes.released.outcomes import (
     AttemptFailed,
     EventEmitted,
     EvictionForgotten,

@@ -9,10 +9,10 @@ from typing import TypeAlias
 
 import msgspec
 
-from models.kubernetes.objects import Node, Pod
-from models.kubernetes.released.cache import address_of
-from models.kubernetes.released.controller import TaintEvictionController
-from models.kubernetes.released.outcomes import Outcome
+from evictstream.models.kubernetes.objects import Node, Pod
+from evictstream.models.kubernetes.released.cache import address_of
+from evictstream.models.kubernetes.released.controller import TaintEvictionController
+from evictstream.models.kubernetes.released.outcomes import Outcome
 
 
 class NodeSeen(msgspec.Struct, frozen=True, gc=False):

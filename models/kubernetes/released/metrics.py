@@ -6,7 +6,7 @@ Kubernetes `pkg/controller/tainteviction/metrics/metrics.go` and `deletePodHandl
 from bisect import bisect_left
 from typing import Final
 
-from models.kubernetes.released.staying import NANOSECONDS_PER_SECOND, wrapped_int64
+from evictstream.models.kubernetes.released.staying import NANOSECONDS_PER_SECOND, wrapped_int64
 
 COUNTER_NAME: Final = "taint_eviction_controller_pod_deletions_total"
 HISTOGRAM_NAME: Final = "taint_eviction_controller_pod_deletion_duration_seconds"

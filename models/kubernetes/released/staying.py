@@ -8,8 +8,8 @@ signed 64-bit nanoseconds, by a multiplication that wraps around. So from 922337
 from collections.abc import Sequence
 from typing import Final
 
-from models.kubernetes.matching import stay_seconds
-from models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.matching import stay_seconds
+from evictstream.models.kubernetes.tolerations import Toleration
 
 NANOSECONDS_PER_SECOND: Final = 1_000_000_000
 

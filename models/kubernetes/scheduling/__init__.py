@@ -1,6 +1,6 @@
 """Whether a pod may land on a node, how nodes rank, and when a refused pod is tried again (semantics.md 5)."""
 
-from models.kubernetes.scheduling.filtering import (
+from evictstream.models.kubernetes.scheduling.filtering import (
     HARD_EFFECTS,
     NODE_UNSCHEDULABLE,
     TAINT_TOLERATION,
@@ -13,20 +13,20 @@ from models.kubernetes.scheduling.filtering import (
     filter_node,
     filter_taints,
 )
-from models.kubernetes.scheduling.kubelet import (
+from evictstream.models.kubernetes.scheduling.kubelet import (
     UNTOLERATED_MESSAGE,
     AdmissionVerdict,
     is_static_pod,
     kubelet_admission,
 )
-from models.kubernetes.scheduling.requeueing import (
+from evictstream.models.kubernetes.scheduling.requeueing import (
     QueueingHint,
     cordon_after_node_change,
     cordon_after_toleration_change,
     taints_after_node_change,
     taints_after_toleration_change,
 )
-from models.kubernetes.scheduling.scoring import (
+from evictstream.models.kubernetes.scheduling.scoring import (
     MAX_NODE_SCORE,
     NodeScore,
     intolerable_taints,

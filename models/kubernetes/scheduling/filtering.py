@@ -11,10 +11,10 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.matching import first_match
-from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE, Taint
-from models.kubernetes.tolerations import Toleration
-from models.kubernetes.verdict import Coverage
+from evictstream.models.kubernetes.matching import first_match
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE, Taint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.verdict import Coverage
 
 HARD_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that make a node impossible for a pod that does not tolerate the taint."""

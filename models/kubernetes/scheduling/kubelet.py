@@ -10,10 +10,10 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.matching import first_untolerated
-from models.kubernetes.scheduling.filtering import TAINT_TOLERATION
-from models.kubernetes.taints import NO_EXECUTE, Taint
-from models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.matching import first_untolerated
+from evictstream.models.kubernetes.scheduling.filtering import TAINT_TOLERATION
+from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
+from evictstream.models.kubernetes.tolerations import Toleration
 
 SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
 _API_SERVER: Final = "api"

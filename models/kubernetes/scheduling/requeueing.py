@@ -9,10 +9,10 @@ do not reach these functions and wake nothing.
 import enum
 from collections.abc import Sequence
 
-from models.kubernetes.matching import first_untolerated, tolerates
-from models.kubernetes.scheduling.filtering import HARD_EFFECTS, UNSCHEDULABLE_TAINT
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.matching import first_untolerated, tolerates
+from evictstream.models.kubernetes.scheduling.filtering import HARD_EFFECTS, UNSCHEDULABLE_TAINT
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import Toleration
 
 
 class QueueingHint(enum.StrEnum):

@@ -9,9 +9,9 @@ from typing import Final
 
 import msgspec
 
-from models.kubernetes.matching import first_match
-from models.kubernetes.taints import PREFER_NO_SCHEDULE, Taint
-from models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.matching import first_match
+from evictstream.models.kubernetes.taints import PREFER_NO_SCHEDULE, Taint
+from evictstream.models.kubernetes.tolerations import Toleration
 
 MAX_NODE_SCORE: Final = 100
 

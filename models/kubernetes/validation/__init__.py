@@ -3,16 +3,19 @@
 Everything works on raw objects, as JSON or YAML gives them; a wrong type is one more error.
 """
 
-from models.kubernetes.validation.errors import ErrorType, FieldError
-from models.kubernetes.validation.labels import (
+from evictstream.models.kubernetes.validation.errors import ErrorType, FieldError
+from evictstream.models.kubernetes.validation.labels import (
     decimal_integer_errors,
     label_key_errors,
     label_value_errors,
     subdomain_errors,
 )
-from models.kubernetes.validation.node_taints import EFFECTS, validate_node_taints, validate_taints
-from models.kubernetes.validation.pod_tolerations import validate_pod_tolerations, validate_tolerations
-from models.kubernetes.validation.toleration_update import validate_added_tolerations, validate_toleration_update
+from evictstream.models.kubernetes.validation.node_taints import EFFECTS, validate_node_taints, validate_taints
+from evictstream.models.kubernetes.validation.pod_tolerations import validate_pod_tolerations, validate_tolerations
+from evictstream.models.kubernetes.validation.toleration_update import (
+    validate_added_tolerations,
+    validate_toleration_update,
+)
 
 __all__ = [
     "EFFECTS",

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from models.kubernetes.go_texts import as_json, quoted
+from evictstream.models.kubernetes.go_texts import as_json, quoted
 
 
 class ErrorType(enum.StrEnum):

@@ -7,8 +7,8 @@ Source: `staging/src/k8s.io/apimachinery/pkg/api/validate/content/`, files `kube
 import re
 from typing import Final
 
-from models.kubernetes.go_texts import quoted
-from models.kubernetes.integers import is_canonical
+from evictstream.models.kubernetes.go_texts import quoted
+from evictstream.models.kubernetes.integers import is_canonical
 
 _NAME: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 _VALUE: Final = f"({_NAME})?"

@@ -7,13 +7,13 @@ import datetime as dt
 from collections.abc import Mapping
 from typing import Final
 
-from models.instants import microseconds
-from models.kubernetes.go_texts import as_json
-from models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
-from models.kubernetes.times import read_time, time_text
-from models.kubernetes.validation.errors import FieldError, duplicate, invalid, not_supported, required
-from models.kubernetes.validation.labels import label_key_errors, label_value_errors
-from models.kubernetes.validation.raw import check_instant, entries_at, object_at, text_at
+from evictstream.models.instants import microseconds
+from evictstream.models.kubernetes.go_texts import as_json
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
+from evictstream.models.kubernetes.times import read_time, time_text
+from evictstream.models.kubernetes.validation.errors import FieldError, duplicate, invalid, not_supported, required
+from evictstream.models.kubernetes.validation.labels import label_key_errors, label_value_errors
+from evictstream.models.kubernetes.validation.raw import check_instant, entries_at, object_at, text_at
 
 EFFECTS: Final = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 """The three effects, in the order in which Kubernetes names them."""

@@ -6,12 +6,12 @@ Source: `ValidateTolerations` in `pkg/apis/core/validation/validation.go`.
 from collections.abc import Mapping
 from typing import Final
 
-from models.kubernetes.taints import NO_EXECUTE
-from models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN
-from models.kubernetes.validation.errors import FieldError, invalid, invalid_name, not_supported
-from models.kubernetes.validation.labels import int64_errors, label_value_errors
-from models.kubernetes.validation.node_taints import effect_errors, key_errors
-from models.kubernetes.validation.raw import check_int64, entries_at, object_at, text_at
+from evictstream.models.kubernetes.taints import NO_EXECUTE
+from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN
+from evictstream.models.kubernetes.validation.errors import FieldError, invalid, invalid_name, not_supported
+from evictstream.models.kubernetes.validation.labels import int64_errors, label_value_errors
+from evictstream.models.kubernetes.validation.node_taints import effect_errors, key_errors
+from evictstream.models.kubernetes.validation.raw import check_int64, entries_at, object_at, text_at
 
 _OPERATORS: Final = (EQUAL, EXISTS)
 # Upstream names them where the gate is off and they are refused, and not where it is on.

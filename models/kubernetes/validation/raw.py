@@ -8,11 +8,11 @@ import datetime as dt
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from models.kubernetes.go_texts import valid_text
-from models.kubernetes.taints import Taint
-from models.kubernetes.times import read_time, time_text
-from models.kubernetes.tolerations import Toleration
-from models.kubernetes.validation.errors import FieldError, wrong_type
+from evictstream.models.kubernetes.go_texts import valid_text
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.times import read_time, time_text
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.kubernetes.validation.errors import FieldError, wrong_type
 
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1

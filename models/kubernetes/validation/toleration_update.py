@@ -7,10 +7,10 @@ Source: `ValidatePodUpdate` and `validateOnlyAddedTolerations` in `pkg/apis/core
 
 from typing import Final
 
-from models.kubernetes.tolerations import GREATER_THAN, LESS_THAN
-from models.kubernetes.validation.errors import FieldError, forbidden
-from models.kubernetes.validation.pod_tolerations import tolerations_of, validate_tolerations
-from models.kubernetes.validation.raw import entries_at, text_at
+from evictstream.models.kubernetes.tolerations import GREATER_THAN, LESS_THAN
+from evictstream.models.kubernetes.validation.errors import FieldError, forbidden
+from evictstream.models.kubernetes.validation.pod_tolerations import tolerations_of, validate_tolerations
+from evictstream.models.kubernetes.validation.raw import entries_at, text_at
 
 _CHANGED: Final = "existing toleration can not be modified except its tolerationSeconds"
 

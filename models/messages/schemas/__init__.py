@@ -1,18 +1,18 @@
 """The JSON Schemas of the contracts, made from the pydantic models.
 
 The files beside this module are what others may read without Python; a test holds them to the models. Write them anew
-with `python -m models.messages.schemas`.
+with `python -m evictstream.models.messages.schemas`.
 """
 
 import json
 from typing import Final
 
-from models.messages.command import CommandContract
-from models.messages.dead_letter import DeadLetterHeaders
-from models.messages.decision import DecisionContract
-from models.messages.parts import Contract
-from models.messages.result import ResultContract
-from models.messages.watch_event import WatchEventContract
+from evictstream.models.messages.command import CommandContract
+from evictstream.models.messages.dead_letter import DeadLetterHeaders
+from evictstream.models.messages.decision import DecisionContract
+from evictstream.models.messages.parts import Contract
+from evictstream.models.messages.result import ResultContract
+from evictstream.models.messages.watch_event import WatchEventContract
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

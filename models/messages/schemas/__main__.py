@@ -1,8 +1,8 @@
-"""Write the JSON Schemas beside this file: `python -m models.messages.schemas`."""
+"""Write the JSON Schemas beside this file: `python -m evictstream.models.messages.schemas`."""
 
 from pathlib import Path
 
-from models.messages.schemas import schema_texts
+from evictstream.models.messages.schemas import schema_texts
 
 if __name__ == "__main__":
     for name, text in schema_texts().items():

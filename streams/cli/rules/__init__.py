@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typer
 
-from streams.cli.rules.taint import taint
-from streams.cli.rules.tolerations import tolerations
-from streams.cli.rules.verdict import verdict
+from evictstream.streams.cli.rules.taint import taint
+from evictstream.streams.cli.rules.tolerations import tolerations
+from evictstream.streams.cli.rules.verdict import verdict
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 app.command()(verdict)

@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from models.kubernetes.selectors import Requirement, SelectorError, parse_selector, selects
-from streams.cli.rules.subjects import NodeSubject, PodSubject
-from streams.errors import WrongUseError
+from evictstream.models.kubernetes.selectors import Requirement, SelectorError, parse_selector, selects
+from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.streams.errors import WrongUseError
 
 
 class Choice(NamedTuple):

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple, Never
 
-from streams.errors import ObjectFileError
+from evictstream.streams.errors import ObjectFileError
 
 STDIN = "-"
 SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
@@ -153,7 +153,7 @@ def _unique(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
 def _yaml_documents(source: str, text: str) -> list[object]:
     import yaml  # type: ignore[import-untyped]
 
-    from streams.cli.rules.yaml_loader import ObjectLoader
+    from evictstream.streams.cli.rules.yaml_loader import ObjectLoader
 
     if len(text) > MOST_YAML_BYTES:
         raise ObjectFileError(source, f"it has more than {MOST_YAML_BYTES} characters of YAML; JSON may be longer")

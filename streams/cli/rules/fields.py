@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from models.kubernetes.validation import FieldError
-from models.kubernetes.validation.errors import forbidden, wrong_type
-from models.kubernetes.validation.raw import object_at, text_at
+from evictstream.models.kubernetes.validation import FieldError
+from evictstream.models.kubernetes.validation.errors import forbidden, wrong_type
+from evictstream.models.kubernetes.validation.raw import object_at, text_at
 
 Fields = Mapping[object, object]
 """A raw object. In each function below `path` is that of the object, and broken rules go into `errors`."""

@@ -11,10 +11,10 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from models.kubernetes import Taint, Tolerations, eviction_verdict
-from models.kubernetes.scheduling import filter_node, is_static_pod, kubelet_admission, score_nodes
-from streams.cli.rules.outcome import Outcome
-from streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.models.kubernetes import Taint, Tolerations, eviction_verdict
+from evictstream.models.kubernetes.scheduling import filter_node, is_static_pod, kubelet_admission, score_nodes
+from evictstream.streams.cli.rules.outcome import Outcome
+from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
 
 MOST_TOLERATIONS_KEPT: Final = 64
 """Lists of tolerations whose outcomes are kept, the latest ones. A cluster seldom has more; each costs 2 KB for each

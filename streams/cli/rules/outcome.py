@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from models.kubernetes import Eviction, EvictionVerdict
-from models.kubernetes.scheduling import AdmissionVerdict, FilterVerdict, NodeScore
-from streams.cli.rules.words import NOTHING, taint_json, taint_words, toleration_json, toleration_words
+from evictstream.models.kubernetes import Eviction, EvictionVerdict
+from evictstream.models.kubernetes.scheduling import AdmissionVerdict, FilterVerdict, NodeScore
+from evictstream.streams.cli.rules.words import NOTHING, taint_json, taint_words, toleration_json, toleration_words
 
 TITLES = ("evict", "because of", "tolerated by", "schedule", "because of", "score", "kubelet")
 """Of `Outcome.cells`."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from models.kubernetes import Taint, Toleration, Tolerations
-from models.kubernetes.admission import ResourceAmounts, is_best_effort
-from models.kubernetes.times import read_time
-from models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
-from models.kubernetes.validation.errors import required, wrong_type
-from models.kubernetes.validation.raw import object_at, text_at
-from streams.cli.rules.documents import FoundObject
-from streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, forbid_unknown, texts_at
+from evictstream.models.kubernetes import Taint, Toleration, Tolerations
+from evictstream.models.kubernetes.admission import ResourceAmounts, is_best_effort
+from evictstream.models.kubernetes.times import read_time
+from evictstream.models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
+from evictstream.models.kubernetes.validation.errors import required, wrong_type
+from evictstream.models.kubernetes.validation.raw import object_at, text_at
+from evictstream.streams.cli.rules.documents import FoundObject
+from evictstream.streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, forbid_unknown, texts_at
 
 NODE = "Node"
 POD = "Pod"
@@ -59,7 +59,7 @@ class PodSubject(NamedTuple):
         is_daemon: a DaemonSet is its controller.
         host_network: `spec.hostNetwork`.
         requested: names of all resources that its containers request.
-        is_best_effort: see `models.kubernetes.admission.quality`.
+        is_best_effort: see `evictstream.models.kubernetes.admission.quality`.
     """
 
     name: str

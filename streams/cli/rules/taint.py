@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
-from streams.cli.rules.problems import require, show_problems
-from streams.errors import ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.rules.problems import require, show_problems
+from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 
 if TYPE_CHECKING:
-    from models.kubernetes import Taint
-    from models.kubernetes.kubectl import TaintChanges, TaintWord
-    from streams.cli.rules.subjects import NodeSubject
+    from evictstream.models.kubernetes import Taint
+    from evictstream.models.kubernetes.kubectl import TaintChanges, TaintWord
+    from evictstream.streams.cli.rules.subjects import NodeSubject
 
 
 class _Changed(NamedTuple):
@@ -49,8 +49,8 @@ def taint(
     * `evictstream rules taint node.json dedicated- maintenance:NoExecute --overwrite`
     * `evictstream rules taint node.json down:NoExecute -o json | evictstream rules verdict --node - --pod pod.json`
     """
-    from streams.cli.rules.documents import read_objects
-    from streams.cli.rules.subjects import NODE, nodes_of, unnamed_kinds
+    from evictstream.streams.cli.rules.documents import read_objects
+    from evictstream.streams.cli.rules.subjects import NODE, nodes_of, unnamed_kinds
 
     changes = _changes(specs)
     objects = read_objects(node)
@@ -70,7 +70,7 @@ def taint(
 
 
 def _changes(specs: list[str]) -> TaintChanges:
-    from models.kubernetes.kubectl import KubectlError, check_conflicts, parse_taints
+    from evictstream.models.kubernetes.kubectl import KubectlError, check_conflicts, parse_taints
 
     try:
         changes = parse_taints(specs)
@@ -81,7 +81,7 @@ def _changes(specs: list[str]) -> TaintChanges:
 
 
 def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) -> list[_Changed]:
-    from models.kubernetes.kubectl import KubectlError, Refusal, apply_changes
+    from evictstream.models.kubernetes.kubectl import KubectlError, Refusal, apply_changes
 
     changed = []
     refusals = []
@@ -101,7 +101,7 @@ def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) 
 
 def _object(changed: _Changed) -> dict[str, object]:
     """Put the taints into the node; an entry that stays is the one of the file, with its `timeAdded`."""
-    from streams.cli.rules.words import taint_json
+    from evictstream.streams.cli.rules.words import taint_json
 
     raw = changed.node.raw
     spec = raw.get("spec")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from streams.cli.output import OutputFormat, OutputOption, print_json, print_table
-from streams.cli.rules.problems import ComparisonOption, require, show_problems
-from streams.errors import ExitCode
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.rules.problems import ComparisonOption, require, show_problems
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from models.kubernetes import Taint, Tolerations
-    from models.kubernetes.admission import TracedToleration
-    from models.kubernetes.precedence import OrderConflict
-    from streams.cli.rules.subjects import NodeSubject, PodSubject
+    from evictstream.models.kubernetes import Taint, Tolerations
+    from evictstream.models.kubernetes.admission import TracedToleration
+    from evictstream.models.kubernetes.precedence import OrderConflict
+    from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
 
 _DEFAULT_SECONDS = 300
 """As `DEFAULT_SECONDS` of the models, which `--help` does not wait for."""
@@ -75,8 +75,8 @@ def tolerations(
     * `kubectl get pod web-0 -o json | evictstream rules tolerations - --node node.json`
     * `evictstream rules tolerations pods.json -o json`
     """
-    from streams.cli.rules.documents import read_objects
-    from streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+    from evictstream.streams.cli.rules.documents import read_objects
+    from evictstream.streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
 
     objects = read_objects(pod) if node is None else read_objects(pod, node)
     pod_objects = [found for found in objects if found.source == pod]
@@ -106,7 +106,7 @@ def tolerations(
 
 
 def _traced(pod: PodSubject, not_ready_seconds: int, unreachable_seconds: int) -> tuple[TracedToleration, ...]:
-    from models.kubernetes.admission import TracedToleration, default_toleration_seconds, trace, written
+    from evictstream.models.kubernetes.admission import TracedToleration, default_toleration_seconds, trace, written
 
     if not pod.is_stored:
         return tuple(
@@ -135,8 +135,8 @@ def _report(
     *,
     comparison_operators: bool,
 ) -> _Report:
-    from models.kubernetes import tolerates
-    from models.kubernetes.precedence import conceivable_taints, order_conflicts
+    from evictstream.models.kubernetes import tolerates
+    from evictstream.models.kubernetes.precedence import conceivable_taints, order_conflicts
 
     entries = tuple(entry.toleration for entry in traced)
     uses = [
@@ -161,7 +161,7 @@ def _report(
 
 
 def _show(report: _Report, *, has_nodes: bool) -> None:
-    from streams.cli.rules.words import NOTHING, taint_words, toleration_words
+    from evictstream.streams.cli.rules.words import NOTHING, taint_words, toleration_words
 
     typer.echo(f"pod/{report.pod.name}")
     print_table(
@@ -184,7 +184,7 @@ def _show(report: _Report, *, has_nodes: bool) -> None:
 
 
 def _origin_words(entry: TracedToleration) -> str:
-    from models.kubernetes.admission import Origin
+    from evictstream.models.kubernetes.admission import Origin
 
     if entry.is_certain:
         return entry.origin
@@ -194,14 +194,14 @@ def _origin_words(entry: TracedToleration) -> str:
 
 
 def _used(report: _Report, position: int) -> str:
-    from streams.cli.rules.words import taint_words
+    from evictstream.streams.cli.rules.words import taint_words
 
     return ", ".join(dict.fromkeys(taint_words(use.taint) for use in report.uses if use.position == position))
 
 
 def _warning(report: _Report, conflict: OrderConflict) -> str:
-    from models.kubernetes import bounded_seconds
-    from streams.cli.rules.words import stay_words, taint_words
+    from evictstream.models.kubernetes import bounded_seconds
+    from evictstream.streams.cli.rules.words import stay_words, taint_words
 
     used, later = report.tolerations[conflict.in_use], report.tolerations[conflict.passed_over]
     return (
@@ -212,7 +212,7 @@ def _warning(report: _Report, conflict: OrderConflict) -> str:
 
 
 def _json(report: _Report) -> dict[str, object]:
-    from streams.cli.rules.words import taint_json, toleration_json
+    from evictstream.streams.cli.rules.words import taint_json, toleration_json
 
     return {
         "pod": report.pod.name,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table
-from streams.cli.rules.problems import ComparisonOption, require, show_problems
-from streams.errors import ExitCode
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table
+from evictstream.streams.cli.rules.problems import ComparisonOption, require, show_problems
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from streams.cli.rules.choosing import Placing
-    from streams.cli.rules.judging import Judge
-    from streams.cli.rules.subjects import NodeSubject, ObjectErrors, PodSubject
+    from evictstream.streams.cli.rules.choosing import Placing
+    from evictstream.streams.cli.rules.judging import Judge
+    from evictstream.streams.cli.rules.subjects import NodeSubject, ObjectErrors, PodSubject
 
 
 def verdict(
@@ -59,8 +59,8 @@ def verdict(
     * `evictstream rules verdict --node all.json --pod all.json -n shop --node-selector topology.kubernetes.io/zone=a`
     * `evictstream rules verdict --node all.json --pod all.json -l app=web --all-nodes -o json`
     """
-    from streams.cli.rules.choosing import Choice, Placing
-    from streams.cli.rules.judging import Judge
+    from evictstream.streams.cli.rules.choosing import Choice, Placing
+    from evictstream.streams.cli.rules.judging import Judge
 
     choice = Choice(namespace, selector, node_selector, all_nodes)
     nodes, pods, wrong = _read(node, pod, comparison_operators=comparison_operators)
@@ -80,7 +80,7 @@ def verdict(
         }
         print_long_json(head, "verdicts", _items(placing, judge))
     else:
-        from streams.cli.rules.outcome import TITLES
+        from evictstream.streams.cli.rules.outcome import TITLES
 
         print_long_table(["pod", "node", *TITLES], _rows(placing, judge))
     return ExitCode.DONE
@@ -90,8 +90,8 @@ def _read(
     node: str, pod: str, *, comparison_operators: bool
 ) -> tuple[list[NodeSubject], list[PodSubject], list[ObjectErrors]]:
     """Read the files, and let go of all in them that is not used."""
-    from streams.cli.rules.documents import read_objects
-    from streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+    from evictstream.streams.cli.rules.documents import read_objects
+    from evictstream.streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
 
     objects = read_objects(node, pod)
     node_objects = [found for found in objects if found.source == node]
@@ -106,8 +106,8 @@ def _read(
 
 
 def _rows(placing: Placing, judge: Judge) -> Iterator[tuple[str, ...]]:
-    from streams.cli.rules.choosing import Unplaced
-    from streams.cli.rules.words import NOTHING
+    from evictstream.streams.cli.rules.choosing import Unplaced
+    from evictstream.streams.cli.rules.words import NOTHING
 
     for pod in placing.pods:
         places = placing.places(pod)
@@ -120,7 +120,7 @@ def _rows(placing: Placing, judge: Judge) -> Iterator[tuple[str, ...]]:
 
 
 def _items(placing: Placing, judge: Judge) -> Iterator[dict[str, object]]:
-    from streams.cli.rules.choosing import Unplaced
+    from evictstream.streams.cli.rules.choosing import Unplaced
 
     for pod in placing.pods:
         places = placing.places(pod)

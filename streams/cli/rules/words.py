@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.kubernetes import Taint, Toleration, taint_text
-from models.kubernetes.tolerations import EQUAL, EXISTS
+from evictstream.models.kubernetes import Taint, Toleration, taint_text
+from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS
 
 FOR_EVER = "for ever"
 NOTHING = "-"

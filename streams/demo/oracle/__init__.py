@@ -8,8 +8,8 @@ Limits: resource versions are numbers, the operators `Gt` and `Lt` match nothing
 which an outage goes on is five seconds, and a deleted UID is remembered for good.
 """
 
-from streams.demo.oracle.check import check
-from streams.demo.oracle.expectation import Course, Expectation, Span, expected
-from streams.demo.oracle.limits import Outage, Seen
+from evictstream.streams.demo.oracle.check import check
+from evictstream.streams.demo.oracle.expectation import Course, Expectation, Span, expected
+from evictstream.streams.demo.oracle.limits import Outage, Seen
 
 __all__ = ["Course", "Expectation", "Outage", "Seen", "Span", "check", "expected"]

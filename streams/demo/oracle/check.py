@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from streams.demo.oracle.expectation import Expectation, Span
-from streams.demo.oracle.limits import Limits, Outage, Seen
-from streams.demo.oracle.rules import Json, to_us
+from evictstream.streams.demo.oracle.expectation import Expectation, Span
+from evictstream.streams.demo.oracle.limits import Limits, Outage, Seen
+from evictstream.streams.demo.oracle.rules import Json, to_us
 
 LEAVING = ("PodTerminating", "PodGone")
 

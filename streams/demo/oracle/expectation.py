@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from streams.demo.oracle.history import Histories, NodeState, PodHistory, PodState
-from streams.demo.oracle.rules import HEALTH, LAST_US, Json, allowed_us, in_use, to_us
+from evictstream.streams.demo.oracle.history import Histories, NodeState, PodHistory, PodState
+from evictstream.streams.demo.oracle.rules import HEALTH, LAST_US, Json, allowed_us, in_use, to_us
 
 State = TypeVar("State", NodeState, PodState)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from streams.demo.oracle.rules import Json, to_us
+from evictstream.streams.demo.oracle.rules import Json, to_us
 
 MIRROR = "kubernetes.io/config.mirror"
 FINISHED = ("Succeeded", "Failed")

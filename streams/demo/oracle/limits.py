@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from streams.demo.oracle.rules import Json
+from evictstream.streams.demo.oracle.rules import Json
 
 Outage = tuple[int, int]
 """From when to when nobody may have been in charge of some pods, microseconds since 1970."""

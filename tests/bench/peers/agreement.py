@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from models.instants import microseconds
-from models.kubernetes.objects import Moment
-from streams.settings import Settings
+from evictstream.models.instants import microseconds
+from evictstream.models.kubernetes.objects import Moment
+from evictstream.streams.settings import Settings
 from tests.bench.figures import WrongResultError, require
 from tests.bench.fleet import UNTOLERATED, Fleet, Node, Pod, now_us
 from tests.bench.lab import Lab, say

@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from streams.broker.jars import cache_folder, classpath, read_lock
+from evictstream.streams.broker.jars import cache_folder, classpath, read_lock
 from tests.bench.figures import WrongResultError
 
 SOURCES: Final = Path(__file__).with_name("kafka_streams")

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, Self
 import msgspec
 from aiokafka import AIOKafkaProducer
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, percentile
 from tests.bench.fleet import Entry, Fleet, now_us
 from tests.bench.lab import Lab, say

@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, percentile, require
 from tests.bench.fleet import Fleet, now_us
 from tests.bench.lab import Lab, say

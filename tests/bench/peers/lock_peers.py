@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from streams.broker.jars import kafka_version
-from streams.broker.lock_kafka import LOGGER, write_lock
+from evictstream.streams.broker.jars import kafka_version
+from evictstream.streams.broker.lock_kafka import LOGGER, write_lock
 
 FOLDER = Path(__file__).with_name("kafka_streams")
 COMPILER = ("org.eclipse.jdt", "ecj", "3.44.0")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 from typing import Final, NamedTuple, Self
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import UNREACHABLE, UNTOLERATED, Fleet, now_us
 from tests.bench.lab import Lab, say

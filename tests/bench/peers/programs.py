@@ -19,7 +19,7 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import WrongResultError, require
 from tests.bench.peers.building import java, kafka_streams_classpath
 from tests.harness.workers import environment
@@ -78,7 +78,7 @@ class Program:
             return (java(), *HEAP, *_QUIET, "-cp", kafka_streams_classpath(), "Peer", *arguments)
         if self.is_stock_faust:
             return (sys.executable, "-m", "tests.bench.peers.stock_faust", "worker", "--loglevel", "error")
-        return (sys.executable, "-m", "streams.cli.main", "worker")
+        return (sys.executable, "-m", "evictstream.streams.cli.main", "worker")
 
     def environment(self, settings: Settings, folder: Path) -> dict[str, str]:
         """Give the variables to run with."""

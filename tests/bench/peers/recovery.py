@@ -12,7 +12,7 @@ import time
 from collections.abc import Sequence
 from typing import Final
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal
 from tests.bench.fleet import MARKER_SECONDS, Fleet
 from tests.bench.lab import Lab, say

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import TRIMMED, Entry, Fleet, Rest, now_us
 from tests.bench.lab import Lab, say

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.jars import kafka_version, read_lock
-from streams.broker.locate import Broker
+from evictstream.streams.broker.jars import kafka_version, read_lock
+from evictstream.streams.broker.locate import Broker
 from tests.bench.lab import Lab
 from tests.bench.peers.agreement import require_right
 from tests.bench.peers.building import SOURCES

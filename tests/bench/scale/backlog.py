@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import require
 from tests.harness.topics import alter_topics
 

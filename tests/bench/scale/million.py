@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, percentile, require
 from tests.bench.fleet import Entry, Fleet, Pod, now_us
 from tests.bench.lab import Lab, say, settled_bytes

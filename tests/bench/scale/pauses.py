@@ -8,7 +8,7 @@ from typing import Final
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.engine.vitals import PAUSE_PROBE_SECONDS
+from evictstream.streams.engine.core.waits import PAUSE_PROBE_SECONDS
 from tests.harness.workers import WorkerProcess
 
 NAME: Final = "evictstream_loop_pause_seconds_bucket"

@@ -15,8 +15,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Self
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.errors import BrokerFailedError
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.errors import BrokerFailedError
 from tests.faults.real.disk import SmallDisk
 from tests.faults.real.wire import Wire, WireLoop
 

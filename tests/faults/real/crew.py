@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.faults.real.clock import SteppedClock
 from tests.harness.workers import WorkerProcess
 

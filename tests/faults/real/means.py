@@ -38,9 +38,9 @@ from kafka.admin import (
 )
 from kafka.errors import KafkaError
 
-from streams.broker.admin import ClosingAdminClient
-from streams.broker.node import KafkaNode
-from streams.settings import Settings
+from evictstream.streams.broker.admin import ClosingAdminClient
+from evictstream.streams.broker.node import KafkaNode
+from evictstream.streams.settings import Settings
 from tests.faults.plan import Fault
 from tests.faults.real.arena import Arena
 from tests.faults.real.clock import SteppedClock

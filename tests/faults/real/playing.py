@@ -12,7 +12,7 @@ import time
 from kafka import KafkaProducer
 from kafka.errors import KafkaError, KafkaTimeoutError
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.faults.actor import ClusterActor
 from tests.faults.plan import SECOND_US, Change, Plan
 from tests.faults.real.crew import Crew

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from kafka import KafkaConsumer, TopicPartition
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
 
 INPUTS: tuple[InputTopic, ...] = ("nodes", "pods", "results")

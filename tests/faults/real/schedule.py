@@ -13,8 +13,8 @@ from pathlib import Path
 from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
 from tests.faults.generate import generate
 from tests.faults.numbers import NUMBERS
 from tests.faults.plan import SECOND_US, FaultKind, Plan, Shape

@@ -12,8 +12,8 @@ from pathlib import Path
 from aiokafka.client import AIOKafkaClient, CoordinationType
 from aiokafka.errors import KafkaError
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.settings import Settings
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import own_settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands, instant

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.faults.log import MessageRecord
 from tests.faults.oracle import Violation
 from tests.faults.real.reading import new_consumer, read_all

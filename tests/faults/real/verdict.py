@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.faults.log import InputRecord, MessageRecord
 from tests.faults.oracle import Violation, check_nodes, judge
 from tests.faults.plan import SECOND_US, FaultKind, Plan

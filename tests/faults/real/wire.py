@@ -14,8 +14,8 @@ import threading
 from collections.abc import Coroutine, Sequence
 from typing import Any, Self, TypeVar
 
-from streams.broker.ports import LOOPBACK
-from streams.broker.properties import Detour
+from evictstream.streams.broker.ports import LOOPBACK
+from evictstream.streams.broker.properties import Detour
 
 CHUNK_BYTES = 65_536
 CALL_SECONDS = 10.0

@@ -2,7 +2,7 @@
 
 Real: everything of `models`; the partition writer, take-over, outbox, changelog reader, transactional producer of ours,
 timers heap, lease and the owner of partitions (`streams.engine`); the partition's logic, clusters, dead letters, gates,
-freshness, clock watch and timer service (`streams.service`).
+freshness, clock watch and timer service (`evictstream.streams.service`).
 
 Simulated, by what stands in this folder:
 
@@ -15,6 +15,6 @@ Simulated, by what stands in this folder:
 - Faust: its order of things at a rebalance, its agents, the consumer's thread (`worker`, `fetching`);
 - the supervisor that starts workers again, feeds, executors and clusters (`run`, and `tests.faults.actor`).
 
-So what is wrong in Faust, aiokafka, `streams.engine.app`, `.recovery` and `.transport`, or in a real broker, is not
+So what is wrong in Faust, aiokafka, `engine.faust.app`, `.recovery` and `.transport`, or in a real broker, is not
 found here; the real runs are for that.
 """

@@ -2,7 +2,7 @@
 
 All methods answer at once and are called by connections, which bring the delays. As one cluster it has no leaders
 or replicas; acknowledged records are never lost, as with `acks=all`. Like Kafka 4.3, which takes a partition without
-a leader for one that was deleted, they may leave out markers while leaders come and go (`streams.engine.markers`).
+a leader for one that was deleted, they may leave out markers while leaders come and go (`streams.engine.core.markers`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The part of a simulated worker that fetches inputs and hands whole batches to its agents, some of them late.
 
-As `streams.engine.transport` does: a batch says where the reader stood before and after it and after which seek it
+As `engine.faust.transport` does: a batch says where the reader stood before and after it and after which seek it
 was read; what was on its way when a seek came is dropped; what waits over a rebalance is delivered after it.
 """
 
@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from streams.engine.batches import Batch
+from evictstream.streams.engine.core.batches import Batch
 from tests.faults.simulated.log import Fetched
 
 if TYPE_CHECKING:

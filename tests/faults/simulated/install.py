@@ -6,9 +6,11 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from streams.engine import changelog, lease, markers, partitions, takeover, transactions, writer
-from streams.engine import timers as wakeups
-from streams.service import clock, freshness, gates, timers
+from evictstream.streams.engine.core import lease, markers, partitions, takeover, writer
+from evictstream.streams.engine.core import timers as wakeups
+from evictstream.streams.engine.kafka import changelog
+from evictstream.streams.engine.kafka import partition_producer as transactions
+from evictstream.streams.service import clock, freshness, gates, timers
 from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
 from tests.faults.simulated.world import World
 

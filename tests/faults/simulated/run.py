@@ -8,12 +8,12 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from models.eviction import Rules
-from models.messages.envelope import Limits
-from streams.engine.config import EngineConfig
-from streams.engine.positions import POSITIONS_KEY, decode_positions
-from streams.service.partition import EvictionPartition
-from streams.service.plan import ServicePlan
+from evictstream.models.eviction import Rules
+from evictstream.models.messages.envelope import Limits
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.plan import ServicePlan
 from tests.faults.actor import ClusterActor
 from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
 from tests.faults.oracle import Violation, check_nodes, judge

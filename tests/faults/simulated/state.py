@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from models.eviction import NodeAggregate
-from streams.service.partition import EvictionPartition
+from evictstream.models.eviction import NodeAggregate
+from evictstream.streams.service.partition import EvictionPartition
 from tests.faults.oracle import Violation
 from tests.faults.simulated.log import Entry
 

@@ -2,7 +2,7 @@
 
 Faust's share is played: joining the group, heartbeats, the order of things at a rebalance (hold, flush, commit,
 rejoin; then give up and take over, seek, go on, commit), one agent for each input, the fetching consumer with its
-seek epochs, regular commits. The order is that of `streams.engine.recovery` and `streams.engine.transport`.
+seek epochs, regular commits. The order is that of `streams.engine.faust.recovery` and `streams.engine.faust.transport`.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ import itertools
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from streams.engine.config import EngineConfig
-from streams.engine.partitions import Partitions
-from streams.errors import PartitionLostError, TakeoverFailedError
-from streams.service.clock import ClockWatch
-from streams.service.freshness import Freshness
-from streams.service.gates import Gates
-from streams.service.partition import EvictionPartition
-from streams.service.plan import ServicePlan
-from streams.service.timers import TimerService
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
+from evictstream.streams.service.clock import ClockWatch
+from evictstream.streams.service.freshness import Freshness
+from evictstream.streams.service.gates import Gates
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.plan import ServicePlan
+from evictstream.streams.service.timers import TimerService
 from tests.faults.numbers import Numbers
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.fetching import Fetching

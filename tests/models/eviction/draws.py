@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 from hypothesis import strategies as st
 
-from models.eviction import NodeEvent, PodEvent, ResultEvent
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Pod, Toleration
+from evictstream.models.eviction import NodeEvent, PodEvent, ResultEvent
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Pod, Toleration
 from tests.models.eviction.simple_model import SimpleTaint, SimpleToleration
 
 Event = NodeEvent | PodEvent | ResultEvent

@@ -7,7 +7,7 @@ import itertools
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from models.eviction import (
+from evictstream.models.eviction import (
     Changes,
     EventType,
     NodeAggregate,
@@ -27,11 +27,11 @@ from models.eviction import (
     load_row,
     wakeups,
 )
-from models.instants import instant_text
-from models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 
 if TYPE_CHECKING:
-    from models.messages.wire import DecisionRecord, EvictionCommand
+    from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
 
 CLUSTER = "prod-eu-1"
 NODE = "node-0123"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.eviction import DUPLICATE, STALE, UNCHANGED, Note
-from models.eviction.accepting import is_newer, is_older, later, read_version
+from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, Note
+from evictstream.models.eviction.accepting import is_newer, is_older, later, read_version
 from tests.models.eviction.scene import DELETED, A, B, Scene, tolerate, us
 
 HOUR = 3600

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from models.eviction import (
+from evictstream.models.eviction import (
     EventType,
     NodeAggregate,
     NodeEvent,
@@ -24,7 +24,7 @@ from models.eviction import (
     decide_all,
     expire,
 )
-from models.kubernetes import NO_EXECUTE, NOT_READY, Node, Pod, Taint, Toleration
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, Node, Pod, Taint, Toleration
 from tests.models.eviction.scene import ORIGIN, us
 
 SMALL, LARGE = 100, 400
@@ -45,7 +45,7 @@ def lines_of(step: Callable[[], object]) -> int:
         return within
 
     def entered(frame: FrameType, _event: str, _arg: Any) -> Any:
-        return within if frame.f_globals.get("__name__", "").startswith("models.") else None
+        return within if frame.f_globals.get("__name__", "").startswith("evictstream.models.") else None
 
     before = sys.gettrace()
     sys.settrace(entered)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.eviction import Rules
-from models.instants import LAST_INSTANT_US
-from models.kubernetes import NO_EXECUTE, UNREACHABLE, Taint, Toleration
+from evictstream.models.eviction import Rules
+from evictstream.models.instants import LAST_INSTANT_US
+from evictstream.models.kubernetes import NO_EXECUTE, UNREACHABLE, Taint, Toleration
 from tests.models.eviction.scene import NODE, SICK, SILENT, START_US, A, B, Scene, text, tolerate
 
 

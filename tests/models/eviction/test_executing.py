@@ -7,8 +7,8 @@ import itertools
 import msgspec
 import pytest
 
-from models.eviction import DUPLICATE, STALE, UNCHANGED, EventType, Outcome, Rules
-from models.kubernetes import Taint, Toleration
+from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, EventType, Outcome, Rules
+from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, SILENT, START_US, A, B, Scene, seconds_of, text, tolerate, us
 
 FAILING = [Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED, Outcome.OBSERVED]

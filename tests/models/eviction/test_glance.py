@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.eviction import Changes, NodeAggregate, Origin, PodEvent, Rules, apply_pod, glance_at
-from models.eviction.state import NodeState, TaintState
-from models.kubernetes import Taint
-from models.messages.decoding import open_pod_record, read_opened_pod
-from models.messages.envelope import DEFAULT_LIMITS
-from models.messages.unreadable import Unreadable
+from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, Rules, apply_pod, glance_at
+from evictstream.models.eviction.state import NodeState, TaintState
+from evictstream.models.kubernetes import Taint
+from evictstream.models.messages.decoding import open_pod_record, read_opened_pod
+from evictstream.models.messages.envelope import DEFAULT_LIMITS
+from evictstream.models.messages.unreadable import Unreadable
 
 KEY = b"lab/n0"
 RULES = Rules()

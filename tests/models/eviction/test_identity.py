@@ -3,8 +3,8 @@ from __future__ import annotations
 import itertools
 import re
 
-from models.eviction import eviction_id
-from models.eviction.backoff import wait_us
+from evictstream.models.eviction import eviction_id
+from evictstream.models.eviction.backoff import wait_us
 
 BASE, CEILING = 1_000_000, 300_000_000
 

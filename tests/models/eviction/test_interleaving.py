@@ -5,8 +5,17 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.eviction import EventType, NodeAggregate, NodeEvent, Origin, PodEvent, Rules, apply_node, apply_pod
-from models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from evictstream.models.eviction import (
+    EventType,
+    NodeAggregate,
+    NodeEvent,
+    Origin,
+    PodEvent,
+    Rules,
+    apply_node,
+    apply_pod,
+)
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 
 ORIGIN = Origin("t", 0, 0)
 RULES = Rules()

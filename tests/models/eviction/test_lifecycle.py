@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from models.eviction import DUPLICATE, UNCHANGED, NodeAggregate, Outcome, eviction_id
-from models.kubernetes import Taint
+from evictstream.models.eviction import DUPLICATE, UNCHANGED, NodeAggregate, Outcome, eviction_id
+from evictstream.models.kubernetes import Taint
 from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, text, tolerate, us
 
 

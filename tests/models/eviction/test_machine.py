@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from models.eviction import (
+from evictstream.models.eviction import (
     Changes,
     EventType,
     NodeAggregate,
@@ -25,8 +25,8 @@ from models.eviction import (
     fire,
     wakeups,
 )
-from models.instants import instant_text
-from models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 from tests.models.eviction.draws import (
     Event,
     lists_of_tolerations,
@@ -42,7 +42,7 @@ from tests.models.eviction.scene import CLUSTER, NODE, START_US, assert_same, re
 from tests.models.eviction.simple_model import Command, SimpleModel, SimpleTaint, SimpleToleration
 
 if TYPE_CHECKING:
-    from models.messages.wire import EvictionCommand
+    from evictstream.models.messages.wire import EvictionCommand
 
 ORIGIN = Origin("evictstream.test", 0, 0)
 START = START_US // 1_000_000

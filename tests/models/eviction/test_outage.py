@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from models.eviction.outage import advance_outage
-from models.eviction.state import Outage, TaintState
-from models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
+from evictstream.models.eviction.outage import advance_outage
+from evictstream.models.eviction.state import Outage, TaintState
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
 
 GAP = 5
 NOW = 100

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from models.eviction import (
+from evictstream.models.eviction import (
     Changes,
     CorruptRowError,
     NodeAggregate,
@@ -19,7 +19,7 @@ from models.eviction import (
     split_row_key,
     wakeups,
 )
-from models.kubernetes import Taint, Toleration
+from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, tolerate, us
 
 HUGE = Toleration("b", "Exists", "", "NoExecute", 10**30)

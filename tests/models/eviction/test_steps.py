@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.eviction import STALE, UNCHANGED, EventType, Outcome, PodEvent, Rules, apply_pod
-from models.kubernetes import NO_EXECUTE, Pod, Taint, Toleration
+from evictstream.models.eviction import STALE, UNCHANGED, EventType, Outcome, PodEvent, Rules, apply_pod
+from evictstream.models.kubernetes import NO_EXECUTE, Pod, Taint, Toleration
 from tests.models.eviction.scene import DELETED, NODE, ORIGIN, A, B, Scene, tolerate, us
 
 

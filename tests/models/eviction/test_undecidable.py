@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from models.eviction import (
+from evictstream.models.eviction import (
     PODS_IN_SLICE,
     EventType,
     NodeEvent,
@@ -22,12 +22,12 @@ from models.eviction import (
     node_slices,
     row_key,
 )
-from models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, MOST_DEPARTED, is_too_long
-from models.eviction.row_layout import pod_value
-from models.eviction.slices import whole
-from models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
-from models.messages.decoding import read_node_record, read_pod_record
-from models.messages.unreadable import Unreadable
+from evictstream.models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, MOST_DEPARTED, is_too_long
+from evictstream.models.eviction.row_layout import pod_value
+from evictstream.models.eviction.slices import whole
+from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
+from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.unreadable import Unreadable
 from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, rebuild, tolerate, us
 
 ORIGIN = Origin("topic", 0, 0)

@@ -1,7 +1,7 @@
 """Where upstream is weak (semantics.md section 13), and what is done here: a test for each row that we answer.
 
 Ids give the row and the issues of kubernetes/kubernetes (or the source) that report the weakness. What upstream would
-have done stands in `models.kubernetes.released` and its tests.
+have done stands in `evictstream.models.kubernetes.released` and its tests.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.eviction import Outcome
+from evictstream.models.eviction import Outcome
 from tests.models.eviction.scene import DELETED, SICK, SILENT, A, B, Scene, text, tolerate, us
 
 Story = Callable[[Scene], None]

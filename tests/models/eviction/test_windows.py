@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.eviction.state import PodState, TaintState
-from models.eviction.windows import advance_taints, untolerated_since_us, window_start_us
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint
+from evictstream.models.eviction.state import PodState, TaintState
+from evictstream.models.eviction.windows import advance_taints, untolerated_since_us, window_start_us
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint
 
 NOW = 100
 A = Taint("a", "", NO_EXECUTE)

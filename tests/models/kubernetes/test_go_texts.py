@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.go_texts import as_json, quoted, valid_text
+from evictstream.models.kubernetes.go_texts import as_json, quoted, valid_text
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import canonical_int64
+from evictstream.models.kubernetes import canonical_int64
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from models.kubernetes import (
+from evictstream.models.kubernetes import (
     FieldTimeError,
     FieldTypeError,
     MissingFieldError,
@@ -21,7 +21,7 @@ from models.kubernetes import (
     read_node,
     read_pod,
 )
-from models.kubernetes.times import read_time
+from evictstream.models.kubernetes.times import read_time
 
 NODE: dict[str, Any] = {
     "kind": "Node",

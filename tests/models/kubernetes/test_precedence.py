@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Taint, Toleration
-from models.kubernetes.precedence import conceivable_taints, order_conflict, order_conflicts
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Taint, Toleration
+from evictstream.models.kubernetes.precedence import conceivable_taints, order_conflict, order_conflicts
 
 FIVE = Toleration("", "Exists", "", NO_EXECUTE, 5)
 FOR_EVER = Toleration("", "Exists")

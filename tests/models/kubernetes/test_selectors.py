@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.selectors import SelectorError, parse_selector, selects
+from evictstream.models.kubernetes.selectors import SelectorError, parse_selector, selects
 
 LABELS = {"app": "web", "tier": "front", "empty": ""}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.times import read_time, time_text
+from evictstream.models.kubernetes.times import read_time, time_text
 
 
 @pytest.mark.parametrize(

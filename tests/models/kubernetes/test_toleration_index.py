@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes import NO_EXECUTE, Taint, Toleration, first_match
-from models.kubernetes.toleration_index import TolerationIndex
+from evictstream.models.kubernetes import NO_EXECUTE, Taint, Toleration, first_match
+from evictstream.models.kubernetes.toleration_index import TolerationIndex
 
 KEYS = st.sampled_from(["", "a", "b"])
 VALUES = st.sampled_from(["", "x", "-3", "0", "4", "5", "6", "07", "9" * 19, "9" * 21])

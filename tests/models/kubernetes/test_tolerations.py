@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from models.kubernetes import (
+from evictstream.models.kubernetes import (
     Toleration,
     read_tolerations,
     read_tolerations_row,

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from models.messages.command import CommandContract
-from models.messages.result import ResultContract
-from models.messages.watch_event import BookmarkObject, WatchedNode, WatchedPod, WatchEventContract
-from models.messages.wire import encode
+from evictstream.models.messages.command import CommandContract
+from evictstream.models.messages.result import ResultContract
+from evictstream.models.messages.watch_event import BookmarkObject, WatchedNode, WatchedPod, WatchEventContract
+from evictstream.models.messages.wire import encode
 from tests.models.messages.test_wire import told
 
 NODE = {

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 from pydantic import ValidationError
 
-from models.messages.dead_letter import DeadLetterHeaders
+from evictstream.models.messages.dead_letter import DeadLetterHeaders
 
 
 @pytest.mark.parametrize("key", [None, b"", b"prod/node-1", b"\xff\x00"])

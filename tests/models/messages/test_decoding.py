@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from models.eviction import EventType, NodeEvent, Origin, Outcome, PodEvent, ResultEvent
-from models.kubernetes import Taint, Toleration
-from models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from models.messages.envelope import DEFAULT_LIMITS, Limits
-from models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Unbound
-from models.messages.unreadable import Unreadable
+from evictstream.models.eviction import EventType, NodeEvent, Origin, Outcome, PodEvent, ResultEvent
+from evictstream.models.kubernetes import Taint, Toleration
+from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from evictstream.models.messages.envelope import DEFAULT_LIMITS, Limits
+from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Unbound
+from evictstream.models.messages.unreadable import Unreadable
 
 APPEND_US = 1_795_227_353_000_000  # 2026-11-21T02:15:53Z
 ORIGIN = Origin("t", 1, 2)

@@ -7,15 +7,15 @@ from pathlib import Path
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 
-from models.messages import schemas
-from models.messages.wire import EvictionCommand, encode
+from evictstream.models.messages import schemas
+from evictstream.models.messages.wire import EvictionCommand, encode
 from tests.models.messages.test_wire import messages, told
 
 FOLDER = Path(schemas.__file__).parent
 
 
 def test_files_agree_with_the_models() -> None:
-    """Write them anew with `python -m models.messages.schemas`."""
+    """Write them anew with `python -m evictstream.models.messages.schemas`."""
     files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
     assert files == schemas.schema_texts()
 
@@ -45,5 +45,5 @@ def test_module_writes_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
         written[path.name] = text
 
     monkeypatch.setattr(Path, "write_text", write)
-    runpy.run_module("models.messages.schemas", run_name="__main__")
+    runpy.run_module("evictstream.models.messages.schemas", run_name="__main__")
     assert written == schemas.schema_texts()

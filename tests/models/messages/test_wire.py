@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from models.eviction import Outcome
-from models.kubernetes import NO_EXECUTE, Taint, Toleration
-from models.messages.command import CommandContract
-from models.messages.decision import DecisionContract
-from models.messages.wire import DecisionRecord, EvictionCommand, encode
+from evictstream.models.eviction import Outcome
+from evictstream.models.kubernetes import NO_EXECUTE, Taint, Toleration
+from evictstream.models.messages.command import CommandContract
+from evictstream.models.messages.decision import DecisionContract
+from evictstream.models.messages.wire import DecisionRecord, EvictionCommand, encode
 from tests.models.eviction.scene import DELETED, SICK, SILENT, A, Scene, tolerate
 
 if TYPE_CHECKING:
-    from models.messages.parts import Contract
+    from evictstream.models.messages.parts import Contract
 
 
 def told() -> Scene:

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from streams.broker import admin
-from streams.broker.admin import Difference, check_topics, compare, declare_topics, probe
-from streams.broker.locate import Broker
-from streams.broker.ports import free_ports
-from streams.broker.topics import TopicSpec, topic_specs
-from streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
-from streams.settings import Settings, load_settings
+from evictstream.streams.broker import admin
+from evictstream.streams.broker.admin import Difference, check_topics, compare, declare_topics, probe
+from evictstream.streams.broker.locate import Broker
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
+from evictstream.streams.settings import Settings, load_settings
 from tests.conftest import MakeSettings
 
 INPUT, CHANGELOG = 0, -1

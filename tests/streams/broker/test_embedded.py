@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from streams.broker.admin import check_topics, declare_topics, probe
-from streams.broker.embedded import EmbeddedBroker
-from streams.broker.topics import topic_specs
-from streams.errors import BrokerFailedError, BrokerUnreachableError, WrongUseError
-from streams.settings import Settings
+from evictstream.streams.broker.admin import check_topics, declare_topics, probe
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.errors import BrokerFailedError, BrokerUnreachableError, WrongUseError
+from evictstream.streams.settings import Settings
 
 
 def settings_of(broker: EmbeddedBroker) -> Settings:
@@ -124,7 +124,7 @@ def test_data_in_a_given_folder_is_found_by_the_next_run(tmp_path: Path) -> None
 def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     program = (
         "import time\n"
-        "from streams.broker.embedded import EmbeddedBroker\n"
+        "from evictstream.streams.broker.embedded import EmbeddedBroker\n"
         "broker = EmbeddedBroker().start()\n"
         "print(broker.nodes[0].pid, broker.nodes[0].log_file.parent.parent, flush=True)\n"
         "time.sleep(60)\n"

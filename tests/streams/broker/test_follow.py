@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 from kafka import KafkaProducer
 
-from streams.broker.admin import declare_topics
-from streams.broker.clients import client_arguments
-from streams.broker.follow import Followed, Start, follow
-from streams.broker.ports import free_ports
-from streams.errors import BrokerUnreachableError, TopicsDifferError
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.follow import Followed, Start, follow
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.errors import BrokerUnreachableError, TopicsDifferError
+from evictstream.streams.settings import Settings
 
 IDLE_SECONDS = 0.6
 PATIENCE_SECONDS = 20.0

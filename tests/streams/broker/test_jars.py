@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker import jars
-from streams.broker.jars import LockedJar, kafka_classpath, locked_jars
-from streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
+from evictstream.streams.broker import jars
+from evictstream.streams.broker.jars import LockedJar, kafka_classpath, locked_jars
+from evictstream.streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
 
 REAL_LOCK = locked_jars()
 CONTENT = b"a jar"
@@ -95,7 +95,7 @@ def test_the_lock_names_files_versions_and_digests_only() -> None:
 
 
 def test_the_embedded_kafka_is_the_containers() -> None:
-    from streams.broker.container import IMAGE  # noqa: PLC0415 - only here
+    from evictstream.streams.broker.container import IMAGE  # noqa: PLC0415 - only here
 
     (version,) = {jar.version for jar in REAL_LOCK if jar.group == "org.apache.kafka"}
     assert f"apache/kafka:{version}" == IMAGE

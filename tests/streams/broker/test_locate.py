@@ -8,10 +8,10 @@ from typing import Self
 
 import pytest
 
-from streams.broker import container, locate
-from streams.broker.container import _container, engine_answers
-from streams.errors import ContainerUnavailableError
-from streams.settings import Settings
+from evictstream.streams.broker import container, locate
+from evictstream.streams.broker.container import _container, engine_answers
+from evictstream.streams.errors import ContainerUnavailableError
+from evictstream.streams.settings import Settings
 
 
 @contextlib.contextmanager
@@ -84,7 +84,7 @@ def test_the_containers_port_is_published_on_loopback_only(monkeypatch: pytest.M
 @pytest.mark.slow
 @pytest.mark.skipif(not engine_answers(), reason="no container engine answers here")
 def test_a_real_container_answers() -> None:
-    from streams.broker.admin import probe  # noqa: PLC0415 - only here
+    from evictstream.streams.broker.admin import probe  # noqa: PLC0415 - only here
 
     with container.container_broker() as servers:
         assert probe(servers) is not None

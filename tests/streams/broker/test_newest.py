@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 from kafka import KafkaProducer
 
-from streams.broker.admin import declare_topics
-from streams.broker.clients import client_arguments
-from streams.broker.newest import newest_times_us
-from streams.broker.ports import free_ports
-from streams.errors import BrokerUnreachableError
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.newest import newest_times_us
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.errors import BrokerUnreachableError
+from evictstream.streams.settings import Settings
 
 PATIENCE_SECONDS = 20.0
 

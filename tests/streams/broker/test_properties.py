@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import socket
 
-from streams.broker.ports import FIRST_PORT, LAST_PORT, free_ports
-from streams.broker.properties import Detour, NodeAddress, as_environment, as_file, node_properties
+from evictstream.streams.broker.ports import FIRST_PORT, LAST_PORT, free_ports
+from evictstream.streams.broker.properties import Detour, NodeAddress, as_environment, as_file, node_properties
 
 NODES = [
     NodeAddress(node_id=n, host="127.0.0.1", client_port=20_000 + n, controller_port=21_000 + n) for n in (1, 2, 3)

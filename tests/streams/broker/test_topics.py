@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from streams.broker.topics import TopicSpec, topic_specs
-from streams.settings import Settings
+from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.settings import Settings
 
 INPUTS = ["evictstream.nodes", "evictstream.pods", "evictstream.results"]
 OUTPUTS = ["evictstream.commands", "evictstream.decisions", "evictstream.dead-letters"]

@@ -12,7 +12,7 @@ import pytest
 Result = subprocess.CompletedProcess[str]
 RunCli = Callable[..., Result]
 
-COMMAND = [sys.executable, "-m", "streams.cli.main"]
+COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
 TIMEOUT_SECONDS = 60
 
 

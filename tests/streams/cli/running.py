@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60.0
@@ -22,7 +22,7 @@ COMMAND = [
     "error",
     *(f"-Wignore:{name} is deprecated:DeprecationWarning" for name in ("read_text", "open_text")),
     "-m",
-    "streams.cli.main",
+    "evictstream.streams.cli.main",
 ]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
-from models.kubernetes.taints import Taint
-from models.messages.vocabulary import API_VERSION, Action, Verdict
-from models.messages.wire import COMMAND_KIND, EvictionCommand, Reason
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.messages.vocabulary import API_VERSION, Action, Verdict
+from evictstream.models.messages.wire import COMMAND_KIND, EvictionCommand, Reason
 
 _BASE = EvictionCommand(
     api_version=API_VERSION,

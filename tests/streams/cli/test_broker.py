@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.admin import probe
-from streams.broker.ports import free_ports
+from evictstream.streams.broker.admin import probe
+from evictstream.streams.broker.ports import free_ports
 from tests.streams.cli.conftest import COMMAND, TIMEOUT_SECONDS
 
 pytestmark = pytest.mark.kafka

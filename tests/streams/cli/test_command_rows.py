@@ -4,11 +4,11 @@ import datetime as dt
 
 import pytest
 
-from models.kubernetes import taint_text
-from models.kubernetes.taints import Taint
-from models.messages.vocabulary import Action
-from models.messages.wire import EvictionCommand
-from streams.cli.command_rows import TITLES, CommandRows, distance
+from evictstream.models.kubernetes import taint_text
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.messages.vocabulary import Action
+from evictstream.models.messages.wire import EvictionCommand
+from evictstream.streams.cli.command_rows import TITLES, CommandRows, distance
 from tests.streams.cli.samples import command
 
 NOW = dt.datetime(2026, 11, 21, 2, 15, tzinfo=dt.UTC)

@@ -8,12 +8,12 @@ import signal
 import pytest
 from kafka import KafkaProducer
 
-from models.messages.vocabulary import Action
-from models.messages.wire import encode
-from streams.broker.admin import declare_topics
-from streams.broker.clients import client_arguments
-from streams.broker.ports import free_ports
-from streams.settings import Settings
+from evictstream.models.messages.vocabulary import Action
+from evictstream.models.messages.wire import encode
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run, started
 from tests.streams.cli.samples import command
 

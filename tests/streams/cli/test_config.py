@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 from tests.streams.cli.conftest import RunCli
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.broker.follow import Followed
-from streams.broker.ports import free_ports
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.follow import Followed
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run, started, wait_until
 from tests.streams.feed.reading import read
 from tests.streams.feed.samples import kubectl_line, line, node, pod

@@ -8,9 +8,9 @@ from typing import NoReturn
 import pytest
 import typer
 
-from streams.cli import main
-from streams.cli.main import COMMANDS, run
-from streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.cli import main
+from evictstream.streams.cli.main import COMMANDS, run
+from evictstream.streams.errors import ExitCode, FoundProblemError
 from tests.streams.cli.conftest import RunCli
 
 
@@ -37,7 +37,7 @@ def test_every_command_has_help_with_examples(name: str, cli: RunCli) -> None:
 def test_help_imports_nothing_heavy() -> None:
     program = (
         "import sys\n"
-        "from streams.cli.main import run\n"
+        "from evictstream.streams.cli.main import run\n"
         "run(['--help'])\n"
         "heavy = {'faust', 'aiokafka', 'kafka', 'pydantic', 'structlog', 'jgo', 'docker'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands
 from tests.harness.rows import State

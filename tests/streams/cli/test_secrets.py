@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from streams.broker.admin import declare_topics
-from streams.cli.main import COMMANDS
-from streams.demo.workers import environment
-from streams.settings import Settings
-from streams.settings.secrets import MASK
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.cli.main import COMMANDS
+from evictstream.streams.demo.workers import environment
+from evictstream.streams.settings import Settings
+from evictstream.streams.settings.secrets import MASK
 from tests.harness.secured import secured_broker
 from tests.streams.cli.running import COMMAND, PATIENCE_SECONDS, ROOT
 from tests.streams.demo.test_demo_command import QUICK, incident

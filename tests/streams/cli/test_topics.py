@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import json
 
-from streams.broker.locate import Broker
-from streams.broker.ports import free_ports
-from streams.settings import Settings
+from evictstream.streams.broker.locate import Broker
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.settings import Settings
 from tests.streams.cli.conftest import RunCli
 
 

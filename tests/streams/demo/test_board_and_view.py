@@ -5,10 +5,10 @@ import io
 import pytest
 from rich.console import Console
 
-from streams.demo.board import ZONE, Board
-from streams.demo.oracle import Seen
-from streams.demo.reader import Arrival
-from streams.demo.view import COMMANDS_SHOWN, DEADLINES_SHOWN, LiveShow, PlainShow, picture
+from evictstream.streams.demo.board import ZONE, Board
+from evictstream.streams.demo.oracle import Seen
+from evictstream.streams.demo.reader import Arrival
+from evictstream.streams.demo.view import COMMANDS_SHOWN, DEADLINES_SHOWN, LiveShow, PlainShow, picture
 from tests.streams.demo.samples import START_US, UNREACHABLE, command, node, pod, taint, us
 
 

@@ -16,18 +16,18 @@ from pathlib import Path
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from streams.broker.locate import Broker
-from streams.cli.main import run
-from streams.demo import story
-from streams.demo.recording import Recording
-from streams.demo.summary import Counts, Summary
-from streams.demo.tidying import SILENT_US, remove_leftovers
-from streams.demo.workers import now_us
-from streams.errors import ExitCode
-from streams.settings import Settings
+from evictstream.streams.broker.locate import Broker
+from evictstream.streams.cli.main import run
+from evictstream.streams.demo import story
+from evictstream.streams.demo.recording import Recording
+from evictstream.streams.demo.summary import Counts, Summary
+from evictstream.streams.demo.tidying import SILENT_US, remove_leftovers
+from evictstream.streams.demo.workers import now_us
+from evictstream.streams.errors import ExitCode
+from evictstream.streams.settings import Settings
 from tests.streams.demo.samples import Event, node, pod, taint, tolerates
 
-COMMAND = [sys.executable, "-m", "streams.cli.main"]
+COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
 
 # So that a killed worker is missed soon.
 QUICK = {

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from models.instants import instant_text
-from streams.demo.oracle import Seen, check, expected
-from streams.demo.recording import read_recording
+from evictstream.models.instants import instant_text
+from evictstream.streams.demo.oracle import Seen, check, expected
+from evictstream.streams.demo.recording import read_recording
 from tests.streams.demo.samples import Event, command, node, pod, taint, tolerates, us
 
 INCIDENT = Path(__file__).parents[3] / "examples" / "incidents" / "zone-outage-part-recovers-no-evictor"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from streams.demo.oracle import Expectation, expected
+from evictstream.streams.demo.oracle import Expectation, expected
 from tests.streams.demo.samples import NOT_READY, START_US, UNREACHABLE, Event, node, pod, taint, tolerates
 
 UR, NR = taint(UNREACHABLE), taint(NOT_READY)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.demo.oracle import Expectation, expected
-from streams.demo.oracle.rules import to_us
-from streams.demo.recording import Recording, read_recording
+from evictstream.streams.demo.oracle import Expectation, expected
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.demo.recording import Recording, read_recording
 
 INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"
 

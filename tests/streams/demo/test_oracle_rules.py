@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.demo.oracle.rules import Json, allowed_us, in_use, matches
+from evictstream.streams.demo.oracle.rules import Json, allowed_us, in_use, matches
 
 TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
 

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from streams.demo.oracle.rules import to_us
-from streams.demo.player import HEARTBEAT_US, Heartbeats, Player
+from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.demo.player import HEARTBEAT_US, Heartbeats, Player
 from tests.streams.demo.samples import START_US, node, pod, us
 
 EVENTS = [node(0), pod(0), node(2), node(5)]

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.demo import recording
-from streams.demo.recording import DEMO_INCIDENT, demo_incident, read_recording
-from streams.errors import WrongUseError
+from evictstream.streams.demo import recording
+from evictstream.streams.demo.recording import DEMO_INCIDENT, demo_incident, read_recording
+from evictstream.streams.errors import WrongUseError
 from tests.streams.demo.samples import at, node
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "incidents"

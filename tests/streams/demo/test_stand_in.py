@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from models.messages.result import ResultContract
-from models.messages.watch_event import WatchEventContract
-from streams.demo.stand_in import DELETION_US, FAILS_ONE_IN, StandIn
+from evictstream.models.messages.result import ResultContract
+from evictstream.models.messages.watch_event import WatchEventContract
+from evictstream.streams.demo.stand_in import DELETION_US, FAILS_ONE_IN, StandIn
 from tests.streams.demo.samples import Event, command, node, pod, tolerates, us
 
 

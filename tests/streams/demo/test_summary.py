@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from streams.demo.oracle import Seen
-from streams.demo.summary import Counts, Kill, Summary, count
+from evictstream.streams.demo.oracle import Seen
+from evictstream.streams.demo.summary import Counts, Kill, Summary, count
 from tests.streams.demo.samples import command, us
 
 

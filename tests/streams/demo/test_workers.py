@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
-from streams.demo import workers as module
-from streams.demo.workers import Workers, environment, partitions_of
-from streams.errors import FoundProblemError
-from streams.settings import Settings
+from evictstream.streams.demo import workers as module
+from evictstream.streams.demo.workers import Workers, environment, partitions_of
+from evictstream.streams.errors import FoundProblemError
+from evictstream.streams.settings import Settings
 
 SETTINGS = Settings(bootstrap_servers="kafka:9092", partitions=4, application_id="mine")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.engine.config import EngineConfig
-from streams.service.plan import engine_config
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.service.plan import engine_config
+from evictstream.streams.settings import Settings
 
 
 @pytest.fixture

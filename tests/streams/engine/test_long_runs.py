@@ -10,14 +10,14 @@ from typing import cast
 import pytest
 from aiokafka import AIOKafkaProducer, TopicPartition
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.engine import connection
-from streams.engine.config import EngineConfig
-from streams.engine.outbox import Outbox
-from streams.engine.transactions import PartitionProducer
-from streams.engine.vitals import Wait
-from streams.service.plan import engine_config
-from streams.settings import Settings
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.engine.kafka import connection
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.service.plan import engine_config
+from evictstream.streams.settings import Settings
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.noting import Noting
 from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message

@@ -11,12 +11,12 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError
 
-from streams.engine import takeover
-from streams.engine.config import EngineConfig
-from streams.engine.consumer import StoppableConsumer
-from streams.engine.outbox import Outbox
-from streams.engine.positions import POSITIONS_KEY, encode_positions
-from streams.errors import InputReplacedError, PartitionLostError, StateMissingError
+from evictstream.streams.engine.core import takeover
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
+from evictstream.streams.engine.kafka.consumer import StoppableConsumer
+from evictstream.streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 from tests.harness.noting import Noting
 from tests.harness.takeovers import taken_over
 

@@ -20,19 +20,19 @@ from aiokafka.client import AIOKafkaClient, CoordinationType
 from aiokafka.errors import KafkaError
 from kafka.admin import KafkaAdminClient, NewTopic
 
-from streams.broker.admin import declare_topics
-from streams.broker.embedded import EmbeddedBroker
-from streams.broker.node import KafkaNode
-from streams.broker.topics import topic_specs
-from streams.engine.changelog import LogReader
-from streams.engine.config import EngineConfig
-from streams.engine.markers import TRANSACTION_HEADER, encode_header, newest_message
-from streams.engine.outbox import Outbox
-from streams.engine.positions import POSITIONS_KEY
-from streams.engine.takeover import Takeover
-from streams.engine.transactions import PartitionProducer
-from streams.service.plan import engine_config
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.broker.node import KafkaNode
+from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.markers import TRANSACTION_HEADER, encode_header, newest_message
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.positions import POSITIONS_KEY
+from evictstream.streams.engine.core.takeover import Takeover
+from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.service.plan import engine_config
+from evictstream.streams.settings import Settings
 from tests.harness.noting import Noting
 from tests.harness.takeovers import taken_over
 

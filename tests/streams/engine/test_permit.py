@@ -10,15 +10,15 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from streams.broker.admin import declare_topics
-from streams.engine.app import EngineApp
-from streams.engine.config import EngineConfig
-from streams.engine.outbox import Outbox
-from streams.engine.permit import VALID_SECONDS, Permit
-from streams.engine.positions import POSITIONS_KEY, encode_positions
-from streams.engine.transactions import PartitionProducer
-from streams.service.plan import engine_config
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
+from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
+from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.service.plan import engine_config
+from evictstream.streams.settings import Settings
 from tests.harness.members import member, owned, run, until
 
 HEARTBEAT_SECONDS = 0.5

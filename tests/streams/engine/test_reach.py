@@ -16,9 +16,9 @@ import structlog
 from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
-from streams.broker.embedded import EmbeddedBroker
-from streams.engine.reach import AWAY_SECONDS, JITTER, LONGEST_PAUSE_SECONDS, Reach
-from streams.logs import Repeats, let_libraries_speak
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.engine.kafka.reach import AWAY_SECONDS, JITTER, LONGEST_PAUSE_SECONDS, Reach
+from evictstream.streams.logs import Repeats, let_libraries_speak
 from tests.guarantees.conftest import own_settings
 from tests.harness.workers import WorkerProcess
 
@@ -145,7 +145,7 @@ def test_libraries_have_nothing_to_add_while_kafka_is_away(told: list[EventDict]
     process.outage(2)
     assert not passes("aiokafka")
     assert not passes("mode.timers")
-    assert passes("streams.service"), "what we say"
+    assert passes("evictstream.streams.service"), "what we say"
     assert passes("faust.engine", exception=OSError()), "what tells of more"
     assert passes("faust.engine", logging.CRITICAL)
     process.reach.opened("a:1", Connection())
@@ -201,4 +201,4 @@ def test_a_worker_whose_broker_is_gone_knocks_seldom_and_says_little(
     (back,) = worker.events("kafka is back")
     assert AWAY_FOR_SECONDS - 1 < float(str(back["away_seconds"])) < 3 * AWAY_FOR_SECONDS
     between = worker.log()[before:][events.index("kafka is away") : events.index("kafka is back")]
-    assert [entry for entry in between if not str(entry["logger"]).startswith("streams.")] == []
+    assert [entry for entry in between if not str(entry["logger"]).startswith("evictstream.streams.")] == []

@@ -11,16 +11,16 @@ from typing import cast
 import pytest
 from kafka import KafkaProducer
 
-from streams.broker.clients import client_arguments
-from streams.engine.app import EngineApp
-from streams.engine.batches import Batch
-from streams.engine.config import EngineConfig
-from streams.engine.partitions import FLUSH_TIMEOUT_SECONDS
-from streams.engine.recovery import EngineTableManager
-from streams.engine.transactions import PartitionProducer
-from streams.engine.transport import EngineConsumer
-from streams.errors import PartitionLostError
-from streams.settings import Settings
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.engine.core.batches import Batch
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.partitions import FLUSH_TIMEOUT_SECONDS
+from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.engine.faust.recovery import EngineTableManager
+from evictstream.streams.engine.faust.transport import EngineConsumer
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.errors import PartitionLostError
+from evictstream.streams.settings import Settings
 from tests.harness.members import PATIENCE_SECONDS, is_flowing, member, owned, run, until
 from tests.harness.noting import Noting
 

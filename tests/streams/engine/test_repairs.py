@@ -9,10 +9,10 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 
-from streams.engine.config import EngineConfig
-from streams.engine.partitions import CONFIRM_POLL_SECONDS, Partitions
-from streams.engine.writer import PartitionWriter
-from streams.errors import PartitionLostError
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.partitions import CONFIRM_POLL_SECONDS, Partitions
+from evictstream.streams.engine.core.writer import PartitionWriter
+from evictstream.streams.errors import PartitionLostError
 from tests.harness.noting import Noting
 
 Positions = Mapping[tuple[str, int], int]

@@ -9,8 +9,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from streams.engine import timers
-from streams.engine.timers import LEAN_FLOOR, TimerHeap, Wakeup
+from evictstream.streams.engine.core import timers
+from evictstream.streams.engine.core.timers import LEAN_FLOOR, TimerHeap, Wakeup
 
 
 def drain(heap: TimerHeap, now_us: int) -> list[Wakeup]:

@@ -20,17 +20,17 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.protocol.transaction import EndTxnRequest
 from kafka import KafkaConsumer, TopicPartition
 
-from streams.broker.admin import declare_topics
-from streams.broker.clients import client_arguments
-from streams.broker.embedded import EmbeddedBroker
-from streams.engine.changelog import LogReader
-from streams.engine.config import EngineConfig
-from streams.engine.markers import TRANSACTION_KEY
-from streams.engine.outbox import Outbox
-from streams.engine.transactions import PartitionProducer
-from streams.errors import PartitionLostError, ProduceRefusedError
-from streams.service.plan import engine_config
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.markers import TRANSACTION_KEY
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
+from evictstream.streams.service.plan import engine_config
+from evictstream.streams.settings import Settings
 from tests.faults.real.arena import AUTHORIZER
 from tests.faults.real.means import forbid_writing
 
@@ -152,9 +152,9 @@ def test_many_batches_in_one_transaction(config: EngineConfig, settings: Setting
 KILLED_OWNER = textwrap.dedent(
     """
     import asyncio, sys
-    from streams.engine.transactions import PartitionProducer
-    from streams.service.plan import engine_config
-    from streams.settings import Settings
+    from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+    from evictstream.streams.service.plan import engine_config
+    from evictstream.streams.settings import Settings
 
     async def main():
         settings = Settings.model_validate_json(sys.argv[1])

@@ -13,11 +13,11 @@ from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.types import TP
 
-from streams.engine.consumer import StoppableConsumer
-from streams.engine.transport import EngineConsumerThread
-from streams.engine.vitals import Vitals
-from streams.errors import PartitionLostError
-from streams.settings import Settings
+from evictstream.streams.engine.core.waits import Vitals
+from evictstream.streams.engine.faust.transport import EngineConsumerThread
+from evictstream.streams.engine.kafka.consumer import StoppableConsumer
+from evictstream.streams.errors import PartitionLostError
+from evictstream.streams.settings import Settings
 
 PLACE = TopicPartition("pods", 3)
 

@@ -7,9 +7,9 @@ from typing import cast
 
 import pytest
 
-from streams.engine.distribution import Distribution
-from streams.engine.vitals import Vital, Vitals, Wait
-from streams.engine.writer import PartitionWriter
+from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.waits import Vital, Vitals, Wait
+from evictstream.streams.engine.core.writer import PartitionWriter
 
 
 class FakeWriter:

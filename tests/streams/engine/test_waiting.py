@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from streams.engine.waiting import set_within
+from evictstream.streams.engine.core.waiting import set_within
 
 
 def test_it_returns_when_the_event_is_set_or_the_time_is_over() -> None:

@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 import pytest
 
-import streams.engine.writer
-from streams.engine.batches import Batch, Record
-from streams.engine.config import EngineConfig
-from streams.engine.distribution import Distribution
-from streams.engine.outbox import Outbox
-from streams.engine.transactions import PartitionProducer
-from streams.engine.writer import SLICE_SECONDS, PartitionWriter
-from streams.errors import PartitionLostError
+import evictstream.streams.engine.core.writer
+from evictstream.streams.engine.core.batches import Batch, Record
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.errors import PartitionLostError
 from tests.harness.noting import Noting
 
 
@@ -148,7 +148,7 @@ def test_the_loop_comes_round_however_much_a_record_changes(
         assert max(turns) <= SLICE_SECONDS * 1.2 + record_seconds
         assert len(turns) < 1_000 * record_seconds / SLICE_SECONDS + 10, "and no more often than that"
 
-    monkeypatch.setattr("streams.engine.writer.time", types.SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("evictstream.streams.engine.core.writer.time", types.SimpleNamespace(monotonic=lambda: now))
     run(config, test, logic=Costly())
 
 
@@ -187,7 +187,7 @@ def test_a_quiet_partition_is_written_before_brokers_forget_its_owner(
             return writer.transactions
 
         assert await kept_alive() == 0, "not quiet for long"
-        monkeypatch.setattr(streams.engine.writer, "QUIET_LIMIT_SECONDS", config.linger_seconds)
+        monkeypatch.setattr(evictstream.streams.engine.core.writer, "QUIET_LIMIT_SECONDS", config.linger_seconds)
         assert await kept_alive() == 1, "also who has never written"
         assert await kept_alive() == 2
         monkeypatch.undo()

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from streams.engine.batches import Record
-from streams.engine.config import EngineConfig
-from streams.engine.outbox import Outbox
-from streams.engine.writer import SLICE_SECONDS, PartitionWriter
-from streams.errors import PartitionLostError
+from evictstream.streams.engine.core.batches import Record
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
+from evictstream.streams.errors import PartitionLostError
 from tests.harness.noting import Noting
 from tests.streams.engine.test_writer import batch, run
 
@@ -56,7 +56,9 @@ class Slow(Noting):
 @pytest.fixture
 def slow(config: EngineConfig, monkeypatch: pytest.MonkeyPatch) -> Slow:
     logic = Slow(config)
-    monkeypatch.setattr("streams.engine.writer.time", types.SimpleNamespace(monotonic=lambda: logic.now))
+    monkeypatch.setattr(
+        "evictstream.streams.engine.core.writer.time", types.SimpleNamespace(monotonic=lambda: logic.now)
+    )
     return logic
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from streams.feed.timing import Clock
+from evictstream.streams.feed.timing import Clock
 
 NOW_US = 1_800_000_000_000_000
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from kafka import KafkaConsumer, TopicPartition
 
-from streams.broker.clients import client_arguments
-from streams.broker.follow import Followed
-from streams.settings import Settings
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.follow import Followed
+from evictstream.streams.settings import Settings
 
 PATIENCE_POLLS = 200
 POLL_MILLISECONDS = 100

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from streams.feed.documents import Broken, Document, documents
+from evictstream.streams.feed.documents import Broken, Document, documents
 
 LIMIT = 40
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from models.eviction.events import NodeEvent, Origin, PodEvent
-from models.instants import instant_text
-from models.messages.decoding import read_node_record, read_pod_record
-from models.messages.signals import Unbound
-from streams.errors import WrongUseError
-from streams.feed.importing import ImportCounts, Importer, ImportOptions, Watchers
-from streams.feed.recording import Flaw, read_recording
-from streams.settings import Settings
+from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent
+from evictstream.models.instants import instant_text
+from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.signals import Unbound
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.importing import ImportCounts, Importer, ImportOptions, Watchers
+from evictstream.streams.feed.recording import Flaw, read_recording
+from evictstream.streams.settings import Settings
 from tests.streams.feed.clocks import NOW_US, StandingClock
 from tests.streams.feed.samples import kubectl_line, line, node, pod
 

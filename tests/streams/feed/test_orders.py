@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from models.eviction.events import Origin
-from models.messages.decoding import read_node_record
-from models.messages.signals import AcceptGap, Forget
-from streams.broker.admin import declare_topics
-from streams.errors import WrongUseError
-from streams.feed.orders import accept_gap, check_cluster_name, forget_cluster
-from streams.feed.publisher import open_publisher
-from streams.settings import Settings
+from evictstream.models.eviction.events import Origin
+from evictstream.models.messages.decoding import read_node_record
+from evictstream.models.messages.signals import AcceptGap, Forget
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.orders import accept_gap, check_cluster_name, forget_cluster
+from evictstream.streams.feed.publisher import open_publisher
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.streams.feed.reading import read_one
 

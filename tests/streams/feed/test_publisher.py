@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
-from streams.broker.admin import declare_topics
-from streams.broker.ports import free_ports
-from streams.broker.topics import topic_specs
-from streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
-from streams.feed import publisher as publisher_module
-from streams.feed.publisher import Publisher, open_publisher
-from streams.service.placement import partition_of
-from streams.settings import Settings
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
+from evictstream.streams.feed import publisher as publisher_module
+from evictstream.streams.feed.publisher import Publisher, open_publisher
+from evictstream.streams.service.placement import partition_of
+from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.streams.feed.reading import read_one
 

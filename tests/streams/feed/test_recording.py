@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from streams.errors import RecordingError, WrongUseError
-from streams.feed.recording import Entry, Flaw, Item, Skipped, WatchEnded, open_recordings, read_recording
+from evictstream.streams.errors import RecordingError, WrongUseError
+from evictstream.streams.feed.recording import Entry, Flaw, Item, Skipped, WatchEnded, open_recordings, read_recording
 from tests.streams.feed.samples import kubectl_line, line, node, pod
 
 FIRST, SECOND, THIRD = (f"2026-11-21T10:00:0{number}.5Z" for number in (1, 2, 3))

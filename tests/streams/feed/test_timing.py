@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from streams.errors import WrongUseError
-from streams.feed.timing import FASTEST, NAP_SECONDS, Pace, Restamp, read_pace
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.timing import FASTEST, NAP_SECONDS, Pace, Restamp, read_pace
 from tests.streams.feed.clocks import NOW_US, StandingClock
 
 SECOND_US = 1_000_000

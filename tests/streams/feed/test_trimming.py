@@ -5,9 +5,9 @@ import json
 import msgspec
 import pytest
 
-from models.kubernetes.objects import NodeObject, PodObject, read_node, read_pod
-from streams.feed.recording import Kind
-from streams.feed.trimming import trimmed
+from evictstream.models.kubernetes.objects import NodeObject, PodObject, read_node, read_pod
+from evictstream.streams.feed.recording import Kind
+from evictstream.streams.feed.trimming import trimmed
 from tests.streams.feed.samples import Object, node, pod
 
 TAINT = {"key": "k", "effect": "NoExecute", "timeAdded": "2026-11-21T10:00:00Z", "other": 1}

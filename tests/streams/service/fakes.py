@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from streams.engine.transactions import Committed
+from evictstream.streams.engine.kafka.partition_producer import Committed
 
 
 @dataclasses.dataclass

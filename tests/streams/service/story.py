@@ -9,15 +9,15 @@ from typing import Any, NamedTuple, cast
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from streams.engine.distribution import Distribution
-from streams.engine.outbox import Outbox
-from streams.engine.partitions import Partitions
-from streams.engine.vitals import Vital, Vitals
-from streams.service.metrics import WorkerMetrics
-from streams.service.partition import EvictionPartition
-from streams.service.snapshot import PartitionView, Snapshot
-from streams.service.watchdog import Watchdog, limits_of
-from streams.settings import Settings
+from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.waits import Vital, Vitals
+from evictstream.streams.service.metrics import WorkerMetrics
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.snapshot import PartitionView, Snapshot
+from evictstream.streams.service.watchdog import Watchdog, limits_of
+from evictstream.streams.settings import Settings
 from tests.harness.plans import one_partition
 
 NOON_US = 1_795_262_400_000_000

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from streams.engine.transactions import Committed
-from streams.service.clock import SECOND_US, ClockWatch
+from evictstream.streams.engine.kafka.partition_producer import Committed
+from evictstream.streams.service.clock import SECOND_US, ClockWatch
 
 START_US = 1_800_000_000 * SECOND_US
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from streams.engine.outbox import Outbox
-from streams.service.clusters import Clusters
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.clusters import Clusters
 
 MINUTE_US = 60_000_000
 

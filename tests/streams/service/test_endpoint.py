@@ -13,9 +13,9 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from streams.engine.vitals import Vital
-from streams.errors import AddressTakenError
-from streams.service.endpoint import REQUESTS_AT_ONCE, Endpoint
+from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.errors import AddressTakenError
+from evictstream.streams.service.endpoint import REQUESTS_AT_ONCE, Endpoint
 from tests.streams.service.test_watchdog import Worker
 
 LOOPBACK = "127.0.0.1"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from streams.service.freshness import SAMPLES_KEPT, Freshness
+from evictstream.streams.service.freshness import SAMPLES_KEPT, Freshness
 
 
 @pytest.mark.parametrize("behind_seconds", [0, 5, SAMPLES_KEPT + 5, 20 * SAMPLES_KEPT])
@@ -16,7 +16,7 @@ def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int, monke
     now = 1_000
     writer: Any = SimpleNamespace(partition=0, positions={"nodes": 0})
     partitions: Any = SimpleNamespace(live=lambda: iter([writer]))
-    monkeypatch.setattr("streams.service.freshness.time", SimpleNamespace(monotonic=lambda: float(now)))
+    monkeypatch.setattr("evictstream.streams.service.freshness.time", SimpleNamespace(monotonic=lambda: float(now)))
 
     async def ends(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         return dict.fromkeys(wanted, now)  # a record in each second

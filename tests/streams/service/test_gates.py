@@ -10,13 +10,13 @@ from typing import cast
 import pytest
 from aiokafka.errors import KafkaConnectionError
 
-from streams.engine.lease import Lease
-from streams.engine.partitions import Partitions
-from streams.engine.writer import PartitionWriter
-from streams.service.clock import ClockWatch, now_us
-from streams.service.freshness import Freshness
-from streams.service.gates import Closed, Gate, Gates
-from streams.service.timers import TimerService
+from evictstream.streams.engine.core.lease import Lease
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.writer import PartitionWriter
+from evictstream.streams.service.clock import ClockWatch, now_us
+from evictstream.streams.service.freshness import Freshness
+from evictstream.streams.service.gates import Closed, Gate, Gates
+from evictstream.streams.service.timers import TimerService
 from tests.streams.service.fakes import FakePartitions, FakeWriter
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from streams.service.lag import Lag
+from evictstream.streams.service.lag import Lag
 
 PODS = ("pods", 0)
 NOON_US = 1_795_000_000_000_000

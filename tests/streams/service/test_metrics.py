@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from models.messages.unreadable import UnreadableReason
-from models.messages.vocabulary import Outcome
-from streams.engine.vitals import Vital
-from streams.service.gates import Closed, Gate
-from streams.service.metrics import CLUSTERS_SHOWN
-from streams.service.partition import EvictionPartition
-from streams.service.snapshot import PartitionView, Waiting
-from streams.service.tally import LATENESS_BOUNDS_SECONDS, seconds_late
+from evictstream.models.messages.unreadable import UnreadableReason
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.service.gates import Closed, Gate
+from evictstream.streams.service.metrics import CLUSTERS_SHOWN
+from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.snapshot import PartitionView, Waiting
+from evictstream.streams.service.tally import LATENESS_BOUNDS_SECONDS, seconds_late
 from tests.deploy.pages import page
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, Story
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from streams.service.app import allow_many_connections
+from evictstream.streams.service.app import allow_many_connections
 
 FEW = 256
 

@@ -6,12 +6,12 @@ import msgspec
 import pytest
 from kafka.partitioner import DefaultPartitioner
 
-from models.eviction import EventType, NodeEvent, Origin, PodEvent
-from models.kubernetes.objects import Node, Pod
-from models.kubernetes.taints import Taint
-from models.kubernetes.tolerations import Toleration
-from streams.service.placement import belongs, partition_of
-from streams.service.sizes import fitting
+from evictstream.models.eviction import EventType, NodeEvent, Origin, PodEvent
+from evictstream.models.kubernetes.objects import Node, Pod
+from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.streams.service.placement import belongs, partition_of
+from evictstream.streams.service.sizes import fitting
 
 
 class OneTopic:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from streams.engine.outbox import Outbox
+from evictstream.streams.engine.core.outbox import Outbox
 from tests.streams.service.story import FakeRecord, Story
 
 POD = b'{"cluster":"lab","type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"x",'

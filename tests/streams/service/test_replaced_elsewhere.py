@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from models.instants import instant_text
-from streams.engine.outbox import Outbox
-from streams.service.partition import EvictionPartition
+from evictstream.models.instants import instant_text
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.partition import EvictionPartition
 from tests.harness.plans import one_partition, taken_over
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, FakeRecord
 

@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from models.eviction import PODS_IN_SLICE
-from models.eviction.limits import LARGEST_LIST
-from streams.engine.outbox import Outbox
+from evictstream.models.eviction import PODS_IN_SLICE
+from evictstream.models.eviction.limits import LARGEST_LIST
+from evictstream.streams.engine.core.outbox import Outbox
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, FakeRecord, Story
 
 PODS = 4 * PODS_IN_SLICE

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from streams.engine.permit import VALID_SECONDS, Permit
-from streams.engine.vitals import Vital
-from streams.errors import ExitCode, WorkerStuckError
-from streams.service.gates import Closed, Gate
-from streams.service.health import Health
-from streams.service.snapshot import PartitionView, Snapshot
-from streams.service.watchdog import (
+from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
+from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.errors import ExitCode, WorkerStuckError
+from evictstream.streams.service.gates import Closed, Gate
+from evictstream.streams.service.health import Health
+from evictstream.streams.service.snapshot import PartitionView, Snapshot
+from evictstream.streams.service.watchdog import (
     LAST_WORDS_SECONDS,
     LATE_SECONDS,
     LOOK_SECONDS,
@@ -19,7 +19,7 @@ from streams.service.watchdog import (
     find_stuck,
     limits_of,
 )
-from streams.settings import Settings
+from evictstream.streams.settings import Settings
 
 LIMITS = {
     Vital.LOOP: 60.0,

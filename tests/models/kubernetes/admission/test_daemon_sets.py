@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint, Toleration, first_match
-from models.kubernetes.admission import Origin, daemon_set_tolerations, default_toleration_seconds, plain, written
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint, Toleration, first_match
+from evictstream.models.kubernetes.admission import (
+    Origin,
+    daemon_set_tolerations,
+    default_toleration_seconds,
+    plain,
+    written,
+)
 
 PREFIX = "node.kubernetes.io/"
 USUAL = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Toleration
-from models.kubernetes.admission import Origin, default_toleration_seconds, plain, written
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Toleration
+from evictstream.models.kubernetes.admission import Origin, default_toleration_seconds, plain, written
 
 FOO = Toleration("foo", "Equal", "bar", NO_SCHEDULE, 700)
 NOT_READY_300 = Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoExecute", 300)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
-from models.kubernetes.admission import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
+from evictstream.models.kubernetes.admission import (
     Origin,
     extended_resource_tolerations,
     is_extended_resource,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.admission import ResourceAmounts, is_best_effort
+from evictstream.models.kubernetes.admission import ResourceAmounts, is_best_effort
 
 
 def requests(**amounts: str) -> ResourceAmounts:

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
-from models.kubernetes.admission import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
+from evictstream.models.kubernetes.admission import (
     AnnotationError,
     ClusterTolerations,
     Operation,

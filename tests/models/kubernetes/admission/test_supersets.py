@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Toleration
-from models.kubernetes.admission import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Toleration
+from evictstream.models.kubernetes.admission import (
     AdmittedToleration,
     Origin,
     first_not_allowed,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Toleration
-from models.kubernetes.admission import Origin, trace
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Toleration
+from evictstream.models.kubernetes.admission import Origin, trace
 
 DEFAULT = Toleration(NOT_READY, "Exists", "", NO_EXECUTE, 300)
 DAEMON = Toleration(UNREACHABLE, "Exists", "", NO_EXECUTE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint
-from models.kubernetes.kubectl import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint
+from evictstream.models.kubernetes.kubectl import (
     KubectlError,
     Refusal,
     TaintChanges,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.kubectl import CordonWord, cordon, uncordon
+from evictstream.models.kubernetes.kubectl import CordonWord, cordon, uncordon
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
-from models.kubernetes.kubectl import KubectlError, Refusal, parse_taint, parse_taints
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
+from evictstream.models.kubernetes.kubectl import KubectlError, Refusal, parse_taint, parse_taints
 
 NAME_RULE = (
     "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric"

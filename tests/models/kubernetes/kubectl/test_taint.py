@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
-from models.kubernetes.kubectl import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
+from evictstream.models.kubernetes.kubectl import (
     KubectlError,
     Refusal,
     TaintChanges,

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
-from models.instants import microseconds
-from models.kubernetes import HEALTH_KEYS, NO_EXECUTE, NO_SCHEDULE, Taint
-from models.kubernetes.lifecycle import OWNED_KEYS, WatchedNode, WatchedNodeObject, read_watched_node
+from evictstream.models.instants import microseconds
+from evictstream.models.kubernetes import HEALTH_KEYS, NO_EXECUTE, NO_SCHEDULE, Taint
+from evictstream.models.kubernetes.lifecycle import OWNED_KEYS, WatchedNode, WatchedNodeObject, read_watched_node
 
 _EXAMPLES = Path(__file__).parents[4] / "examples" / "incidents"
 _TRIMMED = Path(__file__).parent / "recordings"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from models.kubernetes import Taint
-from models.kubernetes.lifecycle import Condition, LifecycleSettings, NodeLifecycle, WatchedNode
+from evictstream.models.kubernetes import Taint
+from evictstream.models.kubernetes.lifecycle import Condition, LifecycleSettings, NodeLifecycle, WatchedNode
 
 SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from models.kubernetes.lifecycle import (
+from evictstream.models.kubernetes.lifecycle import (
     Change,
     ConditionsWritten,
     LifecycleClock,

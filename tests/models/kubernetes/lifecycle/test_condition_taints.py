@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes import Taint
-from models.kubernetes.lifecycle import (
+from evictstream.models.kubernetes import Taint
+from evictstream.models.kubernetes.lifecycle import (
     OWNED_KEYS,
     Condition,
     NodeLifecycle,

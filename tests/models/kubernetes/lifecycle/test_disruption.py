@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes.lifecycle import LifecycleSettings, Passage, ZoneState, disruption_step
+from evictstream.models.kubernetes.lifecycle import LifecycleSettings, Passage, ZoneState, disruption_step
 
 SETTINGS = LifecycleSettings(large_cluster_size_threshold=5)
 INITIAL = ZoneState.INITIAL

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import Taint
-from models.kubernetes.lifecycle import NOT_READY_TAINT, UNREACHABLE_TAINT, HealthStep, health_step
+from evictstream.models.kubernetes import Taint
+from evictstream.models.kubernetes.lifecycle import NOT_READY_TAINT, UNREACHABLE_TAINT, HealthStep, health_step
 from tests.models.kubernetes.lifecycle.scene import NOT_READY, UNREACHABLE
 
 

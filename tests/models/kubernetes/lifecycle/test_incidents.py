@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE
-from models.kubernetes.lifecycle import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE
+from evictstream.models.kubernetes.lifecycle import (
     Change,
     ConditionsWritten,
     LifecycleClock,
@@ -29,7 +29,7 @@ from models.kubernetes.lifecycle import (
     TaintsChanged,
     WatchedNode,
 )
-from models.kubernetes.lifecycle.silence import STOPPED_REASON
+from evictstream.models.kubernetes.lifecycle.silence import STOPPED_REASON
 from tests.models.kubernetes.lifecycle.recorded import (
     Recorded,
     Sight,

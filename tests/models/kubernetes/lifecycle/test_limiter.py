@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes.lifecycle import NoTokens, TokenBucket, limiter_after, new_limiter
+from evictstream.models.kubernetes.lifecycle import NoTokens, TokenBucket, limiter_after, new_limiter
 
 SECOND_US = 1_000_000
 NOW_US = 1_420_113_600 * SECOND_US

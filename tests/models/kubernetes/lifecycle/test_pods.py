@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.lifecycle import NodeReported, PodsMarkedNotReady, WatchedNode, WatchedPod
+from evictstream.models.kubernetes.lifecycle import NodeReported, PodsMarkedNotReady, WatchedNode, WatchedPod
 from tests.models.kubernetes.lifecycle.scene import FAKE_NOW_US, HOUR_US, MINUTE_US, node, ready, started
 
 POD = WatchedPod("default", "pod0", "node0")

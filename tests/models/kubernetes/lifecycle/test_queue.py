@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes.lifecycle import Again, NoTokens, RateLimitedTimedQueue, TimedValue, TokenBucket
+from evictstream.models.kubernetes.lifecycle import Again, NoTokens, RateLimitedTimedQueue, TimedValue, TokenBucket
 
 MILLISECOND_US = 1000
 SECOND_US = 1_000_000

@@ -3,8 +3,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from models.kubernetes import FieldTimeError, MissingFieldError, ObjectError, Taint, WrongKindError
-from models.kubernetes.lifecycle import Condition, WatchedNode, WatchedNodeObject, read_watched_node
+from evictstream.models.kubernetes import FieldTimeError, MissingFieldError, ObjectError, Taint, WrongKindError
+from evictstream.models.kubernetes.lifecycle import Condition, WatchedNode, WatchedNodeObject, read_watched_node
 
 NOON_US = 1_420_113_600_000_000  # 2015-01-01T12:00:00Z
 

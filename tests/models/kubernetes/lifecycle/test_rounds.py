@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from models.kubernetes import Taint
-from models.kubernetes.lifecycle import (
+from evictstream.models.kubernetes import Taint
+from evictstream.models.kubernetes.lifecycle import (
     NOT_READY_TAINT,
     UNREACHABLE_TAINT,
     Condition,

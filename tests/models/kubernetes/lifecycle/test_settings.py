@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from models.kubernetes.lifecycle import LifecycleSettings, SettingError
+from evictstream.models.kubernetes.lifecycle import LifecycleSettings, SettingError
 
 SECOND_US = 1_000_000
 MAKE: Callable[..., LifecycleSettings] = LifecycleSettings  # the field is a parameter of the tests

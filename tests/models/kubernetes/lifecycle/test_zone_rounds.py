@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from models.kubernetes.lifecycle import (
+from evictstream.models.kubernetes.lifecycle import (
     Condition,
     WatchedNode,
     ZoneTurned,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.kubernetes.lifecycle import (
+from evictstream.models.kubernetes.lifecycle import (
     LifecycleSettings,
     ZoneState,
     is_excluded_from_disruption,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from models.kubernetes import HEALTH_KEYS, NO_EXECUTE, Node, Pod, Taint, first_match
+from evictstream.models.kubernetes import HEALTH_KEYS, NO_EXECUTE, Node, Pod, Taint, first_match
 
 LONGEST_SECONDS = 9_223_372_036
 """Row 33: from the next number on the released controller's durations overflow, so longer ones are not drawn."""

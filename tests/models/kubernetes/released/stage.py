@@ -8,8 +8,8 @@ from typing import TypeAlias
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Toleration
-from models.kubernetes.released import (
+from evictstream.models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Toleration
+from evictstream.models.kubernetes.released import (
     AdditionSkipped,
     ApiServer,
     AttemptFailed,

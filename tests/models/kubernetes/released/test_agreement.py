@@ -15,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
 
-from models.eviction import (
+from evictstream.models.eviction import (
     Changes,
     EventType,
     EvictionState,
@@ -28,8 +28,18 @@ from models.eviction import (
     apply_pod,
     fire,
 )
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration, Tolerations
-from models.kubernetes.released import (
+from evictstream.models.kubernetes import (
+    NO_EXECUTE,
+    NO_SCHEDULE,
+    NOT_READY,
+    UNREACHABLE,
+    Node,
+    Pod,
+    Taint,
+    Toleration,
+    Tolerations,
+)
+from evictstream.models.kubernetes.released import (
     Change,
     NodeGone,
     NodeSeen,

@@ -7,8 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
-from models.kubernetes.released import NodeGone, NodeSeen, PodDeleted, PodSeen, TaintEvictionController, replay
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from evictstream.models.kubernetes.released import (
+    NodeGone,
+    NodeSeen,
+    PodDeleted,
+    PodSeen,
+    TaintEvictionController,
+    replay,
+)
 from tests.models.eviction.scene import ADDED, DELETED, MODIFIED, NODE, Scene, tolerate, us
 
 A = Taint("a", "", NO_EXECUTE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Node, Pod, Taint, Toleration
-from models.kubernetes.released import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Node, Pod, Taint, Toleration
+from evictstream.models.kubernetes.released import (
     WORKERS,
     PodDeleted,
     PodKey,

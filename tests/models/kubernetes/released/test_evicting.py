@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, UNREACHABLE, Taint
-from models.kubernetes.released import (
+from evictstream.models.kubernetes import NO_EXECUTE, UNREACHABLE, Taint
+from evictstream.models.kubernetes.released import (
     BUCKETS,
     CONDITION_MESSAGE,
     CONDITION_REASON,

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
-from models.kubernetes import NodeObject, PodObject, read_node, read_pod
-from models.kubernetes.released import (
+from evictstream.models.kubernetes import NodeObject, PodObject, read_node, read_pod
+from evictstream.models.kubernetes.released import (
     Change,
     NodeGone,
     NodeSeen,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
+from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
 from tests.models.kubernetes.released.stage import A, B, Stage, Step, case, node, pod, pod_gone, restart, tol
 
 SICK = Taint(NOT_READY, "", NO_EXECUTE)

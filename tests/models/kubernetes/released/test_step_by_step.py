@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
 from tests.models.kubernetes.released.stage import (
     A,
     B,

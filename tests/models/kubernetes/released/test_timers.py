@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.released import Added, Cancelled, TimerQueue
+from evictstream.models.kubernetes.released import Added, Cancelled, TimerQueue
 
 NOW, THEN = 5_000_000, 15_000_000
 NAMES = ["1/1", "2/2", "3/3", "4/4", "5/5"]

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Node, Taint, Toleration
-from models.kubernetes.released import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Node, Taint, Toleration
+from evictstream.models.kubernetes.released import (
     EVENT_REASON,
     EVENT_TYPE,
     EventEmitted,

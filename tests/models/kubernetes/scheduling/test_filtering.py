@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Coverage, Taint, Toleration
-from models.kubernetes.scheduling import (
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Coverage, Taint, Toleration
+from evictstream.models.kubernetes.scheduling import (
     UNSCHEDULABLE_TAINT,
     FilterCode,
     FilterVerdict,

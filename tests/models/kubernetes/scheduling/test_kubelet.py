@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration
-from models.kubernetes.scheduling import AdmissionVerdict, is_static_pod, kubelet_admission
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration
+from evictstream.models.kubernetes.scheduling import AdmissionVerdict, is_static_pod, kubelet_admission
 
 FOO = Taint("foo", "", NO_SCHEDULE)
 BAR = Taint("bar", "", NO_EXECUTE)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration
-from models.kubernetes.scheduling import NodeScore, intolerable_taints, normalized_scores, score_nodes
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, Toleration
+from evictstream.models.kubernetes.scheduling import NodeScore, intolerable_taints, normalized_scores, score_nodes
 
 SLA = "node.kubernetes.io/sla"
 CPU = Taint("cpu-type", "arm64", PREFER_NO_SCHEDULE)

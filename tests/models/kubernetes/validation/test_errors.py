@@ -6,7 +6,7 @@ import datetime as dt
 
 import pytest
 
-from models.kubernetes.validation import ErrorType, FieldError
+from evictstream.models.kubernetes.validation import ErrorType, FieldError
 
 LOOP: list[object] = []
 LOOP.append(LOOP)

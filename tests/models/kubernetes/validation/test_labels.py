@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from models.kubernetes.validation import (
+from evictstream.models.kubernetes.validation import (
     decimal_integer_errors,
     label_key_errors,
     label_value_errors,

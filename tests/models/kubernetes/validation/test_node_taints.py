@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes import Taint
-from models.kubernetes.validation import ErrorType, FieldError, validate_node_taints, validate_taints
+from evictstream.models.kubernetes import Taint
+from evictstream.models.kubernetes.validation import ErrorType, FieldError, validate_node_taints, validate_taints
 
 EFFECTS = 'supported values: "NoSchedule", "PreferNoSchedule", "NoExecute"'
 KEY_RULE = (

@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes import Toleration
-from models.kubernetes.validation import ErrorType, FieldError, validate_pod_tolerations, validate_tolerations
+from evictstream.models.kubernetes import Toleration
+from evictstream.models.kubernetes.validation import (
+    ErrorType,
+    FieldError,
+    validate_pod_tolerations,
+    validate_tolerations,
+)
 
 OPERATOR = "spec.tolerations[0].operator"
 EFFECT = "spec.tolerations[0].effect"

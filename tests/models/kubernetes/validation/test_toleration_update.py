@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from models.kubernetes import Toleration
-from models.kubernetes.validation import (
+from evictstream.models.kubernetes import Toleration
+from evictstream.models.kubernetes.validation import (
     ErrorType,
     FieldError,
     validate_added_tolerations,

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from streams.cli.main import run
+from evictstream.streams.cli.main import run
 
 
 class Answer(NamedTuple):

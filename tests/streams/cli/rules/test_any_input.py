@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from streams.cli.main import run
+from evictstream.streams.cli.main import run
 
 WORDS = st.sampled_from(
     ["", "a", "Exists", "Equal", "Gt", "5", "NoExecute", "NoSchedule", "2024-01-01T00:00:00Z", "\x00", "é"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from streams.errors import ExitCode
+from evictstream.streams.errors import ExitCode
 from tests.streams.cli.rules.conftest import Rules, WriteFile
 
 GOOD_NODE = "{kind: Node, metadata: {name: n1}}"

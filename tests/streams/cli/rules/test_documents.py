@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.rules import documents
-from streams.cli.rules.documents import read_objects
-from streams.errors import ExitCode, ObjectFileError
+from evictstream.streams.cli.rules import documents
+from evictstream.streams.cli.rules.documents import read_objects
+from evictstream.streams.errors import ExitCode, ObjectFileError
 from tests.streams.cli.rules.conftest import Rules, WriteFile
 
 NODE = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from streams.errors import ExitCode
+from evictstream.streams.errors import ExitCode
 from tests.streams.cli.rules.conftest import Rules
 
 
@@ -22,9 +22,9 @@ def test_each_has_help_with_examples(name: str, rules: Rules) -> None:
 def test_help_reads_no_rules() -> None:
     program = (
         "import sys\n"
-        "from streams.cli.main import run\n"
+        "from evictstream.streams.cli.main import run\n"
         "run(['rules', 'verdict', '--help'])\n"
-        "heavy = {'yaml', 'msgspec', 'models', 'faust'} & set(sys.modules)\n"
+        "heavy = {'yaml', 'msgspec', 'evictstream.models', 'faust'} & set(sys.modules)\n"
         "sys.exit(f'imported {heavy}' if heavy else 0)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from models.kubernetes import Taint, Toleration, Tolerations, eviction_verdict
-from models.kubernetes.scheduling import filter_node, kubelet_admission, score_nodes
-from streams.cli.rules.judging import MOST_TOLERATIONS_KEPT, Judge
-from streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.models.kubernetes import Taint, Toleration, Tolerations, eviction_verdict
+from evictstream.models.kubernetes.scheduling import filter_node, kubelet_admission, score_nodes
+from evictstream.streams.cli.rules.judging import MOST_TOLERATIONS_KEPT, Judge
+from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
 
 EFFECTS = ["NoExecute", "NoSchedule", "PreferNoSchedule"]
 TAINTS = st.builds(Taint, st.sampled_from("ab"), st.just(""), st.sampled_from(EFFECTS), st.sampled_from([None, 1, 2]))

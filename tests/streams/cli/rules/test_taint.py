@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from streams.errors import ExitCode
+from evictstream.streams.errors import ExitCode
 from tests.streams.cli.rules.conftest import Rules, WriteFile
 
 NODE: dict[str, object] = {

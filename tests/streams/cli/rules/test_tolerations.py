@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from streams.errors import ExitCode
+from evictstream.streams.errors import ExitCode
 from tests.streams.cli.rules.conftest import Rules, WriteFile
 
 NOT_READY = {"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute"}

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from streams.errors import ExitCode
+from evictstream.streams.errors import ExitCode
 from tests.streams.cli.conftest import COMMAND
 from tests.streams.cli.rules.conftest import Rules, WriteFile
 

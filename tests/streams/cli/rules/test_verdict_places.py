@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from streams.cli.main import run
-from streams.cli.output import LOOK_AHEAD_ROWS, print_long_json, print_long_table
-from streams.errors import ExitCode
+from evictstream.streams.cli.main import run
+from evictstream.streams.cli.output import LOOK_AHEAD_ROWS, print_long_json, print_long_table
+from evictstream.streams.errors import ExitCode
 from tests.streams.cli.rules.conftest import Answer, Rules, WriteFile
 
 CLUSTER = """

@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
-from streams.engine.consumer import StoppableConsumer
+from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 
 if TYPE_CHECKING:
     from types import TracebackType
 
     from aiokafka import ConsumerRecord
 
-    from streams.engine.config import EngineConfig
+    from evictstream.streams.engine.core.config import EngineConfig
 
 POLL_MS = 200
 MAX_RECORDS = 5_000  # rows fetched at once: about 10 ms

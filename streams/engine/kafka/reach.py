@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import structlog
 
-from streams.logs import hush_libraries, let_libraries_speak
+from evictstream.streams.logs import hush_libraries, let_libraries_speak
 
 log = structlog.get_logger(__name__)
 

@@ -11,8 +11,8 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka import errors as kafka_errors
 from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest
 
-import streams.engine.connection  # noqa: F401 - how long its connections wait
-from streams.engine.permit import Permit
+import evictstream.streams.engine.kafka.connection  # noqa: F401 - how long its connections wait
+from evictstream.streams.engine.core.permit import Permit
 
 
 class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
-from streams.engine.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_header, encode_number
-from streams.engine.permit import Permit
-from streams.engine.producer import TransactionalProducer
-from streams.engine.vitals import Wait
-from streams.errors import PartitionLostError, ProduceRefusedError
+from evictstream.streams.engine.core.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_header, encode_number
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.engine.kafka.producer import TransactionalProducer
+from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 
 if TYPE_CHECKING:
-    from streams.engine.config import EngineConfig
-    from streams.engine.outbox import Headers, Outbox
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.outbox import Headers, Outbox
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class PartitionProducer:
     """Writes the outboxes of one partition number, one transaction each.
 
     Attributes:
-        number: of the newest transaction that was committed; the next one has the next (see `streams.engine.markers`).
+        number: of the newest transaction that was committed; the next has the next one (`streams.engine.core.markers`).
         unacknowledged: waits for the brokers to acknowledge what was sent.
 
     """

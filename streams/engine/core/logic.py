@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
-from streams.engine.batches import Record
-from streams.engine.outbox import Outbox
+from evictstream.streams.engine.core.batches import Record
+from evictstream.streams.engine.core.outbox import Outbox
 
 
 class PartitionLogic(Protocol):

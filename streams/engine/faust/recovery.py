@@ -16,10 +16,10 @@ from faust.tables.recovery import RebalanceAgain, Recovery, ServiceStopped
 from faust.types import TP
 from mode import Service
 
-from streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
+from evictstream.streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
 
 if TYPE_CHECKING:
-    from streams.engine.app import EngineApp
+    from evictstream.streams.engine.faust.app import EngineApp
 
 LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
 

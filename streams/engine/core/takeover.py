@@ -2,7 +2,7 @@
 
 Order matters and is fixed: (1) ``InitProducerId`` fences the previous owner and aborts what it had open, so
 nothing can be added to the changelog any more; (2) the changelog is read to its end; where a broker has left out a
-marker, it is written: of rows before that, of messages after it (see `streams.engine.markers`); (3) the positions
+marker, it is written: of rows before that, of messages after it (see `streams.engine.core.markers`); (3) the positions
 found there are compared with the log; (4) the first transaction of ours writes positions, so that a changelog
 is never empty beside committed group offsets, and is given up unless it lands just where the reading has ended: a
 leader that has been deposed, and does not know it yet, may have shown the log of some time ago; (5) the inputs are
@@ -20,20 +20,20 @@ from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.admin import AIOKafkaAdminClient
 
-from streams.engine.changelog import LogReader
-from streams.engine.markers import TRANSACTION_KEY, Markers, decode_number
-from streams.engine.outbox import Outbox
-from streams.engine.positions import POSITIONS_KEY, decode_positions, encode_positions
-from streams.engine.transactions import PartitionProducer
-from streams.errors import InputReplacedError, PartitionLostError, StateMissingError
+from evictstream.streams.engine.core.markers import TRANSACTION_KEY, Markers, decode_number
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions, encode_positions
+from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from streams.engine.config import EngineConfig
-    from streams.engine.logic import LogicFactory, PartitionLogic
-    from streams.engine.permit import Permit
-    from streams.engine.transactions import Committed
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.logic import LogicFactory, PartitionLogic
+    from evictstream.streams.engine.core.permit import Permit
+    from evictstream.streams.engine.kafka.partition_producer import Committed
 
 log = structlog.get_logger(__name__)
 

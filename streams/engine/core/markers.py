@@ -22,16 +22,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from streams.engine.changelog import LogReader
-from streams.errors import PartitionLostError
+from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from aiokafka import ConsumerRecord
 
-    from streams.engine.config import EngineConfig
-    from streams.engine.transactions import PartitionProducer
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 
 log = structlog.get_logger(__name__)
 

@@ -17,16 +17,16 @@ from faust.serializers.schemas import Schema
 from mode.utils.queues import FlowControlEvent
 from yarl import URL
 
-from streams.engine.partitions import Partitions
-from streams.engine.recovery import EngineTableManager
-from streams.engine.transport import EngineConsumer, EngineConsumerThread, EngineTransport
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.faust.recovery import EngineTableManager
+from evictstream.streams.engine.faust.transport import EngineConsumer, EngineConsumerThread, EngineTransport
 
 if TYPE_CHECKING:
     from faust.types import AppT, Message, StreamT
 
-    from streams.engine.batches import Batch
-    from streams.engine.config import EngineConfig
-    from streams.engine.logic import LogicFactory
+    from evictstream.streams.engine.core.batches import Batch
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.logic import LogicFactory
 
 BATCHES_IN_QUEUE = 4  # fetched batches waiting for one agent, each bounded by max_poll_records: enough to keep it busy
 

@@ -12,10 +12,10 @@ import enum
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from streams.engine.distribution import Distribution
+from evictstream.streams.engine.core.histogram import Distribution
 
 if TYPE_CHECKING:
-    from streams.engine.writer import PartitionWriter
+    from evictstream.streams.engine.core.writer import PartitionWriter
 
 
 PAUSE_BOUNDS_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.07, 0.09, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)

@@ -18,20 +18,20 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from streams.engine.distribution import Distribution
-from streams.engine.lease import Lease
-from streams.engine.permit import Permit
-from streams.engine.takeover import take_over
-from streams.engine.vitals import Vitals
-from streams.engine.writer import PartitionWriter
-from streams.errors import PartitionLostError, TakeoverFailedError
+from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.lease import Lease
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.core.takeover import take_over
+from evictstream.streams.engine.core.waits import Vitals
+from evictstream.streams.engine.core.writer import PartitionWriter
+from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 
-    from streams.engine.batches import Batch
-    from streams.engine.config import EngineConfig
-    from streams.engine.logic import LogicFactory
+    from evictstream.streams.engine.core.batches import Batch
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.logic import LogicFactory
 
     Seek = Callable[[Mapping[tuple[str, int], int]], Awaitable[dict[tuple[str, int], int]]]
     Crash = Callable[[BaseException], Awaitable[None]]

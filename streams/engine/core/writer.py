@@ -21,20 +21,20 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from streams.engine.outbox import Outbox
-from streams.engine.positions import POSITIONS_KEY, encode_positions
-from streams.engine.vitals import Wait
-from streams.engine.waiting import set_within
-from streams.errors import PartitionLostError
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
+from evictstream.streams.engine.core.waiting import set_within
+from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from streams.engine.batches import Batch, Record
-    from streams.engine.config import EngineConfig
-    from streams.engine.distribution import Distribution
-    from streams.engine.logic import PartitionLogic
-    from streams.engine.transactions import Committed, PartitionProducer
+    from evictstream.streams.engine.core.batches import Batch, Record
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.histogram import Distribution
+    from evictstream.streams.engine.core.logic import PartitionLogic
+    from evictstream.streams.engine.kafka.partition_producer import Committed, PartitionProducer
 
 SLICE_RECORDS = 25  # stepped at once, a quarter of a millisecond of pods; fewer where a record has much to change
 SLICE_SECONDS = 0.002  # after which the loop may breathe; it does so once for each partition before it comes round

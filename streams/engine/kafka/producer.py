@@ -11,8 +11,8 @@ from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
-from streams.engine.connection import renew_coordination
-from streams.engine.permit import Permit
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.kafka.connection import renew_coordination
 
 CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 

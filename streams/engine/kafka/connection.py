@@ -6,7 +6,7 @@ makes no other one of that client meanwhile. With one of three brokers silent a 
 producers begins with that one, and a member asks for its new coordinator after that has given it up.
 
 It also tries a broker that is gone again and again, each client for itself, every 100 ms. Here they share what one has
-found out (see `streams.engine.reach`).
+found out (see `evictstream.streams.engine.kafka.reach`).
 
 Importing this changes all aiokafka connections of the process.
 """
@@ -26,7 +26,7 @@ from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import EndTxnRequest
 
-from streams.engine.reach import REACH
+from evictstream.streams.engine.kafka.reach import REACH
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
 ANSWER_SECONDS = 6.0  # less than a session: the group's new coordinator has to hear of us before it gives us up

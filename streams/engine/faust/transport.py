@@ -24,14 +24,14 @@ from aiokafka.structs import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from streams.engine.batches import Batch
-from streams.engine.consumer import StoppableConsumer
-from streams.errors import InputTruncatedError, PartitionLostError
+from evictstream.streams.engine.core.batches import Batch
+from evictstream.streams.engine.kafka.consumer import StoppableConsumer
+from evictstream.streams.errors import InputTruncatedError, PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from streams.engine.app import EngineApp
+    from evictstream.streams.engine.faust.app import EngineApp
 
 LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
 

@@ -1,0 +1,11 @@
+"""Taint-based eviction for fleets of Kubernetes clusters, as an event-streaming service on Kafka.
+
+The ways to use it are the command line (`evictstream --help`) and the messages on the topics (docs/messages.md). A Python
+program may also import three packages; they change only with a line in CHANGELOG.md:
+
+- `models.kubernetes`: Kubernetes' rules for taints and tolerations as pure functions (docs/kubernetes-rules.md).
+- `evictstream.models.messages`: the messages on the topics, with their JSON Schemas (docs/messages.md).
+- `evictstream.streams.feed`: recordings of watch events, read and written.
+
+Everything else is private: it may change with any release.
+"""

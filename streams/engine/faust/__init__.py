@@ -1,0 +1,1 @@
+"""The Faust application: what Faust does here, and what is put in its place."""

@@ -1,0 +1,1 @@
+"""The engine's Kafka clients, on aiokafka, and all that mends aiokafka."""
