@@ -1,7 +1,7 @@
 """Taint-based eviction for fleets of Kubernetes clusters, as an event-streaming service on Kafka.
 
-The ways to use it are the command line (`evictstream --help`) and the messages on the topics (docs/messages.md). A Python
-program may also import three packages; they change only with a line in CHANGELOG.md:
+Use it through its command line (`evictstream --help`) and the messages on its topics (docs/messages.md). Programs in
+Python may also import three packages, which change only with a line in CHANGELOG.md:
 
 - `models.kubernetes`: Kubernetes' rules for taints and tolerations as pure functions (docs/kubernetes-rules.md).
 - `evictstream.models.messages`: the messages on the topics, with their JSON Schemas (docs/messages.md).

@@ -1,0 +1,37 @@
+"""House rules that a machine can hold: one meaning for each public name, no call that may mix up its arguments."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+FILES = [file for room in ("models", "streams") for file in sorted((ROOT / room).rglob("*.py"))]
+MOST_POSITIONAL = 4
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    for file in FILES:
+        yield file.relative_to(ROOT).as_posix(), ast.parse(file.read_text(encoding="utf-8"))
+
+
+def test_no_public_class_name_is_defined_twice() -> None:
+    places = defaultdict[str, list[str]](list)
+    for file, tree in trees():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(file)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_no_constructor_call_has_more_than_four_positional_arguments() -> None:
+    found = []
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL:
+                called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+                if called.lstrip("_")[:1].isupper():
+                    found.append(f"{file}:{node.lineno} {called}({len(node.args)})")
+    assert found == []
