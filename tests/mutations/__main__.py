@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -87,8 +88,12 @@ def _is_noticed(mutation: Mutation) -> bool:
 def _verdict(tree: Path, test: str) -> str:
     """Run one test on a tree, and say what came of it."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
+    # Workers are processes of their own: they too have to import the tree, not the checkout that is installed.
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
     try:
-        done = subprocess.run(command, cwd=tree, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return "no verdict (timed out)"
     known = {FAILED: NOTICED, PASSED: UNNOTICED}

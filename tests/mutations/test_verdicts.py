@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -36,7 +37,10 @@ def test_a_run_succeeds_only_if_each_test_failed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def run(command: list[str], *, cwd: Path, timeout: float, **_: object) -> subprocess.CompletedProcess[bytes]:
+    def run(
+        command: list[str], *, cwd: Path, env: Mapping[str, str], timeout: float, **_: object
+    ) -> subprocess.CompletedProcess[bytes]:
+        assert env["PYTHONPATH"] == str(cwd / "src")
         if (cwd / "src/it.py").read_text() == UNBROKEN:
             return subprocess.CompletedProcess(command, unbroken)
         if ends_with == TIMED_OUT:
