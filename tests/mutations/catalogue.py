@@ -57,14 +57,14 @@ MUTATIONS = (
     ),
     Mutation(
         "lose a cancellation",
-        "streams/engine/core/waiting.py",
+        "streams/engine/core/waits.py",
         (
             (
                 "        async with asyncio.timeout(seconds):\n            await event.wait()",
                 "        await asyncio.wait_for(event.wait(), seconds)",
             ),
         ),
-        ("tests/streams/engine/test_waiting.py::test_a_cancellation_is_never_taken_away",),
+        ("tests/streams/engine/test_waits.py::test_a_cancellation_is_never_taken_away",),
     ),
     Mutation(
         "begin at the end of the inputs after a take-over",
@@ -198,7 +198,7 @@ MUTATIONS = (
     ),
     Mutation(
         "send what waits to be added to a transaction that has failed",
-        "streams/engine/kafka/producer.py",
+        "streams/engine/kafka/transactional_producer.py",
         (("waiting.clear()", "unsent.clear()"),),
         (
             "tests/streams/engine/test_transactions.py::test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden",
@@ -334,7 +334,7 @@ MUTATIONS = (
     ),
     Mutation(
         "ask for a commit again",
-        "streams/engine/kafka/producer.py",
+        "streams/engine/kafka/transactional_producer.py",
         (("if isinstance(request, EndTxnRequest):", "if False:"),),
         (f"{TRANSACTIONS}::test_a_commit_without_answer_is_not_asked_for_again",),
     ),

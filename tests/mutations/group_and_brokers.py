@@ -37,7 +37,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "fence a peer before the end",
-        "streams/engine/kafka/producer.py",
+        "streams/engine/kafka/transactional_producer.py",
         (("if isinstance(request, InitProducerIdRequest):", "if False:"),),
         (f"{PERMIT}::test_nobody_is_fenced_by_who_is_to_be_ended",),
     ),
@@ -97,7 +97,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "count below zero",
-        "streams/engine/kafka/producer.py",
+        "streams/engine/kafka/transactional_producer.py",
         (("        self._txn_manager.increment_sequence_number = self._count_on\n", ""),),
         (f"{LONG_RUNS}::test_sequence_numbers_begin_anew_as_brokers_count",),
     ),
@@ -109,7 +109,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "let connections get older than their authentication",
-        "streams/engine/kafka/producer.py",
+        "streams/engine/kafka/transactional_producer.py",
         (("            renew_coordination(self.client, time.monotonic())\n", "            pass\n"),),
         (f"{LONG_RUNS}::test_no_transaction_is_lost_where_clients_have_to_authenticate_anew",),
     ),

@@ -80,7 +80,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: read uncommitted rows",
-        "streams/engine/kafka/changelog.py",
+        "streams/engine/kafka/log_reader.py",
         (("isolation_level=isolation", 'isolation_level="read_uncommitted"'),),
         (TORTURE,),
     ),
