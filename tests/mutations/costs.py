@@ -37,7 +37,7 @@ OF_COSTS = (
     ),
     Mutation(
         "read lists of any length",
-        "models/eviction/limits.py",
+        "models/messages/object_limits.py",
         (("LARGEST_LIST: Final = 1_000", "LARGEST_LIST: Final = 10**9"),),
         (f"{COSTLY}::test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody",),
     ),
