@@ -12,10 +12,10 @@ from typing import Final, Protocol
 
 import msgspec
 
-from evictstream.models.eviction.events import Origin
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.orders import check_cluster_name

@@ -317,8 +317,8 @@ MUTATIONS = (
             Change(
                 product.TRANSPORT,
                 "EngineConsumer.force_commit",
-                "partitions.vitals.heartbeat.progress(asked_at)",
-                "partitions.vitals.heartbeat.end()",
+                "partitions.waits.heartbeat.progress(asked_at)",
+                "partitions.waits.heartbeat.end()",
             ),
         ),
         (f"{HEALTH}::test_broker_that_answers_no_more",),
