@@ -27,7 +27,7 @@ class World:
         self.writer = FakeWriter(positions={"nodes": 10, "pods": 20})
         self.rebalancing = False
         self.ends = {("nodes", 0): 10, ("pods", 0): 20}
-        self.lease = Lease(session_timeout_seconds=10, margin_seconds=3)
+        self.lease = Lease(time.monotonic, session_timeout_seconds=10, margin_seconds=3)
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
         self.partitions = cast("Partitions", FakePartitions(self.writer))
