@@ -13,8 +13,8 @@ PERMIT = "tests/streams/engine/test_permit.py"
 OF_GROUP_AND_BROKERS = (
     Mutation(
         "leave the group for want of records",
-        "streams/engine/faust/transport.py",
-        (("            max_poll_interval_ms=POLL_INTERVAL_MS,\n", ""),),
+        "streams/engine/kafka/group_member.py",
+        (("        max_poll_interval_ms=POLL_INTERVAL_MS,\n", ""),),
         (f"{MEMBERSHIP}::test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day",),
     ),
     Mutation(
@@ -31,7 +31,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "join again before the end",
-        "streams/engine/kafka/consumer.py",
+        "streams/engine/kafka/group_member.py",
         (("if isinstance(request, JoinGroupRequest):", "if False:"),),
         (f"{PERMIT}::test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over",),
     ),
@@ -44,7 +44,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "permit to join before the first look after a standstill",
         "streams/engine/core/permit.py",
-        (("while self.is_withdrawn or time.monotonic() >= self._valid_until:", "while self.is_withdrawn:"),),
+        (("while self.is_withdrawn or self._monotonic() >= self._valid_until:", "while self.is_withdrawn:"),),
         (f"{PERMIT}::test_who_has_stood_still_joins_only_once_it_was_looked_at",),
     ),
     Mutation(
@@ -73,8 +73,8 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "take no answer for nothing committed",
-        "streams/engine/core/takeover.py",
-        (("if not committed.keys() >= set(asked):", "if False:"),),
+        "streams/engine/kafka/admin.py",
+        (("if not found.keys() >= set(asked):", "if False:"),),
         ("tests/streams/engine/test_lost_state.py",),
     ),
     Mutation(
@@ -86,7 +86,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "wait for a silent broker as long as for a leader",
         "streams/engine/kafka/connection.py",
-        (("aiokafka.conn.AIOKafkaConnection = BrokerConnection\n", ""),),
+        (("    aiokafka.conn.AIOKafkaConnection = BrokerConnection\n", ""),),
         (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
     ),
     Mutation(
@@ -122,13 +122,13 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "let what hangs in outputs go with the next transaction",
         "streams/engine/core/takeover.py",
-        (("            await markers.end_messages()\n", ""),),
+        (("            await markers.end_messages({", "            dict({"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "abort whatever hangs in outputs",
         "streams/engine/core/markers.py",
-        (("commit = transaction <= self._producers[number].number", "commit = False"),),
+        (("commit = transaction <= newest[number]", "commit = False"),),
         (MARKERS, TORTURE),
     ),
     Mutation(

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
 
 from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.service.clock import ClockWatch, now_us
 from evictstream.streams.service.freshness import Freshness
@@ -191,7 +191,7 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
     world = World()
 
     async def refuse(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        raise KafkaConnectionError
+        raise KafkaClientError
 
     freshness = Freshness(world.partitions, refuse, refuse)
 
