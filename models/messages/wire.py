@@ -64,7 +64,7 @@ class Cause(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults
 
     Attributes:
         kind: which input.
-        at: the instant of the input, event time for records (architecture.md section 5).
+        at: the instant of the input, event time for records (docs/messages.md#the-time-that-counts).
         topic: topic of the record.
         partition: its partition.
         offset: its offset.
