@@ -26,7 +26,7 @@ from kafka.errors import (
     for_code,
 )
 
-from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
 from evictstream.streams.settings import Settings
 

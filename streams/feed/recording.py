@@ -31,7 +31,7 @@ from evictstream.models.kubernetes.objects import Moment
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.errors import RecordingError, WrongUseError
-from evictstream.streams.feed.documents import Broken, documents
+from evictstream.streams.feed.json_documents import Broken, documents
 
 STDIN: Final = "-"
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 import structlog
 from faust.types import TP
 
-from evictstream.streams.broker.newest import newest_times_us
+from evictstream.streams.broker.newest_times import newest_times_us
 from evictstream.streams.engine.faust.app import EngineApp
 from evictstream.streams.errors import UncleanStopError
 from evictstream.streams.service.checks import checked_record_limit

@@ -11,7 +11,7 @@ from evictstream.streams.broker import admin
 from evictstream.streams.broker.admin import Difference, check_topics, compare, declare_topics, probe
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
-from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
 from evictstream.streams.settings import Settings, load_settings
 from tests.conftest import MakeSettings

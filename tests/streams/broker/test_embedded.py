@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from evictstream.streams.broker.admin import check_topics, declare_topics, probe
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerFailedError, BrokerUnreachableError, WrongUseError
 from evictstream.streams.settings import Settings
 

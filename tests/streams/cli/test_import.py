@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.follow import Followed
+from evictstream.streams.broker.follow import FollowedRecord
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run, started, wait_until
@@ -26,7 +26,7 @@ def declared(settings: Settings) -> Settings:
     return settings
 
 
-def inputs(settings: Settings) -> list[tuple[str, Followed]]:
+def inputs(settings: Settings) -> list[tuple[str, FollowedRecord]]:
     """What is on nodes and pods."""
     found = read(settings, settings.nodes_topic, settings.pods_topic)
     return [(topic, record) for topic, records in found.items() for record in records]

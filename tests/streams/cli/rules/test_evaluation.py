@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from evictstream.models.kubernetes import Taint, Toleration, Tolerations, eviction_verdict
 from evictstream.models.kubernetes.scheduling import filter_node, kubelet_admission, score_nodes
-from evictstream.streams.cli.rules.judging import MOST_TOLERATIONS_KEPT, Judge
-from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.evaluation import MOST_TOLERATIONS_KEPT, Evaluator
 
 EFFECTS = ["NoExecute", "NoSchedule", "PreferNoSchedule"]
 TAINTS = st.builds(Taint, st.sampled_from("ab"), st.just(""), st.sampled_from(EFFECTS), st.sampled_from([None, 1, 2]))
@@ -56,13 +56,13 @@ def test_each_outcome_is_that_of_the_pod_and_the_node_alone(
     faces: list[tuple[tuple[Taint, ...], bool]], lists: list[tuple[Tolerations, bool]]
 ) -> None:
     nodes = [node_of(number, taints, unschedulable=cordoned) for number, (taints, cordoned) in enumerate(faces)]
-    judge = Judge(nodes, comparison_operators=False)
+    evaluator = Evaluator(nodes, comparison_operators=False)
     for tolerations, is_static in [*lists, *lists]:
         filters = [filter_node(tolerations, plain(node.taints), unschedulable=node.unschedulable) for node in nodes]
         candidates = {node.name: plain(node.taints) for node, found in zip(nodes, filters, strict=True) if found.fits}
         scores = {score.node: score.score for score in score_nodes(tolerations, candidates)}
         for index, node in enumerate(nodes):
-            outcome = judge.outcome(pod_of(tolerations, is_static=is_static), index)
+            outcome = evaluator.outcome(pod_of(tolerations, is_static=is_static), index)
             assert outcome.eviction == eviction_verdict(tolerations, plain(node.taints))
             assert outcome.scheduling == filters[index]
             assert (outcome.score and outcome.score.score) == scores.get(node.name)
@@ -70,11 +70,11 @@ def test_each_outcome_is_that_of_the_pod_and_the_node_alone(
 
 
 def test_alike_nodes_and_tolerations_share_an_outcome_and_only_so_many_are_kept() -> None:
-    judge = Judge(
+    evaluator = Evaluator(
         [node_of(1, (), unschedulable=False), node_of(2, (), unschedulable=False)], comparison_operators=False
     )
-    first = judge.outcome(pod_of(()), 0)
-    assert judge.outcome(pod_of(()), 1) is first
+    first = evaluator.outcome(pod_of(()), 0)
+    assert evaluator.outcome(pod_of(()), 1) is first
     for number in range(MOST_TOLERATIONS_KEPT):
-        judge.outcome(pod_of((Toleration(f"k{number}", "Exists", "", "", None),)), 0)
-    assert judge.outcome(pod_of(()), 0) is not first
+        evaluator.outcome(pod_of((Toleration(f"k{number}", "Exists", "", "", None),)), 0)
+    assert evaluator.outcome(pod_of(()), 0) is not first

@@ -12,7 +12,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.signals import Unbound
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.importing import ImportCounts, Importer, ImportOptions, Watchers
+from evictstream.streams.feed.importer import ImportCallbacks, ImportCounts, Importer, ImportOptions
 from evictstream.streams.feed.recording import Flaw, read_recording
 from evictstream.streams.settings import Settings
 from tests.streams.feed.clocks import NOW_US, StandingClock
@@ -55,8 +55,8 @@ def play(
             records.append((topic, key, value))
             sent_at.append(round(standing.seconds, 6))
 
-    watchers = Watchers(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
-    importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, watchers)
+    callbacks = ImportCallbacks(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
+    importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, callbacks)
     importer.play(read_recording("f", io.BytesIO(data)), Sink())
     return Played(importer.counts, records, sent_at, flaws, notes, len(steps))
 

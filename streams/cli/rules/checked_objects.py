@@ -11,8 +11,8 @@ from evictstream.models.kubernetes.times import read_time
 from evictstream.models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
 from evictstream.models.kubernetes.validation.errors import required, wrong_type
 from evictstream.models.kubernetes.validation.raw import object_at, text_at
-from evictstream.streams.cli.rules.documents import FoundObject
 from evictstream.streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, forbid_unknown, texts_at
+from evictstream.streams.cli.rules.object_files import FoundObject
 
 NODE = "Node"
 POD = "Pod"
