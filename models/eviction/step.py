@@ -6,13 +6,13 @@ written once, with its last value.
 
 from evictstream.models.eviction.changes import UNCHANGED, Changes, Note
 from evictstream.models.eviction.coverage import Coverage
-from evictstream.models.eviction.events import Origin
 from evictstream.models.eviction.identity import EvictionId, eviction_id
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_layout import eviction_value, gone_value, node_value, pod_value
 from evictstream.models.eviction.rules import Rules
 from evictstream.models.eviction.state import Eviction, Gone, NodeAggregate, PodState
 from evictstream.models.instants import instant_text
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.vocabulary import CauseKind
 from evictstream.models.messages.wire import Cause, DecisionRecord, EvictionCommand
 

@@ -8,8 +8,6 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from evictstream.models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes.objects import (
     NO_LIST,
@@ -32,6 +30,8 @@ from evictstream.models.messages.envelope import (
     split_key,
     unreadable,
 )
+from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
+from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import API_VERSION, EventType, Outcome

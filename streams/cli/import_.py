@@ -78,7 +78,7 @@ def import_(
     * `evictstream import --restamp --pace 10x incident.jsonl.gz`
     """
     from evictstream.streams.feed.importer import ImportCallbacks, Importer, ImportOptions
-    from evictstream.streams.feed.pace import PlaybackClock, read_pace
+    from evictstream.streams.feed.pace import FeedClock, read_pace
     from evictstream.streams.feed.publisher import open_publisher
     from evictstream.streams.feed.recording import open_recordings
 
@@ -88,7 +88,7 @@ def import_(
         callbacks = ImportCallbacks(
             screen.flaw, screen.say, lambda: screen.progress(importer.counts), stop_signals.is_asked
         )
-        importer = Importer(settings, options, PlaybackClock(), callbacks)
+        importer = Importer(settings, options, FeedClock(), callbacks)
         sent: Counter[str] = Counter()
         try:
             with open_publisher(settings) as publisher:

@@ -12,15 +12,15 @@ from typing import Final, Protocol
 
 import msgspec
 
-from evictstream.models.eviction.events import Origin
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.operator_signals import check_cluster_name
-from evictstream.streams.feed.pace import Pace, PlaybackClock, Restamp
-from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded
+from evictstream.streams.feed.pace import FeedClock, Pace, Restamp
+from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
 from evictstream.streams.feed.trimming import trimmed
 from evictstream.streams.settings import Settings
 
@@ -94,18 +94,11 @@ class ImportCallbacks:
     is_stopped: Callable[[], bool] = lambda: False
 
 
-class _Envelope(msgspec.Struct, rename="camel", gc=False):
-    cluster: str
-    type: str
-    observed_at: str | msgspec.UnsetType
-    object: msgspec.Raw
-
-
 class Importer:
     """Plays items into a sink; `counts` grows meanwhile."""
 
     def __init__(
-        self, settings: Settings, options: ImportOptions, clock: PlaybackClock, callbacks: ImportCallbacks
+        self, settings: Settings, options: ImportOptions, clock: FeedClock, callbacks: ImportCallbacks
     ) -> None:
         """Begin nothing yet.
 
@@ -155,8 +148,9 @@ class Importer:
             return
         key = f"{cluster}/{entry.node_name}".encode()
         found = trimmed(entry.kind, entry.object) if self._options.trim else entry.object
+        sent = msgspec.structs.replace(entry, cluster=cluster, object=found)
         try:
-            self._check(entry, key, _value(entry, cluster, found, entry.observed_at_us))
+            self._check(entry.kind, key, watch_event(sent))
         except Unreadable as error:
             self._flawed(Flaw(entry.source, entry.line, str(error)))
             return
@@ -164,14 +158,13 @@ class Importer:
         self._pace.wait(entry.observed_at_us, self._callbacks.is_stopped)
         if self._callbacks.is_stopped():
             return
-        observed_at_us = entry.observed_at_us
-        if observed_at_us is not None and self._restamp is not None:
-            observed_at_us = self._restamp.moved(observed_at_us)
-        sink.send(self._topics[entry.kind], key, _value(entry, cluster, found, observed_at_us))
+        if entry.observed_at_us is not None and self._restamp is not None:
+            sent = msgspec.structs.replace(sent, observed_at_us=self._restamp.moved(entry.observed_at_us))
+        sink.send(self._topics[entry.kind], key, watch_event(sent))
         self._count(entry, cluster)
 
-    def _check(self, entry: Entry, key: bytes, value: bytes) -> None:
-        read = read_node_record if entry.kind == "Node" else read_pod_record
+    def _check(self, kind: Kind, key: bytes, value: bytes) -> None:
+        read = read_node_record if kind == "Node" else read_pod_record
         read(key, value, 0, _NOWHERE, self._limits)
 
     def _count(self, entry: Entry, cluster: str) -> None:
@@ -203,8 +196,3 @@ class Importer:
                 f"recorded times are old (the first is {instant_text(observed_at_us)}): each event counts as observed"
                 f" {limit:g} s before it is appended; --restamp moves them to now, `evictstream replay` keeps them"
             )
-
-
-def _value(entry: Entry, cluster: str, found: msgspec.Raw, observed_at_us: int | None) -> bytes:
-    observed_at = msgspec.UNSET if observed_at_us is None else instant_text(observed_at_us)
-    return msgspec.json.encode(_Envelope(cluster, entry.type, observed_at, found))

@@ -33,7 +33,7 @@ from evictstream.streams.service.watchdog import Watchdog, limits_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evictstream.streams.engine.core.waits import Vital
+    from evictstream.streams.engine.core.waits import WaitKind
     from evictstream.streams.settings import Settings
 
     Leave = Callable[[BaseException], NoReturn]
@@ -74,8 +74,8 @@ class EvictionService:
         self._observer = Observer(self.partitions, self.gates, self.freshness)
         self._snapshot = Snapshot()
 
-    def _ages(self, now: float) -> Mapping[Vital, float]:
-        return self.partitions.vitals.ages(now, self.partitions.live(), self.timers.waited)
+    def _ages(self, now: float) -> Mapping[WaitKind, float]:
+        return self.partitions.waits.ages(now, self.partitions.live(), self.timers.waited)
 
     def serve_health(self) -> Endpoint:
         """Begin to answer on health and metrics.
@@ -108,7 +108,7 @@ class EvictionService:
     async def _pulse(self) -> None:
         """Show that the loop comes round, and what the partitions look like."""
         while True:
-            self.partitions.vitals.loop.progress(time.monotonic())
+            self.partitions.waits.loop.progress(time.monotonic())
             self._snapshot = self._observer.look(now_us())
             await asyncio.sleep(PULSE_SECONDS)
 
@@ -136,7 +136,7 @@ class EvictionService:
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
-        self.partitions.vitals.loop.begin(time.monotonic())
+        self.partitions.waits.loop.begin(time.monotonic())
         self.serve_health()
         pulse = asyncio.create_task(self._pulse(), name="pulse")
         self.watchdog.start()
@@ -155,7 +155,7 @@ class EvictionService:
                 asyncio.create_task(part, name=name)
                 for name, part in (
                     ("timers", self.timers.run()),
-                    ("pauses", self.partitions.vitals.feel_pauses()),
+                    ("pauses", self.partitions.waits.measure_pauses()),
                     ("freshness", self.freshness.run()),
                     ("newest", self.freshness.watch_newest()),
                     ("positions", self._write_positions()),

@@ -16,9 +16,8 @@ from aiokafka.errors import KafkaError
 
 from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
 from evictstream.models.eviction.row_layout import read_eviction_value, read_node_value
-from evictstream.streams.engine.core.markers import TRANSACTION_KEY
-from evictstream.streams.engine.core.positions import POSITIONS_KEY
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import BrokerUnreachableError, FoundProblemError
 from evictstream.streams.service.clusters import Clusters, ClusterState
 from evictstream.streams.service.plan import engine_config
@@ -141,7 +140,7 @@ async def _read(
     try:
         async with (
             asyncio.timeout(settings.request_timeout_seconds) as limit,
-            LogReader(engine_config(settings), progressed) as reader,
+            KafkaLogReader(engine_config(settings), progressed) as reader,
         ):
             for number in partitions:
                 rows = Rows()

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.core.waiting import set_within
-from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.engine.core.waits import Wait, set_within
 from evictstream.streams.service.clock import SECOND_US, now_us
 from evictstream.streams.service.gates import Gate
 

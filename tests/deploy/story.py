@@ -11,11 +11,11 @@ from typing import Any
 
 from evictstream.models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
 from evictstream.models.eviction.changes import Changes
-from evictstream.models.eviction.events import NodeEvent, PodEvent
 from evictstream.models.instants import microseconds
 from evictstream.models.messages import wire
 from evictstream.models.messages.command import CommandContract
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
+from evictstream.models.messages.events import NodeEvent, PodEvent
 from evictstream.models.messages.result import ResultContract
 from evictstream.models.messages.watch_event import WatchEventContract
 from evictstream.streams.service.overdue import count_open

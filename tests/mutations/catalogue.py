@@ -52,13 +52,13 @@ MUTATIONS = (
         "lose a cancellation",
         (
             Change(
-                product.WAITING,
+                product.WAITS,
                 "set_within",
                 "async with asyncio.timeout(seconds): await event.wait()",
                 "await asyncio.wait_for(event.wait(), seconds)",
             ),
         ),
-        ("tests/streams/engine/test_waiting.py::test_a_cancellation_is_never_taken_away",),
+        ("tests/streams/engine/test_waits.py::test_a_cancellation_is_never_taken_away",),
     ),
     Mutation(
         "begin at the end of the inputs after a take-over",
@@ -317,8 +317,8 @@ MUTATIONS = (
             Change(
                 product.TRANSPORT,
                 "EngineConsumer.force_commit",
-                "partitions.vitals.heartbeat.progress(asked_at)",
-                "partitions.vitals.heartbeat.end()",
+                "partitions.waits.heartbeat.progress(asked_at)",
+                "partitions.waits.heartbeat.end()",
             ),
         ),
         (f"{HEALTH}::test_broker_that_answers_no_more",),

@@ -31,7 +31,7 @@ OF_COSTS = (
     ),
     Mutation(
         "read lists of any length",
-        (Change(product.LIMITS, "", "LARGEST_LIST: Final = 1_000", "LARGEST_LIST: Final = 10**9"),),
+        (Change(product.OBJECT_LIMITS, "", "LARGEST_LIST: Final = 1_000", "LARGEST_LIST: Final = 10**9"),),
         (f"{COSTLY}::test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody",),
     ),
     Mutation(

@@ -112,7 +112,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "give a worker in reserve no age",
-        (Change(product.WAITS, "Vitals.confirmed_in_reserve", "self.heartbeat.begin(now)", "pass"),),
+        (Change(product.WAITS, "WorkerWaits.confirmed_in_reserve", "self.heartbeat.begin(now)", "pass"),),
         (f"{LONG_RUNS}::test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age",),
     ),
     Mutation(

@@ -85,7 +85,7 @@ BY_TORTURE = (
         (
             Change(
                 product.CHANGELOG,
-                "LogReader.__init__",
+                "KafkaLogReader.__init__",
                 "isolation_level=isolation",
                 'isolation_level="read_uncommitted"',
             ),

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.core.engine_rows import TRANSACTION_HEADER, TRANSACTION_KEY, decode_number
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-TRANSACTION_KEY = b"\x00transaction"
-"""Row key of the number of the transaction that wrote it; the last row of each. By partition, numbers only grow."""
-
-TRANSACTION_HEADER = "transaction"
-"""Header of each message: the transactional id and the number, for several applications may write to one topic."""
-
 # How far back the newest message is looked for: behind it are markers alone, of attempts to take over. Each of so many
 # may be as large as a record can be.
 NEWEST_WITHIN = 50
@@ -50,21 +45,6 @@ LOOKS = 50
 LOOK_SECONDS = 0.1
 
 Place = tuple[str, int]
-
-
-def encode_number(number: int) -> bytes:
-    """Write the number of a transaction for its row."""
-    return b"%d" % number
-
-
-def decode_number(value: bytes | None) -> int:
-    """Read what :func:`encode_number` wrote; 0 for none."""
-    return int(value or 0)
-
-
-def encode_header(transactional_id: str, number: int) -> bytes:
-    """Write the number of a transaction for its messages."""
-    return b"%b/%d" % (transactional_id.encode(), number)
 
 
 def newest_row(records: Iterable[ConsumerRecord]) -> int:
@@ -84,7 +64,9 @@ def newest_message(records: Iterable[ConsumerRecord], transactional_id: str) -> 
 class Markers:
     """Finds what hangs in the partitions of a take-over and ends it: rows before they are read, messages after that."""
 
-    def __init__(self, producers: Mapping[int, PartitionProducer], stable: LogReader, config: EngineConfig) -> None:
+    def __init__(
+        self, producers: Mapping[int, PartitionProducer], stable: KafkaLogReader, config: EngineConfig
+    ) -> None:
         """Prepare; ``stable`` reads ``read_committed``."""
         self._producers = producers
         self._stable = stable
@@ -127,7 +109,7 @@ class Markers:
         topics = (self._config.changelog, *self._config.outputs)
         places = [(topic, number) for topic in topics for number in self._producers]
         stable = await self._stable.ends(places)
-        async with LogReader(self._config, isolation="read_uncommitted") as everything:
+        async with KafkaLogReader(self._config, isolation="read_uncommitted") as everything:
             ends = await everything.ends(places)
             for topic, number in places:
                 begin, end = stable[topic, number], ends[topic, number]

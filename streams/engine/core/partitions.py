@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.takeover import take_over
-from evictstream.streams.engine.core.waits import Vitals
+from evictstream.streams.engine.core.waits import WorkerWaits
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
 
@@ -53,7 +53,7 @@ class Partitions:
 
     Attributes:
         permit: whether this worker may join and take over.
-        vitals: how long each thing that this worker waits for has been awaited.
+        waits: how long each thing that this worker waits for has been awaited.
         numbers: what the group has assigned to us, taken over or not.
         transaction_seconds: how long committed transactions took.
         takeovers: partitions taken over since the start.
@@ -66,9 +66,9 @@ class Partitions:
         self.config = config
         self.lease = Lease(config.session_timeout_seconds, config.lease_margin_seconds)
         self.permit = Permit()
-        self.vitals = Vitals()
+        self.waits = WorkerWaits()
         self.numbers: frozenset[int] = frozenset()
-        self.transaction_seconds = Distribution(TRANSACTION_BOUNDS_SECONDS)
+        self.transaction_seconds = Histogram(TRANSACTION_BOUNDS_SECONDS)
         self.on_step: Callable[[PartitionWriter], None] | None = None
         self.takeovers = 0
         self.failures = 0
@@ -109,7 +109,7 @@ class Partitions:
         writer = self._writers.get(batch.partition)
         if writer is not None and writer.live:
             await writer.apply(batch)
-        self.vitals.taken(time.monotonic())
+        self.waits.taken(time.monotonic())
 
     async def flush(self) -> None:
         """Wait, bounded, until every live writer has committed what it stepped."""
@@ -123,7 +123,7 @@ class Partitions:
         """Hold back: a rebalance has begun, and no repair may fence anybody until the new assignment is known."""
         self._is_assigning = True
         self.lease.drop()
-        self.vitals.rebalancing(time.monotonic())
+        self.waits.rebalancing(time.monotonic())
         repairs, self._repairs = self._repairs, {}
         for repair in repairs.values():
             repair.cancel()
@@ -195,10 +195,10 @@ class Partitions:
     def note_owned(self) -> None:
         """Be told that an assignment or a repair is done: if all that is ours is taken over, nobody waits for that."""
         if self.numbers <= {writer.partition for writer in self.live()}:
-            self.vitals.owned(time.monotonic(), len(self.numbers))
+            self.waits.owned(time.monotonic(), len(self.numbers))
 
     def _takeover_progress(self) -> None:
-        self.vitals.ownership.progress(time.monotonic())
+        self.waits.ownership.progress(time.monotonic())
 
     def _spacing_seconds(self) -> float:
         return len(self._writers) / TRANSACTIONS_PER_SECOND
@@ -214,7 +214,7 @@ class Partitions:
             self._keep(asyncio.ensure_future(self._crash(error)))
             return
         log.warning("partition lost, will be taken over again", partition=number, reason=error.reason)
-        self.vitals.ownership.begin(time.monotonic())
+        self.waits.ownership.begin(time.monotonic())
         if not self._is_assigning:  # an assignment looks after those that failed meanwhile; it may take them away
             self._begin_repair(number)
 

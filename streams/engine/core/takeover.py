@@ -20,10 +20,16 @@ from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.admin import AIOKafkaAdminClient
 
-from evictstream.streams.engine.core.markers import TRANSACTION_KEY, Markers, decode_number
+from evictstream.streams.engine.core.engine_rows import (
+    POSITIONS_KEY,
+    TRANSACTION_KEY,
+    decode_number,
+    decode_positions,
+    encode_positions,
+)
+from evictstream.streams.engine.core.markers import Markers
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions, encode_positions
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 
@@ -96,7 +102,7 @@ async def take_over(
         async with asyncio.timeout(config.takeover_timeout_seconds):
             await _fence(takeovers)
         on_progress()
-        async with LogReader(config, on_progress) as reader:
+        async with KafkaLogReader(config, on_progress) as reader:
             markers = Markers({t.partition: t.producer for t in takeovers}, reader, config)
             await markers.end_rows()
             found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
@@ -130,7 +136,9 @@ async def _fence(takeovers: list[Takeover]) -> None:
             raise result
 
 
-async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[tuple[str, int], Bounds]:
+async def _bounds(
+    takeovers: list[Takeover], reader: KafkaLogReader, config: EngineConfig
+) -> dict[tuple[str, int], Bounds]:
     """Ask for first and next offsets of all inputs; again, where a leader that was deposed may have been asked."""
     positions = {(topic, t.partition): t.positions.get(topic, 0) for t in takeovers for topic in config.inputs}
     looks_left = LOOKS_AGAIN

@@ -21,10 +21,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
-from evictstream.streams.engine.core.waiting import set_within
-from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.engine.core.waits import Wait, set_within
 from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
 
     from evictstream.streams.engine.core.batches import Batch, Record
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.histogram import Distribution
+    from evictstream.streams.engine.core.histogram import Histogram
     from evictstream.streams.engine.core.logic import PartitionLogic
     from evictstream.streams.engine.kafka.partition_producer import Committed, PartitionProducer
 
@@ -78,7 +77,7 @@ class PartitionWriter:
         on_step: Callable[[PartitionWriter], None],
         spacing_seconds: Callable[[], float],
         *,
-        transaction_seconds: Distribution,
+        transaction_seconds: Histogram,
     ) -> None:
         """Take over from a recovered logic and a producer that has fenced the previous owner.
 

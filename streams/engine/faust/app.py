@@ -71,7 +71,7 @@ class EngineApp(faust.App):
         self.config = config
         self.partitions = Partitions(config, new_logic)
         # From the very first look on: a worker that the group has not answered yet is not one in reserve.
-        self.partitions.vitals.ownership.begin(time.monotonic())
+        self.partitions.waits.ownership.begin(time.monotonic())
         super().__init__(
             config.application,
             broker=[URL(f"kafka://{server}") for server in config.bootstrap_servers.split(",")],
@@ -134,7 +134,7 @@ class EngineApp(faust.App):
 
     def on_rebalance_start(self) -> None:
         """Note, in the consumer's thread, that the group assigns anew."""
-        self.partitions.vitals.rebalancing(time.monotonic())
+        self.partitions.waits.rebalancing(time.monotonic())
         super().on_rebalance_start()
 
     def _on_rebalance_when_stopped(self) -> None:

@@ -126,7 +126,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     ) -> dict[TP, Batch]:
         # Faust changes this set from the other thread while we wait; what was asked for is what must be delivered.
         wanted = set(active_partitions)
-        waiting = cast("EngineApp", self.app).partitions.vitals.fetch
+        waiting = cast("EngineApp", self.app).partitions.waits.fetch
         if not (wanted and self.consumer.flow_active):
             waiting.end()  # nothing is asked for
             return {}
@@ -270,7 +270,7 @@ class EngineConsumer(driver.Consumer):
             fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
             return cast("dict[TP, Batch]", fetched or {})
         confirmed_at = await self._thread.check_membership()
-        cast("EngineApp", self.app).partitions.vitals.confirmed_in_reserve(time.monotonic(), confirmed_at)
+        cast("EngineApp", self.app).partitions.waits.confirmed_in_reserve(time.monotonic(), confirmed_at)
         await self.sleep(POLL_SECONDS)
         return {}
 
@@ -282,7 +282,7 @@ class EngineConsumer(driver.Consumer):
                         # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
                         # was read before, its epoch is over and the writer ignores it.
                         await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
-                    cast("EngineApp", self.app).partitions.vitals.handed_over(time.monotonic())
+                    cast("EngineApp", self.app).partitions.waits.handed_over(time.monotonic())
                     await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
         except self.consumer_stopped_errors:
             if not self.app.should_stop:
@@ -305,7 +305,7 @@ class EngineConsumer(driver.Consumer):
         if not offsets or not await self._commit(offsets):
             return False
         partitions.lease.renew(asked_at)
-        partitions.vitals.heartbeat.progress(asked_at)
+        partitions.waits.heartbeat.progress(asked_at)
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:

@@ -17,10 +17,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
-from evictstream.streams.engine.core.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_header, encode_number
+from evictstream.streams.engine.core.engine_rows import (
+    TRANSACTION_HEADER,
+    TRANSACTION_KEY,
+    encode_header,
+    encode_number,
+)
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.waits import Wait
-from evictstream.streams.engine.kafka.producer import TransactionalProducer
+from evictstream.streams.engine.kafka.transactional_producer import TransactionalProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from unittest import mock
 
 from evictstream.streams.engine.core import lease, markers, partitions, takeover, writer
 from evictstream.streams.engine.core import timers as wakeups
-from evictstream.streams.engine.kafka import changelog
+from evictstream.streams.engine.kafka import log_reader
 from evictstream.streams.engine.kafka import partition_producer as transactions
 from evictstream.streams.service import clock, freshness, gates, timers
 from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
@@ -58,6 +58,6 @@ def installed(world: World) -> Iterator[None]:
         stack.enter_context(mock.patch.object(timers, "LONGEST_SLEEP_SECONDS", LONGEST_SLEEP_SECONDS))
         stack.enter_context(mock.patch.object(wakeups, "LEAN_FLOOR", LEAN_FLOOR))
         stack.enter_context(mock.patch.object(transactions, "TransactionalProducer", SimulatedProducer))
-        stack.enter_context(mock.patch.object(changelog, "StoppableConsumer", SimulatedConsumer))
+        stack.enter_context(mock.patch.object(log_reader, "StoppableConsumer", SimulatedConsumer))
         stack.enter_context(mock.patch.object(takeover, "AIOKafkaAdminClient", SimulatedAdmin))
         yield

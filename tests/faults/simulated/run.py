@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from evictstream.models.eviction import Rules
 from evictstream.models.messages.envelope import Limits
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
 from evictstream.streams.service.partition import EvictionPartition
 from evictstream.streams.service.plan import ServicePlan
 from tests.faults.actor import ClusterActor

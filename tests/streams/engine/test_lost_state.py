@@ -13,8 +13,8 @@ from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from evictstream.streams.engine.core import takeover
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 from tests.harness.noting import Noting

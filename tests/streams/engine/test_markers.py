@@ -25,11 +25,11 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.markers import TRANSACTION_HEADER, encode_header, newest_message
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_HEADER, encode_header
+from evictstream.streams.engine.core.markers import newest_message
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY
 from evictstream.streams.engine.core.takeover import Takeover
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.plan import engine_config
 from evictstream.streams.settings import Settings
@@ -250,7 +250,7 @@ async def leaders(client: AIOKafkaClient, places: list[TopicPartition], node: Ka
 
 
 async def messages(config: EngineConfig, settings: Settings, number: int) -> list[bytes]:
-    async with LogReader(config) as reader:
+    async with KafkaLogReader(config) as reader:
         place = (settings.commands_topic, number)
         while True:
             found = await reader.records(place, *(await reader.starts_and_ends([place]))[place])

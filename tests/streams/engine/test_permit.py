@@ -12,9 +12,9 @@ import pytest
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.faust.app import EngineApp
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.plan import engine_config

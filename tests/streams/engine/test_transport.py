@@ -13,7 +13,7 @@ from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.types import TP
 
-from evictstream.streams.engine.core.waits import Vitals
+from evictstream.streams.engine.core.waits import WorkerWaits
 from evictstream.streams.engine.faust.transport import EngineConsumerThread
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.errors import PartitionLostError
@@ -127,10 +127,10 @@ def test_answers_to_fetches_count_after_the_clock_was_set_back() -> None:
     member: Any = SimpleNamespace(
         _fetcher=SimpleNamespace(_subscriptions=subscriptions, _closed=False, fetched_records=answered), _closed=False
     )
-    vitals = Vitals()
+    waits = WorkerWaits()
     thread: Any = EngineConsumerThread.__new__(EngineConsumerThread)
     thread.__dict__.update(
-        app=SimpleNamespace(partitions=SimpleNamespace(vitals=vitals)),
+        app=SimpleNamespace(partitions=SimpleNamespace(waits=waits)),
         consumer=SimpleNamespace(flow_active=True),
         _epochs={tuple(PLACE): 1},
         _seen={tuple(PLACE): 7},
@@ -139,5 +139,5 @@ def test_answers_to_fetches_count_after_the_clock_was_set_back() -> None:
     for _ in range(2):
         asyncio.run(thread._fetch_records(member, {TP(*PLACE)}, 0.2))
         asyncio.run(thread._fetch_records(member, {TP(*PLACE)}, 0.2))
-        assert vitals.fetch.since is None
+        assert waits.fetch.since is None
         state.timestamp -= 600_000

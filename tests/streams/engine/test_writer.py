@@ -15,7 +15,7 @@ import pytest
 import evictstream.streams.engine.core.writer
 from evictstream.streams.engine.core.batches import Batch, Record
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
@@ -52,7 +52,7 @@ def run(
             lambda _, error: failures.append(error),
             lambda _: None,
             lambda: 0.0,
-            transaction_seconds=Distribution((1.0,)),
+            transaction_seconds=Histogram((1.0,)),
         )
         writer.epochs = dict.fromkeys(config.inputs, 2)
         try:

@@ -40,7 +40,7 @@ class ReadRows(NamedTuple):
     end: int
 
 
-class LogReader:
+class KafkaLogReader:
     """A consumer without a group: reads changelog partitions, and asks for offsets and records of any partition.
 
     Use as an asynchronous context manager; it lives only as long as a take-over.

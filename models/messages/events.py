@@ -22,7 +22,7 @@ class NodeEvent(msgspec.Struct, frozen=True, gc=False):
     """A node as it is now, or as it was last if it is deleted.
 
     Attributes:
-        is_undecidable: its lists are beyond a limit, and left out of `node` (`limits.py`).
+        is_undecidable: its lists are beyond a limit, and left out of `node` (`object_limits.py`).
     """
 
     type: EventType
@@ -36,7 +36,7 @@ class PodEvent(msgspec.Struct, frozen=True, gc=False):
     """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted.
 
     Attributes:
-        is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`limits.py`).
+        is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`object_limits.py`).
     """
 
     type: EventType
