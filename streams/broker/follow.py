@@ -27,7 +27,7 @@ Start: TypeAlias = Literal["beginning", "now"] | dt.datetime
 (which must have a zone)."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FollowedRecord:
     """One record.
 
@@ -119,7 +119,13 @@ def _batches(
         with our_errors(settings, f"read {topic}"):
             polled = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
         records = [
-            FollowedRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
+            FollowedRecord(
+                partition=record.partition,
+                offset=record.offset,
+                timestamp_ms=record.timestamp,
+                key=record.key,
+                value=record.value,
+            )
             for batch in polled.values()
             for record in batch
         ]

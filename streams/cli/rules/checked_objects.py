@@ -93,7 +93,11 @@ def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[Ob
         if errors:
             wrong.append(ObjectErrors(found.source, f"{NODE} {name}".strip(), _each_once(errors)))
         else:
-            nodes.append(NodeSubject(name, labels, _taints(spec), unschedulable, found.value))
+            nodes.append(
+                NodeSubject(
+                    name=name, labels=labels, taints=_taints(spec), unschedulable=unschedulable, raw=found.value
+                )
+            )
     return nodes, wrong
 
 

@@ -103,7 +103,7 @@ def test_restamped_and_paced(declared: Settings) -> None:
     assert times[0][17:] != times[1][17:]
 
 
-def test_flaws_are_told_with_their_lines_and_the_rest_goes_on(declared: Settings) -> None:
+def test_flaws_are_reported_by_line_and_the_rest_goes_on(declared: Settings) -> None:
     data = line(node("a"), START) + b"broken\n" + kubectl_line({"kind": "Lease"}) + line(node("b"), START)
     result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=data)
     assert result.returncode == 1

@@ -28,7 +28,13 @@ def read(settings: Settings, *topics: str) -> dict[str, list[FollowedRecord]]:
                 return found
             for partition, records in consumer.poll(timeout_ms=POLL_MILLISECONDS).items():
                 found[partition.topic] += [
-                    FollowedRecord(record.partition, record.offset, record.timestamp, record.key, record.value)
+                    FollowedRecord(
+                        partition=record.partition,
+                        offset=record.offset,
+                        timestamp_ms=record.timestamp,
+                        key=record.key,
+                        value=record.value,
+                    )
                     for record in records
                 ]
         raise TimeoutError

@@ -169,7 +169,7 @@ class TestTimes:
         nameless = line(node(""), "2030-01-01T00:00:00Z")
         assert play(nameless + self.DATA).sent_at == [0, 2, 5]
 
-    def test_restamped_the_first_is_now_and_the_rest_keeps_its_distance(self) -> None:
+    def test_restamping_moves_the_first_to_now_and_keeps_distances(self) -> None:
         old = b"".join(line(node(), f"2020-01-01T00:00:0{second}Z") for second in (0, 2, 5))
         played = play(old, ImportOptions(restamp=True))
         assert [value["observedAt"] for value in played.values] == [RECENT[0], RECENT[2], RECENT[5]]

@@ -197,7 +197,7 @@ class TestLiveWatches:
             pytest.param(b"{}\n", [], id="no event at all, which is a flaw"),
         ],
     )
-    def test_the_end_of_a_pipe_is_told_of_what_it_watched(self, data: bytes, kinds: list[tuple[str, ...]]) -> None:
+    def test_the_end_of_a_pipe_names_the_watched_kinds(self, data: bytes, kinds: list[tuple[str, ...]]) -> None:
         items = self.read_pipe(data)
         assert [item.kinds for item in items if isinstance(item, WatchEnded)] == kinds
         assert not any(isinstance(item, WatchEnded) for item in items[:-1])

@@ -23,7 +23,7 @@ TOLERATIONS = st.builds(
 
 
 def node_of(number: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> NodeSubject:
-    return NodeSubject(f"n{number}", {}, taints, unschedulable, {})
+    return NodeSubject(name=f"n{number}", labels={}, taints=taints, unschedulable=unschedulable, raw={})
 
 
 def pod_of(tolerations: Tolerations, *, is_static: bool = False) -> PodSubject:
@@ -52,7 +52,7 @@ def plain(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     faces=st.lists(st.tuples(st.lists(TAINTS, max_size=3).map(tuple), st.booleans()), min_size=1, max_size=8),
     lists=st.lists(st.tuples(st.lists(TOLERATIONS, max_size=3).map(tuple), st.booleans()), min_size=1, max_size=4),
 )
-def test_each_outcome_is_that_of_the_pod_and_the_node_alone(
+def test_an_outcome_depends_on_pod_and_node_alone(
     faces: list[tuple[tuple[Taint, ...], bool]], lists: list[tuple[Tolerations, bool]]
 ) -> None:
     nodes = [node_of(number, taints, unschedulable=cordoned) for number, (taints, cordoned) in enumerate(faces)]
@@ -69,7 +69,7 @@ def test_each_outcome_is_that_of_the_pod_and_the_node_alone(
             assert outcome.kubelet == kubelet_admission(tolerations, plain(node.taints), is_static=is_static)
 
 
-def test_alike_nodes_and_tolerations_share_an_outcome_and_only_so_many_are_kept() -> None:
+def test_alike_nodes_share_outcomes_in_a_bounded_cache() -> None:
     evaluator = Evaluator(
         [node_of(1, (), unschedulable=False), node_of(2, (), unschedulable=False)], comparison_operators=False
     )
