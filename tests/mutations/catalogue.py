@@ -138,7 +138,12 @@ MUTATIONS = (
     Mutation(
         "keep timers when their partition is lost",
         "streams/engine/core/partitions.py",
-        (("await self._drop(set(self._writers) - kept)", "kept = set(self._writers)"),),
+        (
+            (
+                "await self._drop([slot for number, slot in before.items() if number not in kept])",
+                "self._slots = before",
+            ),
+        ),
         (f"{REPAIRS}::test_a_partition_that_is_given_away_is_let_go",),
     ),
     Mutation(
