@@ -244,6 +244,7 @@ def test_transaction_that_fails_while_batches_are_added(
     run(test)
 
 
+@pytest.mark.kafka
 def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_path: Path) -> None:
     """Nor into the transaction before: seed 124 found rows and positions there, whose commands were refused.
 
