@@ -84,7 +84,7 @@ OF_GROUP_AND_BROKERS = (
             Change(
                 product.RECOVERY,
                 "TakeoverRecovery._restart_recovery",
-                "failures and self._app.partitions.durable_positions()",
+                "failures and self._partitions.durable_positions()",
                 "False",
             ),
         ),
