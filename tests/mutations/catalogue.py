@@ -86,7 +86,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let a stop that fails keep a crashed worker",
-        (Change(product.SERVICE, "EvictionService.run", "Exception", "ZeroDivisionError"),),
+        (Change(product.SERVICE, "EvictionService._stop_app", "Exception", "ZeroDivisionError"),),
         (f"{BROKER}::test_a_crash_whose_stop_comes_too_late",),
     ),
     Mutation(
