@@ -4,6 +4,7 @@ Errors:
     Unreadable  the text is not what the definition says
 """
 
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 import msgspec
@@ -15,12 +16,8 @@ from evictstream.models.messages.vocabulary import API_VERSION
 
 _T = TypeVar("_T")
 
-_encoder: Final = msgspec.json.Encoder()
-
-
-def encode(message: msgspec.Struct) -> bytes:
-    """Write a message as the JSON that its definition describes."""
-    return _encoder.encode(message)
+encode: Final[Callable[[msgspec.Struct], bytes]] = msgspec.json.Encoder().encode
+"""Write a message as the JSON that its definition describes."""
 
 
 def decode(decoder: msgspec.json.Decoder[_T], text: bytes | str | msgspec.Raw) -> _T:

@@ -18,7 +18,7 @@ class Origin(msgspec.Struct, frozen=True, gc=False):
     offset: int
 
 
-class NodeEvent(msgspec.Struct, frozen=True, gc=False):
+class NodeEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A node as it is now, or as it was last if it is deleted.
 
     Attributes:
@@ -32,7 +32,7 @@ class NodeEvent(msgspec.Struct, frozen=True, gc=False):
     is_undecidable: bool = False
 
 
-class PodEvent(msgspec.Struct, frozen=True, gc=False):
+class PodEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted.
 
     Attributes:
@@ -46,7 +46,7 @@ class PodEvent(msgspec.Struct, frozen=True, gc=False):
     is_undecidable: bool = False
 
 
-class ResultEvent(msgspec.Struct, frozen=True, gc=False):
+class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What an executor did with one attempt.
 
     Attributes:

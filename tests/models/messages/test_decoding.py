@@ -88,7 +88,15 @@ def test_pod_event() -> None:
 
 
 def test_result_event() -> None:
-    assert result() == ResultEvent("e1", 2, "p1", Outcome.FAILED, "webhook", APPEND_US - 1_000_000, ORIGIN)
+    assert result() == ResultEvent(
+        eviction_id="e1",
+        attempt=2,
+        pod_uid="p1",
+        outcome=Outcome.FAILED,
+        reason="webhook",
+        at_us=APPEND_US - 1_000_000,
+        origin=ORIGIN,
+    )
     assert isinstance(result({"observedAt": None}), ResultEvent)
 
 
