@@ -24,7 +24,7 @@ from evictstream.models.kubernetes.objects import (
 from evictstream.models.messages.envelope import (
     DECODE_ERRORS,
     DEFAULT_LIMITS,
-    Limits,
+    InputLimits,
     event_at_us,
     refused_value,
     split_key,
@@ -71,7 +71,7 @@ _pod_decoder: Final = msgspec.json.Decoder(PodWatch)
 
 
 def read_node_record(
-    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> NodeEvent | Signal:
     """Read a record of the nodes topic.
 
@@ -117,7 +117,7 @@ def read_node_record(
 
 
 def read_pod_record(
-    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> PodEvent | Signal:
     """Read a record of the pods topic; arguments and errors as for `read_node_record`.
 
@@ -126,7 +126,7 @@ def read_pod_record(
     return read_opened_pod(open_pod_record(value, limits), key, append_at_us, origin, limits)
 
 
-def open_pod_record(value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> PodWatch:
+def open_pod_record(value: bytes | None, limits: InputLimits = DEFAULT_LIMITS) -> PodWatch:
     """Decode a record of the pods topic without looking at what it says; the first half of `read_pod_record`.
 
     Raises:
@@ -141,7 +141,7 @@ def open_pod_record(value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> Pod
 
 
 def read_opened_pod(
-    found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> PodEvent | Signal:
     """Read what `open_pod_record` has decoded; the second half of `read_pod_record`.
 
@@ -182,7 +182,7 @@ def read_opened_pod(
 
 
 def read_result_record(
-    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> ResultEvent:
     """Read a record of the results topic; arguments and errors as for `read_node_record`."""
     if value is None or len(value) > limits.largest_value_bytes:
@@ -203,7 +203,7 @@ def read_result_record(
     )
 
 
-def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits) -> Signal:
+def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: InputLimits) -> Signal:
     _check_cluster(found.cluster, cluster)
     at_us = event_at_us(found.observed_at, append_at_us, limits)
     match found.type:

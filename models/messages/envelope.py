@@ -18,7 +18,7 @@ LARGEST_KEY: Final = 1_024
 _KEYS_KEPT: Final = 16_384  # nodes of some large clusters; some 4 MB, 50 MB if all were as long as they may be
 
 
-class Limits(msgspec.Struct, frozen=True):
+class InputLimits(msgspec.Struct, frozen=True):
     """Limits of the inputs.
 
     Attributes:
@@ -31,7 +31,7 @@ class Limits(msgspec.Struct, frozen=True):
     longest_delay_us: int = 60 * MICROSECONDS_PER_SECOND
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = InputLimits()
 
 
 def split_key(key: bytes | None) -> tuple[str, str]:
@@ -58,14 +58,14 @@ def _split_kept(key: bytes) -> tuple[str, str]:
     return cluster, node
 
 
-def refused_value(value: bytes | None, limits: Limits) -> Unreadable:
+def refused_value(value: bytes | None, limits: InputLimits) -> Unreadable:
     """Say why a value is not even decoded: null or too large."""
     if value is None:
         return Unreadable(UnreadableReason.NULL_VALUE, "value")
     return Unreadable(UnreadableReason.OVERSIZED, f"{len(value)} bytes, limit {limits.largest_value_bytes}")
 
 
-def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: Limits) -> int:
+def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: InputLimits) -> int:
     """Give the instant that counts: a function of the log alone, and never later than the append time.
 
     Args:

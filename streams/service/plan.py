@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.service.clock import SECOND_US, now_us
 from evictstream.streams.service.messages import MessageWriter
@@ -42,7 +42,7 @@ class ServicePlan:
     application: str
     partitions: int
     rules: Rules
-    limits: Limits
+    limits: InputLimits
     record_limit_bytes: int
     feed_silence_us: int
     now_us: Callable[[], int] = now_us
@@ -78,7 +78,7 @@ def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
         application=settings.faust_app_id,
         partitions=settings.partitions,
         rules=rules_of(settings),
-        limits=Limits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
+        limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
         record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
     )

@@ -9,7 +9,7 @@ import pytest
 from evictstream.models.eviction import EventType, NodeEvent, Origin, Outcome, PodEvent, ResultEvent
 from evictstream.models.kubernetes import Taint, Toleration
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from evictstream.models.messages.envelope import DEFAULT_LIMITS, Limits
+from evictstream.models.messages.envelope import DEFAULT_LIMITS, InputLimits
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Unbound
 from evictstream.models.messages.unreadable import Unreadable
 
@@ -199,7 +199,7 @@ def test_oversized() -> None:
     assert DEFAULT_LIMITS.largest_value_bytes == 1_572_864
     for reader in READERS:
         with pytest.raises(Unreadable) as caught:
-            reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, Limits(largest_value_bytes=10))
+            reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, InputLimits(largest_value_bytes=10))
         assert (caught.value.reason, caught.value.detail) == ("Oversized", "11 bytes, limit 10")
 
 
