@@ -26,8 +26,8 @@ def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict:
     """Add a command to the step.
 
     Args:
-        step: being made.
-        action: what the executor shall do.
+        step: takes the command in.
+        action: what the executor has to do.
         pod: the pod.
         eviction: its eviction as it is after the decision.
         verdict: why.
@@ -79,7 +79,7 @@ def record(
     """Add a decision record to the step.
 
     Args:
-        step: being made.
+        step: takes the record in.
         kind: what was decided.
         pod: the pod.
         eviction: its eviction as it is after the decision.

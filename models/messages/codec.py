@@ -1,4 +1,4 @@
-"""From messages to JSON and back: what all definitions of this package share.
+"""From messages to JSON and back: what the definitions of this package share.
 
 Errors:
     Unreadable  the text is not what the definition says
@@ -43,7 +43,10 @@ def check_kind(api_version: str, kind: str, expected: str) -> None:
 
 
 def check_instants(**instants: str | None) -> None:
-    """Refuse texts that are no instants; they are told by the name of the argument.
+    """Refuse texts that are no instants.
+
+    Args:
+        instants: by the name of their field in JSON.
 
     Raises:
         Unreadable: one is not RFC 3339 with a zone.

@@ -1,7 +1,7 @@
-"""What the aggregate takes in: changes of nodes and pods, and results of executors.
+"""The inputs of a decision: changes of nodes and pods, and results of executors.
 
-Events carry the instant that counts (`at_us`, microseconds since 1970, UTC), which is a function of the log alone, and
-the place of their record, which decisions name as their cause.
+`at_us` is the event time (microseconds since 1970, UTC), a function of the log alone. `origin` is the place of the
+record, which decisions name as their cause.
 """
 
 import msgspec
@@ -11,7 +11,7 @@ from evictstream.models.messages.vocabulary import EventType, Outcome
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """Where a record stands in the log."""
+    """The place of a record in the log."""
 
     topic: str
     partition: int
@@ -33,7 +33,7 @@ class NodeEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class PodEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted.
+    """A bound pod as it is now, or as it was last if it is deleted.
 
     Attributes:
         is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`object_limits.py`).

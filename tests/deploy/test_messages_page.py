@@ -24,8 +24,15 @@ from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
-from evictstream.models.messages.vocabulary import Action, DecisionKind, DecisionWarning, Outcome, Verdict
-from evictstream.models.messages.watch_event import WatchEventType, decode_watch_event
+from evictstream.models.messages.vocabulary import (
+    Action,
+    DecisionKind,
+    DecisionWarning,
+    Outcome,
+    Verdict,
+    WatchEventType,
+)
+from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topics import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.feed.orders import ANY_CLUSTER
