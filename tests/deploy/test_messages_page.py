@@ -87,6 +87,10 @@ class TestExamples:
     def test_every_contract_of_a_value_has_one(self) -> None:
         assert {example.words[1] for example in JSON} == MESSAGES.keys() - {"dead-letter-headers"}
 
+    def test_their_functions_in_python_are_named(self) -> None:
+        assert DECODERS.keys() == {example.words[1] for example in JSON}
+        assert [decode for decode in DECODERS.values() if f"`{decode.__name__}`" not in TEXT] == []
+
     def test_nothing_is_shown_that_nobody_looks_at(self) -> None:
         kinds = {example.words[:2] for example in EXAMPLES} - {("json", contract) for contract in MESSAGES}
         assert kinds == {("text", "headers"), ("json", "refused")}
