@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evictstream.models.messages.vocabulary import DecisionKind, Verdict
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 
 if TYPE_CHECKING:
     from evictstream.models.messages.command import EvictionCommand
@@ -52,8 +52,8 @@ class Tally:
         self.commands: collections.Counter[str] = collections.Counter()
         self.decisions: collections.Counter[tuple[str, str]] = collections.Counter()
         self.results: collections.Counter[str] = collections.Counter()
-        self.lateness = Distribution(LATENESS_BOUNDS_SECONDS)
-        self.deletion = Distribution(DELETION_BOUNDS_SECONDS)
+        self.lateness = Histogram(LATENESS_BOUNDS_SECONDS)
+        self.deletion = Histogram(DELETION_BOUNDS_SECONDS)
 
     def of_input(self, topic: str) -> collections.Counter[str]:
         """Give the counter of one input, to be looked up once and not for each record."""

@@ -54,12 +54,12 @@ def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: E
                 apps = (owner, second, reserve)
                 await until(lambda: any(is_in_reserve(app) for app in apps), "in reserve")
                 idle = next(app for app in apps if is_in_reserve(app))
-                vitals = idle.partitions.vitals
-                await until(lambda: vitals.heartbeat.since is not None, "confirmed")
+                waits = idle.partitions.waits
+                await until(lambda: waits.heartbeat.since is not None, "confirmed")
 
                 def age() -> float:
                     now = asyncio.get_running_loop().time()
-                    return vitals.ages(now, idle.partitions.live(), Wait())["heartbeat"]  # type: ignore[index]
+                    return waits.ages(now, idle.partitions.live(), Wait())["heartbeat"]  # type: ignore[index]
 
                 await asyncio.sleep(2 * config.heartbeat_seconds)
                 assert age() < config.heartbeat_seconds + 2.0
@@ -112,6 +112,7 @@ async def forgetful_way(own_port: int, broker_port: int) -> AsyncIterator[asynci
         server.close()
 
 
+@pytest.mark.kafka
 def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after the end of a machine, or behind a box that forgets idle connections."""
     monkeypatch.setattr(connection, "ANSWER_SECONDS", ANSWER_SECONDS)
@@ -136,6 +137,7 @@ def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypat
         run(test)
 
 
+@pytest.mark.kafka
 def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers close a connection whose time is over with the next request; aiokafka does not authenticate again."""
     monkeypatch.setattr(connection, "RENEW_SECONDS", AUTHENTICATED_SECONDS / 3)
