@@ -123,14 +123,13 @@ class _Show:
     ) -> None:
         import msgspec
 
-        from evictstream.models.messages.command import EvictionCommand
-        from evictstream.streams.cli.command_rows import CommandRows
+        from evictstream.streams.cli.command_rows import CommandRows, ShownCommand
 
         self._topic = topic
         self._rows = CommandRows() if as_text else None
         self._left = maximum
         self._wanted = wanted
-        self._decoder = msgspec.json.Decoder(EvictionCommand)
+        self._decoder = msgspec.json.Decoder(ShownCommand)
 
     @property
     def is_full(self) -> bool:

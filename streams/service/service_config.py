@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable
 
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
@@ -46,7 +46,7 @@ class ServiceConfig:
     application: str
     partitions: int
     rules: Rules
-    limits: Limits
+    limits: InputLimits
     record_limit_bytes: int
     feed_silence_us: int
     now_us: Callable[[], int] = SYSTEM_CLOCK.now_us
@@ -83,7 +83,7 @@ def service_config(settings: Settings, record_limit_bytes: int) -> ServiceConfig
         application=settings.faust_app_id,
         partitions=settings.partitions,
         rules=rules_of(settings),
-        limits=Limits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
+        limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
         record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
     )

@@ -24,8 +24,15 @@ from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
-from evictstream.models.messages.vocabulary import Action, DecisionKind, DecisionWarning, Outcome, Verdict
-from evictstream.models.messages.watch_event import WatchEventType, decode_watch_event
+from evictstream.models.messages.vocabulary import (
+    Action,
+    DecisionKind,
+    DecisionWarning,
+    Outcome,
+    Verdict,
+    WatchEventType,
+)
+from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.feed.operator_signals import ANY_CLUSTER
@@ -79,6 +86,10 @@ def as_text(headers: list[tuple[str, bytes]]) -> list[tuple[str, str]]:
 class TestExamples:
     def test_every_contract_of_a_value_has_one(self) -> None:
         assert {example.words[1] for example in JSON} == MESSAGES.keys() - {"dead-letter-headers"}
+
+    def test_their_functions_in_python_are_named(self) -> None:
+        assert DECODERS.keys() == {example.words[1] for example in JSON}
+        assert [decode for decode in DECODERS.values() if f"`{decode.__name__}`" not in TEXT] == []
 
     def test_nothing_is_shown_that_nobody_looks_at(self) -> None:
         kinds = {example.words[:2] for example in EXAMPLES} - {("json", contract) for contract in MESSAGES}

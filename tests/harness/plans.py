@@ -6,7 +6,7 @@ import collections
 from collections.abc import Callable, Mapping
 
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.eviction_partition import EvictionPartition
@@ -27,7 +27,7 @@ def one_partition(now_us: Callable[[], int]) -> ServiceConfig:
         application="test",
         partitions=1,
         rules=Rules(),
-        limits=Limits(),
+        limits=InputLimits(),
         record_limit_bytes=2_000_000,
         feed_silence_us=FEED_SILENCE_SECONDS * SECOND_US,
         now_us=now_us,

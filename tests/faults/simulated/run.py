@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 import structlog
 
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
 from evictstream.streams.service.eviction_partition import EvictionPartition
@@ -277,7 +277,7 @@ def service_config(plan: Plan, world: World) -> ServiceConfig:
             success_grace_us=us(numbers.success_grace_seconds),
             remember_deleted_us=us(numbers.remember_deleted_seconds),
         ),
-        limits=Limits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
+        limits=InputLimits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,
         lean_floor=LEAN_FLOOR,
         feed_silence_us=us(numbers.feed_silence_limit_seconds),
