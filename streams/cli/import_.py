@@ -129,7 +129,7 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
 
 
 class _Screen:
-    """What is said on stderr meanwhile: lines, and on a terminal how far we are."""
+    """What the import prints on stderr meanwhile: lines, and on a terminal its progress."""
 
     def __init__(self) -> None:
         from rich.console import Console

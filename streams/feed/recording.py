@@ -1,6 +1,6 @@
 """Recordings of watches, read as events of nodes and pods.
 
-Two formats, distinguished line by line: our watch event (`cluster`, `type`, `observedAt`, `object`), and what
+Two formats, distinguished line by line: evictstream's watch event (`cluster`, `type`, `observedAt`, `object`), and what
 `kubectl get ... -o json --watch --output-watch-events` prints (`type`, `object`), which knows neither cluster nor time.
 Plain or gzip, one document per line or not. What cannot be read is a `Flaw` with its line, and reading goes on.
 
