@@ -15,7 +15,8 @@ from evictstream.models.messages.vocabulary import DecisionKind, Verdict
 from evictstream.streams.engine.core.histogram import Histogram
 
 if TYPE_CHECKING:
-    from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
+    from evictstream.models.messages.command import EvictionCommand
+    from evictstream.models.messages.decision import DecisionRecord
 
 # To a reader it should be under 25 ms; what fires later than a minute has waited behind a gate or for a worker.
 LATENESS_BOUNDS_SECONDS = (

@@ -49,9 +49,8 @@ class TimerService:
         self._wake = asyncio.Event()
         self._planned_us = 0
         self._firing = False
-        partitions.on_step = self._stepped
 
-    def _stepped(self, writer: PartitionWriter) -> None:
+    def stepped(self, writer: PartitionWriter) -> None:
         """Fire what a step has made due at once, so that it goes out in the same transaction."""
         due_us = writer.logic.next_due_at_us()
         if self._firing or due_us is None:

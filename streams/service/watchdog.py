@@ -105,7 +105,7 @@ class Watchdog:
         self._ages = ages
         self._limits = limits
         self._leave = leave
-        self._permit = permit or Permit()
+        self._permit = permit or Permit(time.monotonic)
         self._looked_at: float | None = None
         self._watched: Mapping[WaitKind, float] = {}
         self._lock = threading.Lock()  # probes of health look as well

@@ -23,16 +23,13 @@ from typing import TYPE_CHECKING
 import structlog
 
 from evictstream.streams.engine.core.engine_rows import TRANSACTION_HEADER, TRANSACTION_KEY, decode_number
-from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from aiokafka import ConsumerRecord
-
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+    from evictstream.streams.engine.core.ports import Kafka, LogReader, LogRecord, Place, Producer
 
 log = structlog.get_logger(__name__)
 
@@ -44,15 +41,13 @@ NEWEST_WITHIN = 50
 LOOKS = 50
 LOOK_SECONDS = 0.1
 
-Place = tuple[str, int]
 
-
-def newest_row(records: Iterable[ConsumerRecord]) -> int:
+def newest_row(records: Iterable[LogRecord]) -> int:
     """Give the number of the newest transaction of which rows are complete, 0 for none."""
     return max((decode_number(record.value) for record in records if record.key == TRANSACTION_KEY), default=0)
 
 
-def newest_message(records: Iterable[ConsumerRecord], transactional_id: str) -> int:
+def newest_message(records: Iterable[LogRecord], transactional_id: str) -> int:
     """Give the number of the newest transaction under an id that messages are of, 0 for none."""
     marks = (
         value.rpartition(b"/") for record in records for name, value in record.headers if name == TRANSACTION_HEADER
@@ -65,10 +60,11 @@ class Markers:
     """Finds what hangs in the partitions of a take-over and ends it: rows before they are read, messages after that."""
 
     def __init__(
-        self, producers: Mapping[int, PartitionProducer], stable: KafkaLogReader, config: EngineConfig
+        self, producers: Mapping[int, Producer], *, stable: LogReader, kafka: Kafka, config: EngineConfig
     ) -> None:
-        """Prepare; ``stable`` reads ``read_committed``."""
+        """`stable` reads `read_committed`."""
         self._producers = producers
+        self._kafka = kafka
         self._stable = stable
         self._config = config
         self._rows: dict[Place, tuple[int, int]] = {}
@@ -87,8 +83,8 @@ class Markers:
             if not await self._end((changelog, number), transaction, end, commit=0 < transaction <= newest):
                 raise PartitionLostError(partition=number, reason=f"{changelog} stays without a marker")
 
-    async def end_messages(self) -> None:
-        """End what hangs in outputs, now that the rows have told which transaction was the last.
+    async def end_messages(self, newest: Mapping[int, int]) -> None:
+        """End what hangs in outputs; `newest` has by partition the number of the last transaction that rows are of.
 
         Where that does not succeed, the take-over goes on: the rest of what this worker does, it does.
 
@@ -97,7 +93,7 @@ class Markers:
 
         """
         for (topic, number), (transaction, end) in self._messages.items():
-            commit = transaction <= self._producers[number].number
+            commit = transaction <= newest[number]
             if not await self._end((topic, number), transaction, end, commit=commit):
                 log.error(
                     "a transaction hangs that we cannot end: end it with Kafka's own `kafka-transactions.sh abort`",
@@ -109,7 +105,7 @@ class Markers:
         topics = (self._config.changelog, *self._config.outputs)
         places = [(topic, number) for topic in topics for number in self._producers]
         stable = await self._stable.ends(places)
-        async with KafkaLogReader(self._config, isolation="read_uncommitted") as everything:
+        async with self._kafka.reader(isolation="read_uncommitted") as everything:
             ends = await everything.ends(places)
             for topic, number in places:
                 begin, end = stable[topic, number], ends[topic, number]

@@ -9,14 +9,16 @@ open transaction can hide rows behind the last stable offset.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core.ports import ReadRows, RowSink
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
+from evictstream.streams.engine.kafka.errors import translated_errors
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -24,26 +26,18 @@ if TYPE_CHECKING:
     from aiokafka import ConsumerRecord
 
     from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.ports import Clock, Isolation, Place
 
 POLL_MS = 200
 MAX_RECORDS = 5_000  # rows fetched at once: about 10 ms
 ROWS_IN_SLICE = 16  # a row may be half a millisecond of work
 SLICE_SECONDS = 0.002  # after which the loop may breathe: a worker that takes more over goes on with what it has
 
-RowSink = Callable[[bytes, bytes | None], None]
-
-
-class ReadRows(NamedTuple):
-    """What was read of one partition: how many rows, and up to which offset."""
-
-    rows: int
-    end: int
-
 
 class KafkaLogReader:
     """A consumer without a group: reads changelog partitions, and asks for offsets and records of any partition.
 
-    Use as an asynchronous context manager; it lives only as long as a take-over.
+    Use as an asynchronous context manager; it lives only as long as a take-over. Raises `KafkaClientError`.
     """
 
     def __init__(
@@ -51,12 +45,15 @@ class KafkaLogReader:
         config: EngineConfig,
         on_progress: Callable[[], None] = lambda: None,
         *,
-        isolation: str = "read_committed",
+        isolation: Isolation = "read_committed",
+        clock: Clock = SYSTEM_CLOCK,
+        new_consumer: Callable[..., Any] = StoppableConsumer,
     ) -> None:
-        """Prepare; connects on enter. ``on_progress`` is told each time that rows have come."""
+        """`on_progress` is called each time that rows have come."""
         self._config = config
         self._on_progress = on_progress
-        self._consumer = StoppableConsumer(
+        self._monotonic = clock.monotonic
+        self._consumer = new_consumer(
             bootstrap_servers=config.bootstrap_servers,
             client_id=f"{config.application}-recovery",
             isolation_level=isolation,
@@ -68,14 +65,15 @@ class KafkaLogReader:
         )
 
     async def __aenter__(self) -> Self:
-        """Connect. Raises `KafkaError`."""
-        try:
-            await self._consumer.start()
-        except BaseException as error:
-            await self._consumer.stop()
-            if isinstance(error, AssertionError):  # a broker that has just come back named no broker at all
-                raise kafka_errors.KafkaConnectionError(str(error)) from error
-            raise
+        """Connect."""
+        with translated_errors():
+            try:
+                await self._consumer.start()
+            except BaseException as error:
+                await self._consumer.stop()
+                if isinstance(error, AssertionError):  # a broker that has just come back named no broker at all
+                    raise kafka_errors.KafkaConnectionError(str(error)) from error
+                raise
         return self
 
     async def __aexit__(
@@ -84,27 +82,30 @@ class KafkaLogReader:
         """Disconnect."""
         await self._consumer.stop()
 
-    async def starts_and_ends(self, topic_partitions: list[tuple[str, int]]) -> dict[tuple[str, int], tuple[int, int]]:
+    async def starts_and_ends(self, places: list[Place]) -> dict[Place, tuple[int, int]]:
         """First offset of partitions, and the next one as `ends` has it."""
-        ends = await self.ends(topic_partitions)
-        starts = await self._consumer.beginning_offsets([TopicPartition(*place) for place in topic_partitions])
+        ends = await self.ends(places)
+        with translated_errors():
+            starts = await self._consumer.beginning_offsets([TopicPartition(*place) for place in places])
         return {(p.topic, p.partition): (start, ends[p.topic, p.partition]) for p, start in starts.items()}
 
-    async def ends(self, topic_partitions: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """Next offset of partitions: the last stable one, or, for ``read_uncommitted``, the very last."""
-        await self._consumer.learn(topic for topic, _ in topic_partitions)
-        ends = await self._consumer.end_offsets([TopicPartition(*place) for place in topic_partitions])
+    async def ends(self, places: list[Place]) -> dict[Place, int]:
+        """Next offset of partitions: the last stable one, or, for `read_uncommitted`, the very last."""
+        with translated_errors():
+            await self._consumer.learn(topic for topic, _ in places)
+            ends = await self._consumer.end_offsets([TopicPartition(*place) for place in places])
         return {(p.topic, p.partition): end for p, end in ends.items()}
 
-    async def records(self, place: tuple[str, int], start: int, end: int) -> list[ConsumerRecord]:
+    async def records(self, place: Place, start: int, end: int) -> list[ConsumerRecord]:
         """Read a short stretch of one partition."""
         partition = TopicPartition(*place)
-        self._consumer.assign([partition])
-        self._consumer.seek(partition, start)
         records: list[ConsumerRecord] = []
-        while await self._consumer.position(partition) < end:
-            fetched = await self._consumer.getmany(partition, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
-            records += (record for record in fetched.get(partition, ()) if record.offset < end)
+        with translated_errors():
+            self._consumer.assign([partition])
+            self._consumer.seek(partition, start)
+            while await self._consumer.position(partition) < end:
+                fetched = await self._consumer.getmany(partition, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
+                records += (record for record in fetched.get(partition, ()) if record.offset < end)
         return records
 
     async def read_rows(self, sinks: Mapping[int, RowSink]) -> dict[int, ReadRows]:
@@ -115,14 +116,18 @@ class KafkaLogReader:
         partitions = {TopicPartition(self._config.changelog, number): sink for number, sink in sinks.items()}
         if not partitions:
             return {}
+        with translated_errors():
+            return await self._read_rows(partitions)
+
+    async def _read_rows(self, partitions: Mapping[TopicPartition, RowSink]) -> dict[int, ReadRows]:
         self._consumer.assign(list(partitions))
         await self._consumer.seek_to_beginning(*partitions)
         ends = await self._consumer.end_offsets(list(partitions))
-        counts = dict.fromkeys(sinks, 0)
+        counts = {partition.partition: 0 for partition in partitions}
         unread = {p for p in partitions if await self._consumer.position(p) < ends[p]}
         while unread:
             fetched = await self._consumer.getmany(*unread, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
-            breathed_at = time.monotonic()
+            breathed_at = self._monotonic()
             if fetched:
                 self._on_progress()
             for partition, records in fetched.items():
@@ -130,9 +135,9 @@ class KafkaLogReader:
                 for start in range(0, len(records), ROWS_IN_SLICE):
                     for record in records[start : start + ROWS_IN_SLICE]:
                         sink(record.key, record.value)
-                    if time.monotonic() - breathed_at > SLICE_SECONDS:
+                    if self._monotonic() - breathed_at > SLICE_SECONDS:
                         await asyncio.sleep(0)
-                        breathed_at = time.monotonic()
+                        breathed_at = self._monotonic()
                 counts[partition.partition] += len(records)
             for partition in list(unread):
                 if await self._consumer.position(partition) >= ends[partition]:

@@ -12,7 +12,7 @@ from aiokafka import errors as kafka_errors
 from aiokafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
 from evictstream.streams.engine.core.permit import Permit
-from evictstream.streams.engine.kafka.connection import renew_coordination
+from evictstream.streams.engine.kafka.connection import renew_coordination, use_broker_connections
 
 CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 
@@ -30,7 +30,8 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
     """
 
     def __init__(self, permit: Permit, **arguments: Any) -> None:
-        """Take what `AIOKafkaProducer` takes, with a `transactional_id`; it fences only with the permit."""
+        """`arguments` are those of `AIOKafkaProducer`, with a `transactional_id`; it fences only with the permit."""
+        use_broker_connections()
         super().__init__(**arguments)
         self._permit = permit
         self._fail_transaction = self._txn_manager.error_transaction

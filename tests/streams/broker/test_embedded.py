@@ -111,6 +111,7 @@ def test_topics_take_the_largest_object(own_broker: EmbeddedBroker) -> None:
     assert read(own_broker, settings.dead_letters_topic, 1) == [largest]
 
 
+@pytest.mark.kafka
 def test_the_next_run_finds_data_in_the_given_folder(tmp_path: Path) -> None:
     with EmbeddedBroker(data=tmp_path / "kafka") as first:
         settings = settings_of(first)
@@ -121,6 +122,7 @@ def test_the_next_run_finds_data_in_the_given_folder(tmp_path: Path) -> None:
         assert read(second, settings.nodes_topic, 1) == [b"kept"]
 
 
+@pytest.mark.kafka
 def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     program = (
         "import time\n"
@@ -144,6 +146,7 @@ def test_a_process_that_ends_at_once_raises_its_last_output(own_broker: Embedded
     assert "Address already in use" in caught.value.log_tail
 
 
+@pytest.mark.kafka
 @pytest.mark.slow
 def test_three_nodes_survive_the_loss_of_one() -> None:
     with EmbeddedBroker(nodes=3, heap_megabytes=256) as broker:

@@ -121,6 +121,7 @@ def outcomes() -> Iterator[dict[str, Outcome]]:
 
 
 @pytest.mark.kafka
+@pytest.mark.xdist_group("markers")
 @pytest.mark.parametrize("case", CASES)
 def test_rows_and_messages_of_a_transaction_count_together(case: str, outcomes: dict[str, Outcome]) -> None:
     counted = [b"second"] if CASES[case].counts else []
@@ -224,7 +225,9 @@ async def begun(owner: Takeover, settings: Settings) -> Transaction:
     """Commit a first transaction, and write a second one."""
     await owner.producer.commit(outbox(settings, b"first"), POSITIONS)
     is_written, may_commit = asyncio.Event(), asyncio.Event()
-    inner = owner.producer._producer
+    producer = owner.producer
+    assert isinstance(producer, PartitionProducer)
+    inner = producer._producer
     commit_transaction = inner.commit_transaction
 
     async def commit_later() -> None:
@@ -235,7 +238,7 @@ async def begun(owner: Takeover, settings: Settings) -> Transaction:
     inner.commit_transaction = commit_later
     written = asyncio.create_task(owner.producer.commit(outbox(settings, b"second"), POSITIONS))
     await is_written.wait()
-    return Transaction(owner.producer, written, may_commit)
+    return Transaction(producer, written, may_commit)
 
 
 async def leaders(client: AIOKafkaClient, places: list[TopicPartition], node: KafkaNode, *, there: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
@@ -56,7 +58,7 @@ class Worker:
     def __init__(self, *views: PartitionView, is_settled: bool = True) -> None:
         self.waits = no_ages()
         self.left: list[BaseException] = []
-        self.permit = Permit()
+        self.permit = Permit(time.monotonic)
         self.watchdog = Watchdog(self.ages, LIMITS, self.left.append, self.permit)
         self.health = Health(self.watchdog, lambda: Snapshot(is_settled, views))
 
