@@ -22,7 +22,6 @@ class CommandRows:
     """Formats one row after the other."""
 
     def __init__(self) -> None:
-        """Begin with widths that suit most rows."""
         self._columns = Columns(_WIDTHS)
 
     def titles(self) -> str:

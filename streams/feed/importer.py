@@ -78,13 +78,13 @@ class ImportCounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportCallbacks:
-    """Who is told of what, and who may end it.
+    """What an import calls while it runs.
 
     Attributes:
-        flaw: told of each line that could not be imported.
-        note: told once what a reader of the result has to know about its times.
-        progress: told after each line.
-        is_stopped: asked before each line and while waiting.
+        flaw: gets each line that could not be imported.
+        note: gets, once, a sentence on what becomes of recorded times.
+        progress: called after each line.
+        is_stopped: called before each line and while waiting; true ends the import.
 
     """
 
@@ -100,7 +100,7 @@ class Importer:
     def __init__(
         self, settings: Settings, options: ImportOptions, clock: FeedClock, callbacks: ImportCallbacks
     ) -> None:
-        """Begin nothing yet.
+        """Check the options.
 
         Raises:
             WrongUseError: the options' cluster cannot be one.

@@ -1,4 +1,4 @@
-"""The story on the messages page, told by the real decision code.
+"""The story on the messages page, played by the real decision code.
 
 Records go in as the page shows them; what comes out has to be what it shows.
 """
@@ -41,7 +41,6 @@ class Story:
     """
 
     def __init__(self, cluster: str, node: str) -> None:
-        """Begin knowing nothing."""
         self.sent: list[tuple[EvictionCommand, Changes]] = []
         self.key = f"{cluster}/{node}".encode()
         self.partition = partition_of(self.key, SETTINGS.partitions)
