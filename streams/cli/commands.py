@@ -18,7 +18,7 @@ from evictstream.streams.errors import ExitCode, WrongUseError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from evictstream.models.messages.wire import EvictionCommand
+    from evictstream.models.messages.command import EvictionCommand
     from evictstream.streams.broker.follow import Followed, Start
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
@@ -123,7 +123,7 @@ class _Show:
     ) -> None:
         import msgspec
 
-        from evictstream.models.messages.wire import EvictionCommand
+        from evictstream.models.messages.command import EvictionCommand
         from evictstream.streams.cli.command_rows import CommandRows
 
         self._topic = topic
@@ -159,8 +159,8 @@ class _Show:
         """Return what to show of a record, None if it is not wanted. Raises `ValueError` if it cannot be read."""
         import msgspec
 
+        from evictstream.models.messages.command import COMMAND_KIND
         from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
-        from evictstream.models.messages.wire import COMMAND_KIND
 
         if value is None:
             raise ValueError("no value")

@@ -80,13 +80,13 @@ def import_(
     from evictstream.streams.feed.importing import Importer, ImportOptions, Watchers
     from evictstream.streams.feed.publisher import open_publisher
     from evictstream.streams.feed.recording import open_recordings
-    from evictstream.streams.feed.timing import Clock, read_pace
+    from evictstream.streams.feed.timing import FeedClock, read_pace
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
     settings = invocation(context).settings
     with Stopping() as stopping, _Screen() as screen, open_recordings(files) as items:
         watchers = Watchers(screen.flaw, screen.say, lambda: screen.progress(importer.counts), stopping.is_asked)
-        importer = Importer(settings, options, Clock(), watchers)
+        importer = Importer(settings, options, FeedClock(), watchers)
         sent: Counter[str] = Counter()
         try:
             with open_publisher(settings) as publisher:

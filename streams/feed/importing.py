@@ -12,15 +12,15 @@ from typing import Final, Protocol
 
 import msgspec
 
-from evictstream.models.eviction.events import Origin
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.orders import check_cluster_name
 from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded
-from evictstream.streams.feed.timing import Clock, Pace, Restamp
+from evictstream.streams.feed.timing import FeedClock, Pace, Restamp
 from evictstream.streams.feed.trimming import trimmed
 from evictstream.streams.settings import Settings
 
@@ -104,7 +104,7 @@ class _Envelope(msgspec.Struct, rename="camel", gc=False):
 class Importer:
     """Plays items into a sink; `counts` grows meanwhile."""
 
-    def __init__(self, settings: Settings, options: ImportOptions, clock: Clock, watchers: Watchers) -> None:
+    def __init__(self, settings: Settings, options: ImportOptions, clock: FeedClock, watchers: Watchers) -> None:
         """Begin nothing yet.
 
         Raises:

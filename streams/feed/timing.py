@@ -29,7 +29,7 @@ _TIMES: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*x?")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Clock:
+class FeedClock:
     """What is read and waited on, so that tests need not wait.
 
     Attributes:
@@ -67,7 +67,7 @@ class Pace:
     An event that is late, because times went back or Kafka was slow, does not wait, and moves nothing that follows.
     """
 
-    def __init__(self, factor: float | None, clock: Clock) -> None:
+    def __init__(self, factor: float | None, clock: FeedClock) -> None:
         """Begin nothing yet.
 
         Args:
@@ -94,7 +94,7 @@ class Pace:
 class Restamp:
     """Moves all times by one distance, so that the first is now."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: FeedClock) -> None:
         """Begin with the event that is moved first."""
         self._clock = clock
         self._shift_us: int | None = None

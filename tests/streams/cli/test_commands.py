@@ -8,8 +8,8 @@ import signal
 import pytest
 from kafka import KafkaProducer
 
+from evictstream.models.messages.codec import encode
 from evictstream.models.messages.vocabulary import Action
-from evictstream.models.messages.wire import encode
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.clients import client_arguments
 from evictstream.streams.broker.ports import free_ports

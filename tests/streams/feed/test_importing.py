@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.signals import Unbound
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.importing import ImportCounts, Importer, ImportOptions, Watchers

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from evictstream.models.eviction.events import Origin
 from evictstream.models.messages.decoding import read_node_record
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.signals import AcceptGap, Forget
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.errors import WrongUseError
