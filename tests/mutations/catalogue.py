@@ -134,8 +134,8 @@ MUTATIONS = (
             Change(
                 product.PARTITIONS,
                 "Partitions.assign",
-                "await self._drop([slot for number, slot in before.items() if number not in kept])",
-                "self._slots = before",
+                "await self._drop(...)",
+                "self._slots = before | self._slots\nkept = set(self._slots)",
             ),
         ),
         (f"{REPAIRS}::test_a_partition_that_is_given_away_is_let_go",),
