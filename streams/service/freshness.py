@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.eviction_partition import EvictionPartition
 
 log = structlog.get_logger(__name__)
 
@@ -45,7 +46,9 @@ class Freshness:
 
     """
 
-    def __init__(self, partitions: Partitions, clock: Clock, *, ask_ends: AskEnds, ask_newest: AskNewest) -> None:
+    def __init__(
+        self, partitions: Partitions[EvictionPartition], clock: Clock, *, ask_ends: AskEnds, ask_newest: AskNewest
+    ) -> None:
         """Set what is asked.
 
         `ask_ends` asks the brokers now for the ends of partitions of topics. `ask_newest` asks for the append times of
@@ -103,7 +106,7 @@ class Freshness:
                 log.warning("the brokers do not tell the times of newest records", error=str(error))
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
-    def age_seconds(self, writer: PartitionWriter) -> float:
+    def age_seconds(self, writer: PartitionWriter[EvictionPartition]) -> float:
         """Seconds since a moment at which everything in the log is known to be applied; may be infinite."""
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.lease import Lease
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.service.clock_watch import ClockWatch
+    from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.freshness import Freshness
 
 
@@ -84,7 +85,7 @@ class Gates:
         self._freshness = freshness
         self._lag_limit_seconds = lag_limit_seconds
 
-    def closed(self, writer: PartitionWriter) -> Closed | None:
+    def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
         """Name the first gate that is closed for a partition, or ``None`` when its timers may fire."""
         if self._is_rebalancing():
             return Closed(Gate.OWNER, "the group rebalances")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.waits import WaitKind
     from evictstream.streams.service.counters import WorkerCounters
+    from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.gates import Gate
     from evictstream.streams.service.snapshot import Snapshot
     from evictstream.streams.service.watchdog import Watchdog
@@ -46,7 +47,7 @@ class WorkerMetrics(Collector):
         self,
         *,
         counters: WorkerCounters,
-        partitions: Partitions,
+        partitions: Partitions[EvictionPartition],
         watchdog: Watchdog,
         limits: Mapping[WaitKind, float],
         snapshot: Callable[[], Snapshot],

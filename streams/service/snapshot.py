@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.streams.service.gates import Closed, Gate
@@ -82,7 +82,7 @@ class Snapshot:
 class SnapshotTaker:
     """Takes a snapshot of all live partitions, with what the gates and the freshness say of them."""
 
-    def __init__(self, partitions: Partitions, gates: Gates, freshness: Freshness) -> None:
+    def __init__(self, partitions: Partitions[EvictionPartition], gates: Gates, freshness: Freshness) -> None:
         self._partitions = partitions
         self._gates = gates
         self._freshness = freshness
@@ -92,8 +92,8 @@ class SnapshotTaker:
         is_settled = self._partitions.waits.ownership.since is None
         return Snapshot(is_settled, tuple(self._view(writer, now_us) for writer in self._partitions.live()))
 
-    def _view(self, writer: PartitionWriter, now_us: int) -> PartitionView:
-        logic = cast("EvictionPartition", writer.logic)  # the only one that this service makes
+    def _view(self, writer: PartitionWriter[EvictionPartition], now_us: int) -> PartitionView:
+        logic = writer.logic
         closed = self._gates.closed(writer)
         lag, number = self._freshness.lag, writer.partition
         return PartitionView(

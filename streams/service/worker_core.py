@@ -84,7 +84,7 @@ class WorkerCore:
         )
         self._position_interval_seconds = engine.position_interval_seconds
 
-    def _stepped(self, writer: PartitionWriter) -> None:
+    def _stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
         self.timers.stepped(writer)
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:

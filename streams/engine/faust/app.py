@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import faust
 from faust.serializers.schemas import Schema
@@ -108,7 +108,7 @@ class EngineApp(faust.App):
     logger = logging.getLogger("faust.engine")  # as quiet as Faust's own
 
     def __init__(
-        self, config: EngineConfig, partitions: Partitions, *, clients: KafkaClients, group: FaustGroup
+        self, config: EngineConfig, partitions: Partitions[Any], *, clients: KafkaClients, group: FaustGroup
     ) -> None:
         """Declare the app, its input topics, one agent for each and the table; `partitions` ask `group`."""
         self.config = config

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from faust.types import AppT
@@ -23,7 +23,7 @@ class EngineHost(Protocol):
     """
 
     config: EngineConfig
-    partitions: Partitions
+    partitions: Partitions[Any]
     clients: KafkaClients
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from faust.tables.manager import TableManager
 from faust.tables.recovery import RebalanceAgain, Recovery, ServiceStopped
@@ -35,7 +35,7 @@ class TakeoverRecovery(Recovery):
     _assigned: frozenset[TP] = frozenset()
 
     @property
-    def _partitions(self) -> Partitions:
+    def _partitions(self) -> Partitions[Any]:
         return host_of(self.app).partitions
 
     def on_partitions_revoked(self, revoked: set[TP]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -29,7 +29,7 @@ class FakeWriter:
 
 
 def ages(waits: WorkerWaits, now: float, *writers: FakeWriter) -> dict[WaitKind, float]:
-    found = waits.ages(now, cast("tuple[PartitionWriter, ...]", writers), Wait())
+    found = waits.ages(now, cast("tuple[PartitionWriter[Any], ...]", writers), Wait())
     return {vital: age for vital, age in found.items() if age}
 
 

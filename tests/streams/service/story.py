@@ -105,7 +105,7 @@ class Story:
         """Values by name and label values, these in the order of the labels' names."""
         metrics = WorkerMetrics(
             counters=self.config.counters,
-            partitions=cast("Partitions", self.engine),
+            partitions=cast("Partitions[EvictionPartition]", self.engine),
             watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
             limits=limits_of(Settings()),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),

@@ -15,6 +15,7 @@ from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.service.clock_watch import ClockWatch
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.freshness import Freshness
 from evictstream.streams.service.gates import Closed, Gate, Gates
 from evictstream.streams.service.timer_service import TimerService
@@ -31,7 +32,7 @@ class World:
         self.lease = Lease(time.monotonic, session_timeout_seconds=10, margin_seconds=3)
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
-        self.partitions = cast("Partitions", FakePartitions(self.writer))
+        self.partitions = cast("Partitions[EvictionPartition]", FakePartitions(self.writer))
         self.freshness = Freshness(self.partitions, SYSTEM_CLOCK, ask_ends=self.ask, ask_newest=self.ask)
         asyncio.run(self.freshness.ask_once())
         self.gates = Gates(
@@ -48,7 +49,7 @@ class World:
         return {key: self.ends[key] for key in wanted}
 
     def closed(self) -> Gate | None:
-        found = self.gates.closed(cast("PartitionWriter", self.writer))
+        found = self.gates.closed(cast("PartitionWriter[EvictionPartition]", self.writer))
         return None if found is None else found.gate
 
 
@@ -162,7 +163,7 @@ def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
 
 def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
     world = World()
-    writer = cast("PartitionWriter", world.writer)
+    writer = cast("PartitionWriter[EvictionPartition]", world.writer)
     world.lease.drop()
     assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group has not confirmed us yet")
     world.lease.renew(time.monotonic() - 60)
@@ -179,14 +180,14 @@ def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
 
 def test_freshness_is_the_moment_of_the_last_answer_that_was_passed() -> None:
     world = World()
-    fresh = world.freshness.age_seconds(cast("PartitionWriter", world.writer))
+    fresh = world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer))
     assert fresh < 1
     world.freshness._fresh_at[0] -= 5
     world.ends["pods", 0] = 25  # five records are unread now
     asyncio.run(world.freshness.ask_once())
-    assert world.freshness.age_seconds(cast("PartitionWriter", world.writer)) > 5
+    assert world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) > 5
     world.writer.positions["pods"] = 25
-    assert world.freshness.age_seconds(cast("PartitionWriter", world.writer)) < 1
+    assert world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) < 1
 
 
 def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
@@ -205,4 +206,4 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
         task.cancel()
 
     asyncio.run(run_briefly())
-    assert freshness.age_seconds(cast("PartitionWriter", world.writer)) == float("inf")
+    assert freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) == float("inf")
