@@ -87,7 +87,7 @@ def test_blocked_event_loop(service: Settings, tmp_path: Path) -> None:
         assert answer.body["ageSeconds"] > STALL_SECONDS
         assert worker.wait_exit(10) == ExitCode.FOUND_PROBLEM
         (said,) = worker.events("worker is stuck")
-        assert (said["vital"], said["limit_seconds"]) == ("loop", STALL_SECONDS)
+        assert (said["wait"], said["limit_seconds"]) == ("loop", STALL_SECONDS)
 
 
 def test_broker_that_answers_no_more(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_broker_that_answers_no_more(own_broker: EmbeddedBroker, tmp_path: Path)
             assert answer.body["limitSeconds"] == SILENCE_SECONDS
             assert worker.wait_exit(10) == ExitCode.FOUND_PROBLEM
             (said,) = worker.events("worker is stuck")
-            assert said["vital"] == answer.body["stuck"]
+            assert said["wait"] == answer.body["stuck"]
         finally:
             own_broker.resume()
 

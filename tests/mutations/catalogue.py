@@ -12,7 +12,7 @@ BROKER = "tests/guarantees/test_broker_faults.py"
 REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
 WRITER = "tests/streams/engine/test_writer.py"
-CLOCK = "tests/streams/service/test_clock.py"
+CLOCK = "tests/streams/service/test_clock_watch.py"
 REPAIRS = "tests/streams/engine/test_repairs.py"
 TRANSACTIONS = "tests/streams/engine/test_transactions.py"
 REBALANCES = "tests/streams/engine/test_rebalances.py"
@@ -239,7 +239,14 @@ MUTATIONS = (
     ),
     Mutation(
         "let records of other partitions in",
-        (Change(product.PLACEMENT, "belongs", "return ...", "return True"),),
+        (
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._let_in",
+                "partition_of(key, self._config.partitions) != self.partition",
+                "False",
+            ),
+        ),
         (f"{INPUT}::test_unreadable_record_foreign_cluster_oversized_object",),
     ),
     Mutation(
@@ -276,7 +283,7 @@ MUTATIONS = (
     Mutation(
         "trust any clock",
         (Change(product.CLOCK, "ClockWatch.objection", "monotonic_seconds < self._held_until", "False"),),
-        ("tests/streams/service/test_clock.py", GATES),
+        ("tests/streams/service/test_clock_watch.py", GATES),
     ),
     Mutation(
         "fire without deciding again",
@@ -297,7 +304,7 @@ MUTATIONS = (
     ),
     Mutation(
         "look at no age",
-        (Change(product.WATCHDOG, "find_stuck", "vital in ages and ages[vital] > limits[vital]", "False"),),
+        (Change(product.WATCHDOG, "find_stuck", "wait in ages and ages[wait] > limits[wait]", "False"),),
         (f"{HEALTH}::test_blocked_event_loop", f"{HEALTH}::test_broker_that_answers_no_more", WATCHDOG),
     ),
     Mutation(

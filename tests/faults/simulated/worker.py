@@ -154,7 +154,6 @@ class Worker:
             kafka=KafkaClients(self.config, clock=clock, classes=SIMULATED),
             group=SimulatedGroup(self),
             clock=clock,
-            ask_newest=self._newest_times,
             crash=self._crash,
             longest_sleep_seconds=LONGEST_SLEEP_SECONDS,
         )
@@ -180,10 +179,6 @@ class Worker:
         """End at once, as `run_worker` does after a crash."""
         self.crashed = error
         self.kill()
-
-    async def _newest_times(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """Is for metrics only, and nobody asks for those here."""
-        raise NotImplementedError(wanted)
 
     async def _commit_regularly(self) -> None:
         while True:

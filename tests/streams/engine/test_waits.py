@@ -30,7 +30,7 @@ class FakeWriter:
 
 def ages(waits: WorkerWaits, now: float, *writers: FakeWriter) -> dict[WaitKind, float]:
     found = waits.ages(now, cast("tuple[PartitionWriter[Any], ...]", writers), Wait())
-    return {vital: age for vital, age in found.items() if age}
+    return {wait: age for wait, age in found.items() if age}
 
 
 def begun_twice(wait: Wait) -> None:
