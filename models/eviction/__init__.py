@@ -20,7 +20,6 @@ from evictstream.models.eviction.aggregate import (
 )
 from evictstream.models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
 from evictstream.models.eviction.decision import Idle, decide
-from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
 from evictstream.models.eviction.glance import glance_at
 from evictstream.models.eviction.identity import EvictionId, eviction_id
 from evictstream.models.eviction.row_keys import (
@@ -37,6 +36,7 @@ from evictstream.models.eviction.rules import Rules
 from evictstream.models.eviction.slices import PODS_IN_SLICE, weight_of
 from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from evictstream.models.eviction.wakeups import eviction_wakeup_us
+from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
 
 __all__ = [

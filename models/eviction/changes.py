@@ -6,7 +6,8 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.decision import DecisionRecord
 
 
 class Note(enum.StrEnum):

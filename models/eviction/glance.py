@@ -11,13 +11,13 @@ from typing import Final, TypeAlias
 import msgspec
 
 from evictstream.models.eviction.accepting import read_version
-from evictstream.models.eviction.limits import LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_layout import pod_value
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.kubernetes.objects import API_VERSION, TERMINAL_PHASES, PodObject
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
 from evictstream.models.messages.envelope import DECODE_ERRORS, Limits, event_at_us
+from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
 
 Glance: TypeAlias = tuple[bytes, bytes] | bool
 """What a glance has told: `False`, nothing, take the long way; `True`, taken in and nothing to write; or key and value

@@ -1,4 +1,4 @@
-"""The name of an eviction: computed, never random, never the time of sending (architecture.md section 4)."""
+"""The name of an eviction: computed, never random, never the time of sending (docs/messages.md#commands)."""
 
 import hashlib
 from typing import Final, NewType

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from evictstream.models.eviction.accepting import Version, is_newer, is_older, read_version
 from evictstream.models.eviction.changes import DUPLICATE, STALE, Changes, Note
-from evictstream.models.eviction.events import NodeEvent, Origin
-from evictstream.models.eviction.limits import LARGEST_LIST, LONG_LIST
+from evictstream.models.eviction.limits import LONG_LIST
 from evictstream.models.eviction.memory import remember_node
 from evictstream.models.eviction.outage import advance_outage
 from evictstream.models.eviction.rules import Rules
@@ -14,6 +13,8 @@ from evictstream.models.eviction.state import NodeAggregate, NodeState
 from evictstream.models.eviction.step import Step
 from evictstream.models.eviction.windows import advance_taints
 from evictstream.models.kubernetes.taints import NO_EXECUTE
+from evictstream.models.messages.events import NodeEvent, Origin
+from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.models.messages.vocabulary import CauseKind, EventType
 
 

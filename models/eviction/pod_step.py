@@ -2,7 +2,6 @@
 
 from evictstream.models.eviction.accepting import Version, is_newer, is_older, read_version
 from evictstream.models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
-from evictstream.models.eviction.events import PodEvent
 from evictstream.models.eviction.lifecycle import end, reconcile
 from evictstream.models.eviction.memory import remember_pod
 from evictstream.models.eviction.row_keys import RowKind, row_key
@@ -11,6 +10,7 @@ from evictstream.models.eviction.rules import Rules
 from evictstream.models.eviction.state import FINISHED, MIRROR, OVER_LIMIT, TERMINATING, NodeAggregate, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.kubernetes.objects import TERMINAL_PHASES
+from evictstream.models.messages.events import PodEvent
 from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
 
 _CHANGED = Note.CHANGED

@@ -4,18 +4,12 @@ from evictstream.models.eviction.state import Due, Eviction, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.matching import is_shadowing
+from evictstream.models.messages.command import COMMAND_KIND, CommandReason, EvictionCommand
+from evictstream.models.messages.decision import DECISION_KIND, DecisionRecord, PreviousDecision
 from evictstream.models.messages.vocabulary import API_VERSION, Action, DecisionKind, DecisionWarning, Verdict
-from evictstream.models.messages.wire import (
-    COMMAND_KIND,
-    DECISION_KIND,
-    DecisionRecord,
-    EvictionCommand,
-    Previous,
-    Reason,
-)
 
 _UNTOLERATED = Verdict.UNTOLERATED
-_KINDS_WITH_WARNINGS = frozenset({DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED})
+_SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED
 
 
 def issued_at_us(step: Step, due: Due) -> int:
@@ -39,33 +33,37 @@ def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict:
         verdict: why.
     """
     due = eviction.due
-    cluster = step.aggregate.cluster
     namespace, _, name = pod.address.partition("/")
     step.commands.append(
         EvictionCommand(
-            API_VERSION,
-            COMMAND_KIND,
-            action,
-            step.eviction_id(pod, eviction),
-            eviction.revision,
-            eviction.attempt,
-            cluster,
-            namespace,
-            name,
-            pod.uid,
-            step.aggregate.name,
-            step.node_uid or "",
-            Reason(verdict, due.taint, due.toleration),
-            instant_text(due.window_start_us),
-            instant_text(due.deadline_us),
-            instant_text(issued_at_us(step, due)),
+            api_version=API_VERSION,
+            kind=COMMAND_KIND,
+            action=action,
+            eviction_id=step.eviction_id(pod, eviction),
+            revision=eviction.revision,
+            attempt=eviction.attempt,
+            cluster=step.aggregate.cluster,
+            namespace=namespace,
+            pod=name,
+            pod_uid=pod.uid,
+            node=step.aggregate.name,
+            node_uid=step.node_uid or "",
+            reason=CommandReason(verdict, due.taint, due.toleration),
+            window_start=instant_text(due.window_start_us),
+            deadline=instant_text(due.deadline_us),
+            issued_at=instant_text(issued_at_us(step, due)),
         )
     )
 
 
-def before(eviction: Eviction) -> Previous:
+def before(eviction: Eviction) -> PreviousDecision:
     """Keep what an eviction is, to be shown as the previous decision once it has changed."""
-    return Previous(eviction.state, instant_text(eviction.due.deadline_us), eviction.revision, eviction.attempt)
+    return PreviousDecision(
+        state=eviction.state,
+        deadline=instant_text(eviction.due.deadline_us),
+        revision=eviction.revision,
+        attempt=eviction.attempt,
+    )
 
 
 def record(
@@ -74,7 +72,7 @@ def record(
     pod: PodState,
     eviction: Eviction,
     verdict: Verdict,
-    previous: Previous | None = None,
+    previous: PreviousDecision | None = None,
     *,
     outcome_reason: str | None = None,
 ) -> None:
@@ -90,41 +88,40 @@ def record(
         outcome_reason: the executor's explanation, if a result is the cause.
     """
     due = eviction.due
-    cluster = step.aggregate.cluster
     namespace, _, name = pod.address.partition("/")
     step.decisions.append(
         DecisionRecord(
-            API_VERSION,
-            DECISION_KIND,
-            kind,
-            verdict,
-            step.eviction_id(pod, eviction),
-            eviction.revision,
-            eviction.attempt,
-            cluster,
-            namespace,
-            name,
-            pod.uid,
-            step.aggregate.name,
-            step.cause,
-            due.taint,
-            instant_text(due.window_start_us),
-            instant_text(due.deadline_us),
-            step.node_uid,
-            due.toleration,
-            None if due.outage_since_us is None else instant_text(due.outage_since_us),
-            None if eviction.next_attempt_us is None else instant_text(eviction.next_attempt_us),
-            eviction.outcome,
-            outcome_reason or None,
-            previous,
-            _warnings(step, kind, pod, eviction),
+            api_version=API_VERSION,
+            kind=DECISION_KIND,
+            decision=kind,
+            verdict=verdict,
+            eviction_id=step.eviction_id(pod, eviction),
+            revision=eviction.revision,
+            attempt=eviction.attempt,
+            cluster=step.aggregate.cluster,
+            namespace=namespace,
+            pod=name,
+            pod_uid=pod.uid,
+            node=step.aggregate.name,
+            cause=step.cause,
+            taint=due.taint,
+            window_start=instant_text(due.window_start_us),
+            deadline=instant_text(due.deadline_us),
+            node_uid=step.node_uid,
+            toleration=due.toleration,
+            outage_start=None if due.outage_since_us is None else instant_text(due.outage_since_us),
+            next_attempt_at=None if eviction.next_attempt_us is None else instant_text(eviction.next_attempt_us),
+            outcome=eviction.outcome,
+            outcome_reason=outcome_reason or None,
+            previous=previous,
+            warnings=_warnings(step, kind, pod, eviction),
         )
     )
 
 
 def _warnings(step: Step, kind: DecisionKind, pod: PodState, eviction: Eviction) -> tuple[DecisionWarning, ...]:
-    if kind in _KINDS_WITH_WARNINGS and is_shadowing(
-        pod.tolerations, eviction.due.taint, comparison_operators=step.rules.comparison_operators
-    ):
-        return (DecisionWarning.LATER_TOLERATION_DIFFERS,)
+    if kind is _SCHEDULED or kind is _DUE or kind is _MOVED:
+        operators = step.rules.comparison_operators
+        if is_shadowing(pod.tolerations, eviction.due.taint, comparison_operators=operators):
+            return (DecisionWarning.LATER_TOLERATION_DIFFERS,)
     return ()

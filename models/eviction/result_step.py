@@ -8,12 +8,12 @@ from typing import assert_never
 
 from evictstream.models.eviction.backoff import wait_us
 from evictstream.models.eviction.changes import DUPLICATE, STALE, Changes
-from evictstream.models.eviction.events import ResultEvent
 from evictstream.models.eviction.identity import eviction_id
 from evictstream.models.eviction.records import before, record
 from evictstream.models.eviction.rules import Rules
 from evictstream.models.eviction.state import Eviction, NodeAggregate
 from evictstream.models.eviction.step import Step
+from evictstream.models.messages.events import ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EvictionState, Outcome
 
 _GRANTING = frozenset({Outcome.SUCCEEDED, Outcome.GONE})

@@ -12,11 +12,11 @@ from typing import Final, TypeVar
 import msgspec
 
 from evictstream.models.eviction.accepting import Version, read_version
-from evictstream.models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
 from evictstream.models.eviction.state import OVER_LIMIT, Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
+from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
 FORMAT: Final = 1

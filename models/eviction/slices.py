@@ -12,7 +12,8 @@ from evictstream.models.eviction.lifecycle import reconcile
 from evictstream.models.eviction.state import NodeState
 from evictstream.models.eviction.step import Step
 from evictstream.models.kubernetes.tolerations import Tolerations
-from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.decision import DecisionRecord
 
 PODS_IN_SLICE: Final = 100
 """Some two milliseconds of work, if each gets a new deadline."""

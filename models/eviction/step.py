@@ -6,15 +6,16 @@ written once, with its last value.
 
 from evictstream.models.eviction.changes import UNCHANGED, Changes, Note
 from evictstream.models.eviction.coverage import Coverage
-from evictstream.models.eviction.events import Origin
 from evictstream.models.eviction.identity import EvictionId, eviction_id
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_layout import eviction_value, gone_value, node_value, pod_value
 from evictstream.models.eviction.rules import Rules
 from evictstream.models.eviction.state import Eviction, Gone, NodeAggregate, PodState
 from evictstream.models.instants import instant_text
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.decision import DecisionCause, DecisionRecord
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.vocabulary import CauseKind
-from evictstream.models.messages.wire import Cause, DecisionRecord, EvictionCommand
 
 _POD = RowKind.POD  # bound once: an enum looks its members up slowly
 _EVICTION = RowKind.EVICTION
@@ -73,7 +74,7 @@ class Step:
         self._rows: dict[bytes, bytes | None] = {}
         self._kind = kind
         self._origin = origin
-        self._cause: Cause | None = None
+        self._cause: DecisionCause | None = None
         self._named: tuple[str, int, EvictionId] | None = None
 
     @property
@@ -82,15 +83,17 @@ class Step:
         return self._kind is not _TIMER and self._kind is not _CATCH_UP
 
     @property
-    def cause(self) -> Cause:
+    def cause(self) -> DecisionCause:
         """The cause for decision records; made when the first one asks."""
         if self._cause is None:
             origin = self._origin
             at = instant_text(self.at_us)
             self._cause = (
-                Cause(self._kind, at)
+                DecisionCause(kind=self._kind, at=at)
                 if origin is None
-                else Cause(self._kind, at, origin.topic, origin.partition, origin.offset)
+                else DecisionCause(
+                    kind=self._kind, at=at, topic=origin.topic, partition=origin.partition, offset=origin.offset
+                )
             )
         return self._cause
 

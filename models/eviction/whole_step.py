@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from evictstream.models.eviction.changes import Changes
-from evictstream.models.eviction.events import Origin
 from evictstream.models.eviction.lifecycle import end
 from evictstream.models.eviction.rules import Rules
 from evictstream.models.eviction.slices import GONE_IN_SLICE, PODS_IN_SLICE, reconcile_all, whole
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.eviction.step import Step
+from evictstream.models.messages.events import Origin
 from evictstream.models.messages.vocabulary import CauseKind, EvictionState, Verdict
 
 

@@ -2,7 +2,7 @@
 
 - here: the objects as they are read, matching (sections 3 and 4), and the eviction verdict for a pod on a node;
 - `validation`: what the API server refuses, all errors with field paths (section 2);
-- `scheduling`: filter, score, cordon, requeueing, kubelet (section 5).
+- `scheduling`: filter, score, cordon, kubelet (section 5).
 
 `docs/kubernetes-rules.md` has each rule with its source.
 """

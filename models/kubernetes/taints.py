@@ -1,8 +1,9 @@
 """Taints of a node (semantics.md 1 and 2.1; Kubernetes `staging/src/k8s.io/api/core/v1/taint.go`)."""
 
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
+from msgspec import Meta
 
 NO_SCHEDULE: Final = "NoSchedule"
 PREFER_NO_SCHEDULE: Final = "PreferNoSchedule"
@@ -16,24 +17,28 @@ HEALTH_KEYS: Final = frozenset({NOT_READY, UNREACHABLE})
 """The two keys with which Kubernetes tells of one thing, an unhealthy node (semantics.md 7.2)."""
 
 
-class Taint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One entry of `node.spec.taints`, read as it is: nothing here checks that it is legal.
+class BareTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """A taint of a node."""
+
+    key: Annotated[str, Meta(description="Label key.")]
+    value: Annotated[str, Meta(description="Label value; absent means empty.")] = ""
+    effect: Annotated[str, Meta(description="`NoSchedule`, `PreferNoSchedule` or `NoExecute`.")] = ""
+
+
+class Taint(BareTaint, frozen=True, gc=False, rename="camel", omit_defaults=True):
+    """One entry of `node.spec.taints`, read as it is: nothing here checks that it is legal, `effect` may be any text.
+
+    Two taints are the same taint if key and effect are equal (semantics.md 1).
 
     Attributes:
-        key: label key; two taints are the same taint if key and effect are equal (semantics.md 1).
-        value: label value; empty if absent, which is the same thing to Kubernetes.
-        effect: `NoSchedule`, `PreferNoSchedule`, `NoExecute`, or whatever text was read.
         time_added_us: `timeAdded` in microseconds since 1970, UTC. Optional, set by few, and never a window's start
-            (semantics.md 13 row 7). Absent from taints that are a reason in a message.
+            (semantics.md 13 row 7). Messages have a `BareTaint`, without it.
     """
 
-    key: str
-    value: str = ""
-    effect: str = ""
     time_added_us: int | None = None
 
 
-def taint_text(taint: Taint) -> str:
+def taint_text(taint: BareTaint) -> str:
     """Write a taint as Kubernetes does: `key=value:Effect`, `key:Effect`, `key=value:` or `key` (semantics.md 1)."""
     if not taint.effect:
         return f"{taint.key}={taint.value}:" if taint.value else taint.key

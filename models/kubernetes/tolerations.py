@@ -5,9 +5,10 @@ are one tuple, which saves memory and lets "nothing changed" be seen by identity
 """
 
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 EQUAL: Final = "Equal"
 EXISTS: Final = "Exists"
@@ -20,22 +21,18 @@ _SHARED_LONG_LISTS: Final = 64  # of longer ones, which nobody can make fill the
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
-    """One entry of `pod.spec.tolerations`, read as it is (semantics.md 12.3: what was accepted is accepted).
+    """A toleration of a pod."""
 
-    Attributes:
-        key: label key; empty matches every key.
-        operator: `Equal`, `Exists`, `Gt`, `Lt`, empty for `Equal`, or an unknown text that matches nothing.
-        value: label value; empty if absent.
-        effect: effect of the taint; empty matches every effect.
-        toleration_seconds: how long the taint is tolerated, in seconds; None for ever. Any integer: negative counts
-            as 0, and there is no upper limit (beyond 64 bit too).
-    """
-
-    key: str = ""
-    operator: str = ""
-    value: str = ""
-    effect: str = ""
-    toleration_seconds: int | None = None
+    # Read as it is (semantics.md 12.3: what was accepted is accepted): an unknown operator matches nothing, negative
+    # seconds count as 0.
+    key: Annotated[str, Meta(description="Label key; absent matches every key.")] = ""
+    operator: Annotated[str, Meta(description="`Equal` (also if absent), `Exists`, `Gt` or `Lt`.")] = ""
+    value: Annotated[str, Meta(description="Label value; absent means empty.")] = ""
+    effect: Annotated[str, Meta(description="Effect of the taint; absent matches every effect.")] = ""
+    toleration_seconds: Annotated[
+        int | None,
+        Meta(description="How long the taint is tolerated, in seconds of any size; absent means for ever."),
+    ] = None
 
 
 Tolerations: TypeAlias = tuple[Toleration, ...]

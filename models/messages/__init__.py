@@ -1,9 +1,4 @@
-"""What travels on topics.
+"""What travels on topics: definitions, JSON Schemas, and the reading of input records into events.
 
-Two sides of one contract. Published: pydantic models (`watch_event`, `command`, `result`, `decision`, `dead_letter`)
-and the JSON Schemas made from them (`schemas`). Fast: msgspec structs that write the same JSON (`wire`) and read the
-inputs (`decoding`). Tests hold both together.
-
-Nothing is re-exported here, on purpose: the hot path imports `wire` and `decoding` without loading pydantic, and
-`evictstream.models.eviction` uses `wire` while `decoding` uses the events of `evictstream.models.eviction`.
+Nothing is re-exported, so whoever imports one message loads only that one.
 """

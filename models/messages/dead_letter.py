@@ -1,4 +1,4 @@
-"""The contract of the dead-letters topic: a record that could not be used, as it came, with the reason in headers.
+"""The dead-letters topic: a record that could not be used, as it came, with the reason in headers.
 
 Key and value are those of the record; a value that is too large is cut, and then its hash tells which one it was. The
 headers are the contract; their names are the field names in camelCase, their values UTF-8 text.
@@ -7,27 +7,38 @@ headers are the contract; their names are the field names in camelCase, their va
 import base64
 import hashlib
 from collections.abc import Iterable
-from typing import Self
+from typing import Annotated, Final, Self
 
-from pydantic import Field
+import msgspec
+from msgspec import Meta
 
-from evictstream.models.messages.parts import Contract
+from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
+from evictstream.models.messages.fields import Count, NonEmptyText
 
 
-class DeadLetterHeaders(Contract):
+class DeadLetterHeaders(
+    msgspec.Struct,
+    frozen=True,
+    rename="camel",
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """The headers of a dead letter."""
 
-    reason: str = Field(min_length=1, description="One word for what is wrong, such as `BadJson` or `WrongPartition`.")
-    detail: str = Field(description="Where, by field path and type; never a piece of the record.")
-    origin_topic: str = Field(min_length=1, description="Topic of the record.")
-    origin_partition: int = Field(ge=0, description="Its partition.")
-    origin_offset: int = Field(ge=0, description="Its offset.")
-    origin_key: str | None = Field(default=None, description="Its key in base64; absent if it had none.")
-    size: int | None = Field(default=None, ge=0, description="Bytes of its whole value; absent for a null value.")
-    sha256: str | None = Field(
-        default=None, pattern="^[0-9a-f]{64}$", description="Hash of its whole value; absent for a null value."
-    )
-    truncated: bool = Field(default=False, description="Whether the value of the dead letter is only its beginning.")
+    reason: Annotated[
+        NonEmptyText, Meta(description="One word for what is wrong, such as `BadJson` or `WrongPartition`.")
+    ]
+    detail: Annotated[str, Meta(description="Where, by field path and type; never a piece of the record.")]
+    origin_topic: Annotated[NonEmptyText, Meta(description="Topic of the record.")]
+    origin_partition: Annotated[Count, Meta(description="Its partition.")]
+    origin_offset: Annotated[Count, Meta(description="Its offset.")]
+    origin_key: Annotated[str | None, Meta(description="Its key in base64; absent if it had none.")] = None
+    size: Annotated[Count | None, Meta(description="Bytes of its whole value; absent for a null value.")] = None
+    sha256: Annotated[
+        Annotated[str, Meta(pattern="^[0-9a-f]{64}$")] | None,
+        Meta(description="Hash of its whole value; absent for a null value."),
+    ] = None
+    truncated: Annotated[bool, Meta(description="Whether the value of the dead letter is only its beginning.")] = False
 
     @classmethod
     def describe(
@@ -68,18 +79,27 @@ class DeadLetterHeaders(Contract):
 
     def to_headers(self) -> list[tuple[str, bytes]]:
         """Write the headers as Kafka takes them, in the order of the fields; absent ones are left out."""
-        found = self.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return [(name, _header_text(value).encode()) for name, value in found.items()]
+        values = msgspec.structs.asdict(self)
+        return [
+            (name, _header_text(values[field]).encode()) for field, name in _NAMES.items() if values[field] is not None
+        ]
 
     @classmethod
     def from_headers(cls, headers: Iterable[tuple[str, bytes]]) -> Self:
         """Read what `to_headers` wrote; other headers (CloudEvents, tracing) are ignored.
 
         Raises:
-            pydantic.ValidationError: a header is missing or not what it should be.
+            Unreadable: a header is missing or not what it should be.
         """
-        names = {field.alias for field in cls.model_fields.values()}
-        return cls.model_validate({name: text.decode() for name, text in headers if name in names}, strict=False)
+        names = set(_NAMES.values())
+        try:
+            found = {name: text.decode() for name, text in headers if name in names}
+            return msgspec.convert(found, cls, strict=False)  # not strict: numbers are texts here
+        except DECODE_ERRORS as error:
+            raise unreadable(error) from error
+
+
+_NAMES: Final = dict(zip(DeadLetterHeaders.__struct_fields__, DeadLetterHeaders.__struct_encode_fields__, strict=True))
 
 
 def _header_text(value: object) -> str:

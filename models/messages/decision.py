@@ -1,13 +1,24 @@
-"""The contract of the decisions topic: one record per decision, with its reasons. Key: `<cluster>/<node>`.
+"""The decisions topic: one record for each decision, with its reasons. Key: `<cluster>/<node>`.
 
 For people and for whoever has to explain later why a pod was evicted; nothing of the service reads it.
 """
 
-from typing import Literal
+from typing import Annotated, Final
 
-from pydantic import Field
+import msgspec
+from msgspec import Meta
 
-from evictstream.models.messages.parts import Contract, Instant, TaintPart, TolerationPart
+from evictstream.models.kubernetes.taints import BareTaint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages import codec
+from evictstream.models.messages.fields import (
+    ApiVersion,
+    Count,
+    EvictionIdText,
+    InstantText,
+    NonEmptyText,
+    Revision,
+)
 from evictstream.models.messages.vocabulary import (
     CauseKind,
     DecisionKind,
@@ -17,63 +28,110 @@ from evictstream.models.messages.vocabulary import (
     Verdict,
 )
 
+DECISION_KIND: Final = "EvictionDecision"
 
-class DecisionCause(Contract):
+
+class DecisionCause(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """The input behind a decision."""
 
-    kind: CauseKind = Field(description="Which input; a timer has no place on a topic.")
-    at: Instant = Field(description="Its instant: event time of a record, the clock for a timer.")
-    topic: str | None = Field(default=None, description="Topic of the record.")
-    partition: int | None = Field(default=None, ge=0, description="Partition of the record.")
-    offset: int | None = Field(default=None, ge=0, description="Offset of the record.")
+    kind: Annotated[CauseKind, Meta(description="Which input; a timer has no place on a topic.")]
+    at: Annotated[InstantText, Meta(description="Its instant: event time of a record, the clock for a timer.")]
+    topic: Annotated[str | None, Meta(description="Topic of the record.")] = None
+    partition: Annotated[Count | None, Meta(description="Partition of the record.")] = None
+    offset: Annotated[Count | None, Meta(description="Offset of the record.")] = None
 
 
-class PreviousDecision(Contract):
+class PreviousDecision(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """The eviction as it was before."""
 
-    state: EvictionState = Field(description="State of the eviction.")
-    deadline: Instant = Field(description="Its deadline.")
-    revision: int = Field(ge=1, description="Its revision.")
-    attempt: int = Field(ge=0, description="Attempts issued.")
+    state: Annotated[EvictionState, Meta(description="State of the eviction.")]
+    deadline: Annotated[InstantText, Meta(description="Its deadline.")]
+    revision: Annotated[Revision, Meta(description="Its revision.")]
+    attempt: Annotated[Count, Meta(description="Attempts issued.")]
 
 
-class DecisionContract(Contract):
+class DecisionRecord(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """One decision about one pod."""
 
-    api_version: Literal["evictstream.io/v1"]
-    kind: Literal["EvictionDecision"]
-    decision: DecisionKind = Field(
-        description="`Scheduled`: a deadline ahead was set. `Due`: has to leave at once. `Moved`: other deadline."
-        " `Issued`: first attempt. `Retried`: further attempt. `Reported`: result taken in. `Withdrawn`: issued, then"
-        " the deadline was moved ahead. `Cancelled`: nothing is due any more. `Completed`: issued, and the pod leaves."
+    api_version: ApiVersion
+    kind: Annotated[str, Meta(extra_json_schema={"const": DECISION_KIND})]
+    decision: Annotated[
+        DecisionKind,
+        Meta(
+            description="`Scheduled`: a deadline ahead was set. `Due`: has to leave at once. `Moved`: other deadline."
+            " `Issued`: first attempt. `Retried`: further attempt. `Reported`: result taken in. `Withdrawn`: issued,"
+            " then the deadline was moved ahead. `Cancelled`: nothing is due any more. `Completed`: issued, and the"
+            " pod leaves."
+        ),
+    ]
+    verdict: Annotated[Verdict, Meta(description="Why.")]
+    eviction_id: Annotated[EvictionIdText, Meta(description="As in the commands.")]
+    revision: Annotated[Revision, Meta(description="After the decision.")]
+    attempt: Annotated[Count, Meta(description="After the decision.")]
+    cluster: Annotated[NonEmptyText, Meta(description="Cluster of the pod.")]
+    namespace: Annotated[str, Meta(description="Namespace of the pod.")]
+    pod: Annotated[str, Meta(description="Name of the pod.")]
+    pod_uid: Annotated[NonEmptyText, Meta(description="UID of the pod.")]
+    node: Annotated[NonEmptyText, Meta(description="Name of the node.")]
+    cause: Annotated[DecisionCause, Meta(description="The input that led to the decision.")]
+    taint: Annotated[BareTaint, Meta(description="The taint that decides, or did.")]
+    window_start: Annotated[InstantText, Meta(description="Since when pod and taint are together.")]
+    deadline: Annotated[InstantText, Meta(description="When the pod has to leave.")]
+    node_uid: Annotated[str | None, Meta(description="UID of the node; absent if it is not known.")] = None
+    toleration: Annotated[
+        Toleration | None,
+        Meta(description="The toleration in use for that taint; absent if it is not tolerated."),
+    ] = None
+    outage_start: Annotated[
+        InstantText | None,
+        Meta(description="Start of the node's outage, if that and not the window decides the deadline."),
+    ] = None
+    next_attempt_at: Annotated[InstantText | None, Meta(description="When the next attempt is owed.")] = None
+    outcome: Annotated[Outcome | None, Meta(description="Result that was counted for the current attempt.")] = None
+    outcome_reason: Annotated[str | None, Meta(description="The executor's explanation of it.")] = None
+    previous: Annotated[PreviousDecision | None, Meta(description="The eviction before; absent for a new one.")] = None
+    warnings: Annotated[
+        tuple[DecisionWarning, ...],
+        Meta(
+            description="`LaterTolerationDiffers`: a later toleration of the pod matches the same taint with another"
+            " time; the first one decides."
+        ),
+    ] = ()
+
+
+_decoder: Final = msgspec.json.Decoder(DecisionRecord)
+
+
+def decode_decision(text: bytes | str) -> DecisionRecord:
+    """Read a decision, and refuse what its JSON Schema refuses.
+
+    Raises:
+        Unreadable: it is no decision.
+    """
+    decision = codec.decode(_decoder, text)
+    codec.check_kind(decision.api_version, decision.kind, DECISION_KIND)
+    codec.check_instants(
+        windowStart=decision.window_start,
+        deadline=decision.deadline,
+        outageStart=decision.outage_start,
+        nextAttemptAt=decision.next_attempt_at,
     )
-    verdict: Verdict = Field(description="Why.")
-    eviction_id: str = Field(pattern="^[0-9a-f]{32}$", description="As in the commands.")
-    revision: int = Field(ge=1, description="After the decision.")
-    attempt: int = Field(ge=0, description="After the decision.")
-    cluster: str = Field(min_length=1, description="Cluster of the pod.")
-    namespace: str = Field(description="Namespace of the pod.")
-    pod: str = Field(description="Name of the pod.")
-    pod_uid: str = Field(min_length=1, description="UID of the pod.")
-    node: str = Field(min_length=1, description="Name of the node.")
-    node_uid: str | None = Field(default=None, description="UID of the node; absent if it is not known.")
-    cause: DecisionCause = Field(description="The input that led to the decision.")
-    taint: TaintPart = Field(description="The taint that decides, or did.")
-    toleration: TolerationPart | None = Field(
-        default=None, description="The toleration in use for that taint; absent if it is not tolerated."
-    )
-    window_start: Instant = Field(description="Since when pod and taint are together.")
-    deadline: Instant = Field(description="When the pod has to leave.")
-    outage_start: Instant | None = Field(
-        default=None, description="Start of the node's outage, if that and not the window decides the deadline."
-    )
-    next_attempt_at: Instant | None = Field(default=None, description="When the next attempt is owed.")
-    outcome: Outcome | None = Field(default=None, description="Result that was counted for the current attempt.")
-    outcome_reason: str | None = Field(default=None, description="The executor's explanation of it.")
-    previous: PreviousDecision | None = Field(default=None, description="The eviction before; absent for a new one.")
-    warnings: tuple[DecisionWarning, ...] = Field(
-        default=(),
-        strict=False,
-        description="`LaterTolerationDiffers`: a later toleration of the pod matches the same taint with another time;"
-        " the first one decides.",
-    )
+    previous = decision.previous
+    codec.check_instants(at=decision.cause.at, deadline=None if previous is None else previous.deadline)
+    return decision

@@ -8,8 +8,6 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.eviction.events import NodeEvent, Origin, PodEvent, ResultEvent
-from evictstream.models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes.objects import (
     NO_LIST,
@@ -32,16 +30,19 @@ from evictstream.models.messages.envelope import (
     split_key,
     unreadable,
 )
+from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
+from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
+from evictstream.models.messages.result import open_result, read_outcome
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
-from evictstream.models.messages.vocabulary import API_VERSION, EventType, Outcome
-
-RESULT_KIND: Final = "EvictionResult"
+from evictstream.models.messages.vocabulary import EventType
 
 _CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for event_type in EventType}
 
 
 class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+    """A `WatchEvent` as tolerantly as it can be read, so that each fault has a reason of its own in its dead letter."""
+
     cluster: str | None = None
     type: str | None = None
     observed_at: Moment | None = None
@@ -58,21 +59,6 @@ class PodWatch(_Watch, gc=False):
     object: PodObject | None = None
 
 
-class _Result(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    api_version: str
-    kind: str
-    eviction_id: str
-    attempt: int
-    cluster: str
-    namespace: str
-    pod: str
-    pod_uid: str
-    node: str
-    outcome: str
-    reason: str = ""
-    observed_at: Moment | None = None
-
-
 LONGEST_NAMES: Final = 1_024
 """Characters of a node's UID, and of namespace, name and UID of a pod together; Kubernetes' have at most some 400. They
 stand in all rows and messages of the object."""
@@ -82,7 +68,6 @@ LONGEST_VERSION: Final = 128
 
 _node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
 _pod_decoder: Final = msgspec.json.Decoder(PodWatch)
-_result_decoder: Final = msgspec.json.Decoder(_Result)
 
 
 def read_node_record(
@@ -122,7 +107,13 @@ def read_node_record(
     if node.name != node_name:
         raise _foreign_node(node_name, "object.metadata.name")
     _check_names(len(node.uid), node.resource_version)
-    return NodeEvent(event_type, node, event_at_us(found.observed_at, append_at_us, limits), origin, is_undecidable)
+    return NodeEvent(
+        type=event_type,
+        node=node,
+        at_us=event_at_us(found.observed_at, append_at_us, limits),
+        origin=origin,
+        is_undecidable=is_undecidable,
+    )
 
 
 def read_pod_record(
@@ -181,7 +172,13 @@ def read_opened_pod(
     if not node_name:
         return Unbound(cluster)
     _check_names(len(pod.namespace) + len(pod.name) + len(pod.uid), pod.resource_version)
-    return PodEvent(event_type, pod, event_at_us(found.observed_at, append_at_us, limits), origin, is_undecidable)
+    return PodEvent(
+        type=event_type,
+        pod=pod,
+        at_us=event_at_us(found.observed_at, append_at_us, limits),
+        origin=origin,
+        is_undecidable=is_undecidable,
+    )
 
 
 def read_result_record(
@@ -191,21 +188,19 @@ def read_result_record(
     if value is None or len(value) > limits.largest_value_bytes:
         raise refused_value(value, limits)
     cluster, node_name = split_key(key)
-    try:
-        found = _result_decoder.decode(value)
-    except DECODE_ERRORS as error:
-        raise unreadable(error) from error
-    if found.kind != RESULT_KIND or found.api_version != API_VERSION:
-        raise Unreadable(UnreadableReason.WRONG_KIND, "kind or apiVersion")
+    found = open_result(value)
     _check_cluster(found.cluster, cluster)
     if found.node != node_name:
         raise _foreign_node(node_name, "node")
-    try:
-        outcome = Outcome(found.outcome)
-    except ValueError:
-        raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # its text quotes the record
-    at_us = event_at_us(found.observed_at, append_at_us, limits)
-    return ResultEvent(found.eviction_id, found.attempt, found.pod_uid, outcome, found.reason, at_us, origin)
+    return ResultEvent(
+        eviction_id=found.eviction_id,
+        attempt=found.attempt,
+        pod_uid=found.pod_uid,
+        outcome=read_outcome(found),
+        reason=found.reason,
+        at_us=event_at_us(found.observed_at, append_at_us, limits),
+        origin=origin,
+    )
 
 
 def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits) -> Signal:

@@ -24,7 +24,7 @@ class Limits(msgspec.Struct, frozen=True):
     Attributes:
         largest_value_bytes: larger values are not read. Default 1,572,864: etcd's own limit for an object is 1.5 MiB.
         longest_delay_us: how far `observedAt` may lie before the append time and count. Default 60 s: a feed that is
-            further behind, or whose clock is, would set windows that nobody saw (architecture.md section 4).
+            further behind, or whose clock is, would set windows nobody saw (docs/messages.md#the-time-that-counts).
     """
 
     largest_value_bytes: int = 1_572_864

@@ -1,32 +1,82 @@
-"""The contract of the results topic: what an executor did with a command. Key: that of the command.
+"""The results topic: what an executor did with a command. Key: that of the command.
 
 Only a result of the current attempt counts. None ends an eviction: `Succeeded` and `Gone` stop repeats for a grace
 time, everything else, and silence, leaves it owed with a next attempt.
 """
 
-from typing import Literal
+from typing import Annotated, Final
 
-from pydantic import Field
+import msgspec
+from msgspec import Meta
 
-from evictstream.models.messages.parts import Contract, Instant
+from evictstream.models.messages import codec
+from evictstream.models.messages.fields import ApiVersion, ReadInstant
+from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import Outcome
 
+RESULT_KIND: Final = "EvictionResult"
 
-class ResultContract(Contract):
+_AT_LEAST_1: Final = {"minLength": 1}
+
+
+class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """What an executor did with one attempt."""
 
-    api_version: Literal["evictstream.io/v1"]
-    kind: Literal["EvictionResult"]
-    eviction_id: str = Field(description="Of the command.")
-    attempt: int = Field(ge=0, description="Of the command.")
-    cluster: str = Field(min_length=1, description="Of the command.")
-    namespace: str = Field(description="Of the command.")
-    pod: str = Field(description="Of the command.")
-    pod_uid: str = Field(min_length=1, description="Of the command.")
-    node: str = Field(min_length=1, description="Of the command.")
-    outcome: Outcome = Field(
-        description="`Succeeded`: the delete was accepted. `Gone`: no pod with this UID. `Failed`: it did not work."
-        " `Obsolete`: overtaken by what the executor knows. `Refused`: it may or will not. `Observed`: trial run."
+    api_version: ApiVersion
+    kind: Annotated[str, Meta(extra_json_schema={"const": RESULT_KIND})]
+    eviction_id: Annotated[str, Meta(description="Of the command.")]
+    attempt: Annotated[int, Meta(description="Of the command.", extra_json_schema={"minimum": 0})]
+    cluster: Annotated[str, Meta(description="Of the command.", extra_json_schema=_AT_LEAST_1)]
+    namespace: Annotated[str, Meta(description="Of the command.")]
+    pod: Annotated[str, Meta(description="Of the command.")]
+    pod_uid: Annotated[str, Meta(description="Of the command.", extra_json_schema=_AT_LEAST_1)]
+    node: Annotated[str, Meta(description="Of the command.", extra_json_schema=_AT_LEAST_1)]
+    outcome: Annotated[
+        str,
+        Meta(
+            description="`Succeeded`: the delete was accepted. `Gone`: no pod with this UID. `Failed`: it did not work."
+            " `Obsolete`: overtaken by what the executor knows. `Refused`: it may or will not. `Observed`: trial run.",
+            extra_json_schema={"enum": [outcome.value for outcome in Outcome]},
+        ),
+    ]
+    reason: Annotated[str, Meta(description="Explanation for people.")] = ""
+    observed_at: Annotated[ReadInstant | None, Meta(description="When; absent means when the record was appended.")] = (
+        None
     )
-    reason: str = Field(default="", description="Explanation for people.")
-    observed_at: Instant | None = Field(default=None, description="When; absent means when the record was appended.")
+
+
+_decoder: Final = msgspec.json.Decoder(EvictionResult)
+
+
+def open_result(text: bytes | str) -> EvictionResult:
+    """Read a result, without a look at its outcome: the reader of the topic has other questions first.
+
+    Raises:
+        Unreadable: it is no result.
+    """
+    result = codec.decode(_decoder, text)
+    codec.check_kind(result.api_version, result.kind, RESULT_KIND)
+    return result
+
+
+def read_outcome(result: EvictionResult) -> Outcome:
+    """Read the outcome.
+
+    Raises:
+        Unreadable: it is none.
+    """
+    try:
+        return Outcome(result.outcome)
+    except ValueError:
+        raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # its text quotes the record
+
+
+def decode_result(text: bytes | str) -> EvictionResult:
+    """Read a result as the service does. Its JSON Schema asks for more: names that are not empty, a count from 0.
+
+    Raises:
+        Unreadable: it is no result.
+    """
+    result = open_result(text)
+    read_outcome(result)
+    return result

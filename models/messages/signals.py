@@ -40,7 +40,7 @@ class Forget(msgspec.Struct, frozen=True, gc=False):
 
 
 class AcceptGap(msgspec.Struct, frozen=True, gc=False):
-    """An operator accepts that input of this partition expired unread (architecture.md section 3)."""
+    """An operator accepts that input of this partition expired unread (docs/messages.md#what-operators-say)."""
 
     at_us: int
 

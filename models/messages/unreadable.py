@@ -8,7 +8,7 @@ import enum
 
 
 class UnreadableReason(enum.StrEnum):
-    """Why a record cannot be read (architecture.md section 4, semantics.md 12.3)."""
+    """Why a record cannot be read (docs/messages.md#dead-letters, semantics.md 12.3)."""
 
     NULL_VALUE = "NullValue"
     """No value. The key names only a node, so a tombstone names no object."""

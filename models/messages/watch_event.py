@@ -1,17 +1,24 @@
-"""The contract of the inputs: the watch events on the nodes and the pods topic. Key: `<cluster>/<node>`.
+"""The inputs: watch events on the nodes and the pods topic, as a feed has to write them. Key: `<cluster>/<node>`.
 
 What the Kubernetes watch gives, with the cluster and the time at which the feed received it. The line format of
 `kubectl get pods -A -o json --watch --output-watch-events` is this less `cluster` and `observedAt`. Records
 about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
+
+The service itself reads more tolerantly, and only what it uses: see `decoding` and `kubernetes.objects`.
 """
 
 import enum
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, WithJsonSchema, model_validator
+import msgspec
+from msgspec import Meta
 
-from evictstream.models.kubernetes.times import read_time
-from evictstream.models.messages.parts import Contract, Instant, KubernetesPart, TaintPart, TolerationPart
+from evictstream.models.kubernetes.objects import FieldTimeError, read_instant
+from evictstream.models.kubernetes.taints import BareTaint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages import codec
+from evictstream.models.messages.fields import NonEmptyText, ReadInstant
+from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 
 
 class WatchEventType(enum.StrEnum):
@@ -26,142 +33,165 @@ class WatchEventType(enum.StrEnum):
     ACCEPT_GAP = "ACCEPT_GAP"
 
 
-_WITH_OBJECT = frozenset({WatchEventType.ADDED, WatchEventType.MODIFIED, WatchEventType.DELETED})
+_CHANGES: Final = frozenset({WatchEventType.ADDED, WatchEventType.MODIFIED, WatchEventType.DELETED})
+
+KubernetesInstant = Annotated[
+    str, Meta(extra_json_schema={"format": "date-time", "examples": ["2026-11-21T02:15:53Z"]})
+]
+"""An instant to Kubernetes, which reads more than `ReadInstant`: see `kubernetes.times`."""
 
 
-class NodeMetadata(KubernetesPart):
+class NodeMetadata(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """The part of a node's metadata in use."""
 
-    name: str = Field(min_length=1)
-    uid: str = Field(min_length=1)
-    resource_version: str = Field(min_length=1)
+    name: NonEmptyText
+    uid: NonEmptyText
+    resource_version: NonEmptyText
 
 
-class PodMetadata(NodeMetadata):
+class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
     """The part of a pod's metadata in use."""
 
-    namespace: str = Field(min_length=1)
+    namespace: NonEmptyText
     deletion_timestamp: str | None = None
-    annotations: dict[str, str | None] | None = Field(
-        default=None, description="Only `kubernetes.io/config.mirror` matters."
-    )
+    annotations: Annotated[
+        dict[str, str | None] | None, Meta(description="Only `kubernetes.io/config.mirror` matters.")
+    ] = None
 
 
-def _readable(text: str) -> str:
-    """Refuse what is no instant to Kubernetes.
-
-    Raises:
-        ValueError: it is none.
-    """
-    if read_time(text) is None:
-        message = "not an instant that Kubernetes reads"
-        raise ValueError(message)
-    return text
-
-
-_KubernetesInstant = Annotated[
-    str,
-    AfterValidator(_readable),
-    WithJsonSchema({"type": "string", "format": "date-time", "examples": ["2026-11-21T02:15:53Z"]}),
-]
-
-
-class WatchedTaint(TaintPart):
+class WatchedTaint(BareTaint, frozen=True, rename="camel", kw_only=True):
     """A taint as the API server gives it."""
 
-    time_added: _KubernetesInstant | None = Field(
-        default=None, description="Optional; only tells instances of a taint apart."
-    )
+    time_added: Annotated[
+        KubernetesInstant | None, Meta(description="Optional; only tells instances of a taint apart.")
+    ] = None
 
 
-class NodeSpec(KubernetesPart):
+class NodeSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a node's spec in use."""
 
-    taints: tuple[WatchedTaint, ...] | None = Field(default=None, strict=False)
+    taints: tuple[WatchedTaint, ...] | None = None
 
 
-class NodeCondition(KubernetesPart):
+class NodeCondition(msgspec.Struct, frozen=True, rename="camel"):
     """A condition of a node; only `Ready` matters."""
 
     type: str
     status: str
 
 
-class NodeStatus(KubernetesPart):
+class NodeStatus(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a node's status in use."""
 
-    conditions: tuple[NodeCondition, ...] | None = Field(default=None, strict=False)
+    conditions: tuple[NodeCondition, ...] | None = None
 
 
-class PodSpec(KubernetesPart):
+class PodSpec(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a pod's spec in use."""
 
     node_name: str | None = None
-    tolerations: tuple[TolerationPart, ...] | None = Field(default=None, strict=False)
+    tolerations: tuple[Toleration, ...] | None = None
 
 
-class PodStatus(KubernetesPart):
+class PodStatus(msgspec.Struct, frozen=True, rename="camel"):
     """The part of a pod's status in use."""
 
     phase: str | None = None
 
 
-class WatchedNode(KubernetesPart):
+class NodeOfFeed(msgspec.Struct, frozen=True, rename="camel", kw_only=True, tag_field="kind", tag="Node"):
     """A v1 Node, whole or trimmed."""
 
-    kind: Literal["Node"]
     api_version: Literal["v1"] = "v1"
     metadata: NodeMetadata
     spec: NodeSpec | None = None
     status: NodeStatus | None = None
 
 
-class WatchedPod(KubernetesPart):
+class PodOfFeed(msgspec.Struct, frozen=True, rename="camel", kw_only=True, tag_field="kind", tag="Pod"):
     """A v1 Pod, whole or trimmed."""
 
-    kind: Literal["Pod"]
     api_version: Literal["v1"] = "v1"
     metadata: PodMetadata
     spec: PodSpec | None = None
     status: PodStatus | None = None
 
 
-class BookmarkObject(KubernetesPart):
-    """The object of a bookmark: a kind and a resource version. Not looked at."""
+_OBJECT: Final = {
+    "anyOf": [
+        {"$ref": "#/$defs/NodeOfFeed"},
+        {"$ref": "#/$defs/PodOfFeed"},
+        {"type": "object", "description": "The object of a bookmark: a kind and a resource version. Not looked at."},
+        {"type": "null"},
+    ],
+    "default": None,
+}
 
 
-class WatchEventContract(Contract):
+class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One record of the nodes or the pods topic."""
 
-    cluster: str = Field(min_length=1, description="The cluster's id, as in the key.")
-    type: WatchEventType = Field(
-        description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch gives them. `HEARTBEAT`: the"
-        " feed is alive. `FORGET`: take the cluster out of the service. `ACCEPT_GAP`: go on although input expired"
-        " unread."
-    )
-    observed_at: Instant | None = Field(
-        default=None,
-        description="When the feed received it. Counts limited to the minute before the append time and the append"
-        " time itself; absent means the append time.",
-    )
-    listed_at: Instant | None = Field(
-        default=None, description="Only on `HEARTBEAT`: when the feed's last complete listing began."
-    )
-    object: Annotated[WatchedNode | WatchedPod, Field(discriminator="kind")] | BookmarkObject | None = Field(
-        default=None, description="The object, with `ADDED`, `MODIFIED` and `DELETED`."
-    )
+    cluster: Annotated[NonEmptyText, Meta(description="The cluster's id, as in the key.")]
+    type: Annotated[
+        WatchEventType,
+        Meta(
+            description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch gives them. `HEARTBEAT`:"
+            " the feed is alive. `FORGET`: take the cluster out of the service. `ACCEPT_GAP`: go on although input"
+            " expired unread."
+        ),
+    ]
+    observed_at: Annotated[
+        ReadInstant | None,
+        Meta(
+            description="When the feed received it. Counts limited to the minute before the append time and the"
+            " append time itself; absent means the append time."
+        ),
+    ] = None
+    listed_at: Annotated[
+        ReadInstant | None,
+        Meta(description="Only on `HEARTBEAT`: when the feed's last complete listing began."),
+    ] = None
+    # What it is depends on `type`: `decode_object` reads that of a change.
+    object: Annotated[
+        msgspec.Raw | msgspec.UnsetType,
+        Meta(description="The object, with `ADDED`, `MODIFIED` and `DELETED`.", extra_json_schema=_OBJECT),
+    ] = msgspec.UNSET
 
-    @model_validator(mode="after")
-    def _check_parts(self) -> Self:
-        """Hold the parts together that belong together.
 
-        Raises:
-            ValueError: a change without its object, or `listedAt` on something else than a heartbeat.
-        """
-        if self.type in _WITH_OBJECT and not isinstance(self.object, WatchedNode | WatchedPod):
-            message = "object: a change needs a Node or a Pod"
-            raise ValueError(message)
-        if self.listed_at is not None and self.type is not WatchEventType.HEARTBEAT:
-            message = "listedAt: only on HEARTBEAT"
-            raise ValueError(message)
-        return self
+_decoder: Final = msgspec.json.Decoder(WatchEvent)
+_object_decoder: Final[msgspec.json.Decoder[NodeOfFeed | PodOfFeed]] = msgspec.json.Decoder(NodeOfFeed | PodOfFeed)
+_other_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw] | None)
+
+
+def decode_watch_event(text: bytes | str) -> WatchEvent:
+    """Read a watch event, and refuse what its JSON Schema refuses, and what does not belong together.
+
+    Raises:
+        Unreadable: it is none; also a change without its object, or `listedAt` on something else than a heartbeat.
+    """
+    event = codec.decode(_decoder, text)
+    if event.type in _CHANGES:
+        decode_object(event)
+    elif event.object is not msgspec.UNSET:
+        codec.decode(_other_decoder, event.object)
+    if event.listed_at is not None and event.type is not WatchEventType.HEARTBEAT:
+        raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "listedAt: only on HEARTBEAT")
+    return event
+
+
+def decode_object(event: WatchEvent) -> NodeOfFeed | PodOfFeed:
+    """Read the object of a change.
+
+    Raises:
+        Unreadable: it is neither a Node nor a Pod.
+    """
+    if event.object is msgspec.UNSET:
+        raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
+    found = codec.decode(_object_decoder, event.object)
+    if isinstance(found, NodeOfFeed):
+        for index, taint in enumerate((found.spec and found.spec.taints) or ()):
+            try:
+                read_instant(taint.time_added, f"object.spec.taints[{index}].timeAdded")
+            except FieldTimeError as error:
+                raise Unreadable(UnreadableReason.BAD_TIME, error.field) from error
+    return found

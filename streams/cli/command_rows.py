@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime as dt
 
 from evictstream.models.kubernetes.taints import taint_text
+from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.models.messages.wire import EvictionCommand
 from evictstream.streams.cli.columns import Columns
 
 TITLES = ("TIME", "ACTION", "CLUSTER", "POD", "NODE", "DEADLINE", "IN", "VERDICT", "TAINT", "TRY")

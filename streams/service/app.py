@@ -11,10 +11,13 @@ import time
 from typing import TYPE_CHECKING, NoReturn
 
 import structlog
-from faust.types import TP
 
-from evictstream.streams.broker.newest import newest_times_us
-from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.broker.newest_times import newest_times_us
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
+from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import UncleanStopError
 from evictstream.streams.service.checks import checked_record_limit
 from evictstream.streams.service.clock import ClockWatch, now_us
@@ -33,7 +36,8 @@ from evictstream.streams.service.watchdog import Watchdog, limits_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from evictstream.streams.engine.core.waits import Vital
+    from evictstream.streams.engine.core.waits import WaitKind
+    from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.settings import Settings
 
     Leave = Callable[[BaseException], NoReturn]
@@ -52,30 +56,46 @@ class EvictionService:
     def __init__(self, settings: Settings, record_limit_bytes: int, leave: Leave) -> None:
         """``record_limit_bytes`` is what the smallest of our topics takes; ``leave`` ends the process."""
         plan = service_plan(settings, record_limit_bytes)
-        self.app = EngineApp(
-            engine_config(settings, record_limit_bytes), lambda number: EvictionPartition(number, plan)
+        config = engine_config(settings, record_limit_bytes)
+        group = FaustGroup()
+        permit = Permit(SYSTEM_CLOCK.monotonic, group.leave)
+        clients = KafkaClients(config, permit)
+        self.partitions = Partitions(
+            config,
+            new_logic=lambda number: EvictionPartition(number, plan),
+            kafka=clients,
+            group=group,
+            clock=SYSTEM_CLOCK,
+            crash=self._crash,
+            on_step=self._stepped,
         )
-        self.partitions = self.app.partitions
+        self.app = EngineApp(config, self.partitions, clients=clients, group=group)
         self.clock = ClockWatch(
             settings.clock_skew_limit_seconds, settings.clock_jump_limit_seconds, settings.clock_jump_hold_seconds
         )
-        self.freshness = Freshness(self.partitions, self._end_offsets, self._newest_times)
+        self.freshness = Freshness(self.partitions, group.end_offsets, self._newest_times)
         self.gates = Gates(
             lease=self.partitions.lease,
-            is_rebalancing=lambda: self.app.rebalancing,
+            is_rebalancing=lambda: group.is_rebalancing,
             clock=self.clock,
             freshness=self.freshness,
             lag_limit_seconds=settings.lag_limit_seconds,
         )
         self.timers = TimerService(self.partitions, self.gates, self.clock)
-        self.watchdog = Watchdog(self._ages, limits_of(settings), leave, self.partitions.permit)
+        self.watchdog = Watchdog(self._ages, limits_of(settings), leave, permit)
         self._settings = settings
         self._tally = plan.tally
         self._observer = Observer(self.partitions, self.gates, self.freshness)
         self._snapshot = Snapshot()
 
-    def _ages(self, now: float) -> Mapping[Vital, float]:
-        return self.partitions.vitals.ages(now, self.partitions.live(), self.timers.waited)
+    async def _crash(self, error: BaseException) -> None:
+        await self.app.crash(error)
+
+    def _stepped(self, writer: PartitionWriter) -> None:
+        self.timers.stepped(writer)
+
+    def _ages(self, now: float) -> Mapping[WaitKind, float]:
+        return self.partitions.waits.ages(now, self.partitions.live(), self.timers.waited)
 
     def serve_health(self) -> Endpoint:
         """Begin to answer on health and metrics.
@@ -108,12 +128,9 @@ class EvictionService:
     async def _pulse(self) -> None:
         """Show that the loop comes round, and what the partitions look like."""
         while True:
-            self.partitions.vitals.loop.progress(time.monotonic())
+            self.partitions.waits.loop.progress(time.monotonic())
             self._snapshot = self._observer.look(now_us())
             await asyncio.sleep(PULSE_SECONDS)
-
-    async def _end_offsets(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return await self.app.consumer_thread.end_offsets([TP(topic, number) for topic, number in wanted])
 
     async def _write_positions(self) -> None:
         """Make positions durable now and then where nothing else is written; use a pause to give memory back."""
@@ -136,7 +153,7 @@ class EvictionService:
         loop = asyncio.get_running_loop()
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
-        self.partitions.vitals.loop.begin(time.monotonic())
+        self.partitions.waits.loop.begin(time.monotonic())
         self.serve_health()
         pulse = asyncio.create_task(self._pulse(), name="pulse")
         self.watchdog.start()
@@ -155,7 +172,7 @@ class EvictionService:
                 asyncio.create_task(part, name=name)
                 for name, part in (
                     ("timers", self.timers.run()),
-                    ("pauses", self.partitions.vitals.feel_pauses()),
+                    ("pauses", self.partitions.waits.measure_pauses()),
                     ("freshness", self.freshness.run()),
                     ("newest", self.freshness.watch_newest()),
                     ("positions", self._write_positions()),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import OtherStateVersionError
 from evictstream.streams.service.plan import engine_config
 
@@ -46,7 +46,7 @@ async def _refuse_empty_beside_another_version(settings: Settings, topics: froze
     if not others:
         return
     ours = [(settings.changelog_topic, number) for number in range(settings.partitions)]
-    async with LogReader(engine_config(settings)) as reader:
+    async with KafkaLogReader(engine_config(settings)) as reader:
         ends = await reader.starts_and_ends(ours)
     if not any(end for _, end in ends.values()):
         raise OtherStateVersionError(changelog=settings.changelog_topic, others=tuple(others))

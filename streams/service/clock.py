@@ -16,7 +16,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from evictstream.streams.engine.kafka.partition_producer import Committed
+    from evictstream.streams.engine.core.ports import Committed
 
 MILLISECOND_US = 1000
 SECOND_US = 1_000_000

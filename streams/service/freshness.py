@@ -15,8 +15,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 import structlog
-from aiokafka.errors import KafkaError
 
+from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.service.clock import now_us
 from evictstream.streams.service.lag import Lag
@@ -64,9 +64,9 @@ class Freshness:
         while True:
             try:
                 await self.ask_once()
-            except (KafkaError, OSError, TimeoutError) as error:
+            except (KafkaClientError, OSError) as error:  # a TimeoutError is one
                 if not has_failed:
-                    log.warning("the brokers do not tell where inputs end", error=repr(error))
+                    log.warning("the brokers do not tell where inputs end", error=str(error) or repr(error))
                 has_failed = True
             else:
                 has_failed = False

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.engine.core.waits import WaitKind
 
 if TYPE_CHECKING:
     from evictstream.streams.service.snapshot import Snapshot
@@ -57,7 +57,7 @@ class Health:
         now = time.monotonic() if now is None else now
         snapshot = self._snapshot()
         reasons: list[dict[str, object]] = []
-        loop_age = self._watchdog.ages(now)[Vital.LOOP]
+        loop_age = self._watchdog.ages(now)[WaitKind.LOOP]
         if loop_age > OLDEST_SNAPSHOT_SECONDS:
             reasons.append({"reason": f"the event loop has not come round for {loop_age:.1f} s"})
         if self._watchdog.is_stopping:

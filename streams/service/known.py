@@ -12,13 +12,11 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from aiokafka.errors import KafkaError
-
 from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
 from evictstream.models.eviction.row_layout import read_eviction_value, read_node_value
-from evictstream.streams.engine.core.markers import TRANSACTION_KEY
-from evictstream.streams.engine.core.positions import POSITIONS_KEY
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY
+from evictstream.streams.engine.core.ports import KafkaClientError
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import BrokerUnreachableError, FoundProblemError
 from evictstream.streams.service.clusters import Clusters, ClusterState
 from evictstream.streams.service.plan import engine_config
@@ -141,7 +139,7 @@ async def _read(
     try:
         async with (
             asyncio.timeout(settings.request_timeout_seconds) as limit,
-            LogReader(engine_config(settings), progressed) as reader,
+            KafkaLogReader(engine_config(settings), progressed) as reader,
         ):
             for number in partitions:
                 rows = Rows()
@@ -150,7 +148,7 @@ async def _read(
                 rows, taken = Rows(), rows
                 found[number] = taken.found()
                 progressed()
-    except (KafkaError, OSError) as error:  # a TimeoutError is one
+    except (KafkaClientError, OSError) as error:  # a TimeoutError is one
         servers, seconds = settings.required_bootstrap_servers(), settings.request_timeout_seconds
         raise BrokerUnreachableError(servers, waited_seconds=seconds) from error
     except RowError as error:

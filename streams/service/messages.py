@@ -1,4 +1,4 @@
-"""From wire messages to records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
+"""From messages to records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
 
 A ``ce_id`` is made of what the message is, never of when it was sent, so a consumer that sees a record again by
 another way knows it for the same.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from evictstream.models.messages import wire
+from evictstream.models.messages.codec import encode
 
 if TYPE_CHECKING:
     from evictstream.models.eviction import Changes
@@ -40,13 +40,13 @@ class MessageWriter:
         for command in changes.commands:
             name = f"{command.eviction_id}.{command.revision}.{command.attempt}.{command.action}"
             headers = self._headers(name, COMMAND_TYPE, command.issued_at)
-            outbox.send(self._commands_topic, key, wire.encode(command), headers)
+            outbox.send(self._commands_topic, key, encode(command), headers)
         for decision in changes.decisions:
             name = f"{decision.eviction_id}.{decision.revision}.{decision.attempt}.{decision.decision}"
             if decision.outcome is not None:
                 name = f"{name}.{decision.outcome}"  # an attempt may be reported as failed and then as done
             headers = self._headers(name, DECISION_TYPE, decision.cause.at)
-            outbox.send(self._decisions_topic, key, wire.encode(decision), headers)
+            outbox.send(self._decisions_topic, key, encode(decision), headers)
 
     def _headers(self, name: str, kind: bytes, at: str) -> Headers:
         return [

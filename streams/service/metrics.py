@@ -23,9 +23,9 @@ from evictstream.streams.service.snapshot import NOBODY, Waiting
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
-    from evictstream.streams.engine.core.histogram import Distribution
+    from evictstream.streams.engine.core.histogram import Histogram
     from evictstream.streams.engine.core.partitions import Partitions
-    from evictstream.streams.engine.core.waits import Vital
+    from evictstream.streams.engine.core.waits import WaitKind
     from evictstream.streams.service.gates import Gate
     from evictstream.streams.service.snapshot import Snapshot
     from evictstream.streams.service.tally import Tally
@@ -48,7 +48,7 @@ class WorkerMetrics(Collector):
         tally: Tally,
         partitions: Partitions,
         watchdog: Watchdog,
-        limits: Mapping[Vital, float],
+        limits: Mapping[WaitKind, float],
         snapshot: Callable[[], Snapshot],
         inputs: Mapping[str, str],
         version: str,
@@ -111,7 +111,7 @@ class WorkerMetrics(Collector):
             partitions.transaction_seconds,
         )
         yield _histogram(
-            "evictstream_loop_pause_seconds", "How long the event loop stood still.", partitions.vitals.pauses
+            "evictstream_loop_pause_seconds", "How long the event loop stood still.", partitions.waits.pauses
         )
         yield _counter("evictstream_takeovers", "Partitions taken over.", (), {(): partitions.takeovers})
         yield _counter("evictstream_partitions_lost", "Partitions that failed.", (), {(): partitions.failures})
@@ -214,7 +214,7 @@ def _gauge(name: str, meaning: str, labels: tuple[str, ...], values: Mapping[Key
     return family
 
 
-def _histogram(name: str, meaning: str, values: Distribution) -> Metric:
+def _histogram(name: str, meaning: str, values: Histogram) -> Metric:
     counts = itertools.accumulate(list(values.counts))
     bounds = [*(str(bound) for bound in values.bounds), "+Inf"]
     family = HistogramMetricFamily(name, meaning)

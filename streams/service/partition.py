@@ -91,7 +91,7 @@ class EvictionPartition:
         self._aggregates: dict[str, NodeAggregate] = {}
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
-        self._timers = TimerHeap(self._wanted_wakeups)
+        self._timers = TimerHeap(self._wanted_wakeups, lean_floor=plan.lean_floor)
         self._effects = Effects(partition, plan, self._timers)
         self._is_laborious = False  # whether the newest record was much work: others may come in before the next
 

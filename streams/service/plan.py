@@ -11,6 +11,7 @@ from collections.abc import Callable
 from evictstream.models.eviction import Rules
 from evictstream.models.messages.envelope import Limits
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.service.clock import SECOND_US, now_us
 from evictstream.streams.service.messages import MessageWriter
 from evictstream.streams.service.tally import Tally
@@ -30,6 +31,7 @@ class ServicePlan:
         feed_silence_us: a cluster waits when the latest heartbeat of its feed is older.
         now_us: the wall clock; given here so that tests and replays can give another.
         tally: counts of the worker, shared by its partitions.
+        lean_floor: below that many wake-ups a partition's heap of timers is never replaced by a leaner one.
 
     """
 
@@ -47,6 +49,7 @@ class ServicePlan:
     feed_silence_us: int
     now_us: Callable[[], int] = now_us
     tally: Tally = dataclasses.field(default_factory=Tally)
+    lean_floor: int = LEAN_FLOOR
 
     def message_writer(self, partition: int) -> MessageWriter:
         """Make the writer of commands and decisions of one partition."""

@@ -90,7 +90,7 @@ class Observer:
 
     def look(self, now_us: int) -> Snapshot:
         """Take one; ``now_us`` is the wall clock. Call it on the event loop's thread."""
-        is_settled = self._partitions.vitals.ownership.since is None
+        is_settled = self._partitions.waits.ownership.since is None
         return Snapshot(is_settled, tuple(self._view(writer, now_us) for writer in self._partitions.live()))
 
     def _view(self, writer: PartitionWriter, now_us: int) -> PartitionView:

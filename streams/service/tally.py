@@ -12,10 +12,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from evictstream.models.messages.vocabulary import DecisionKind, Verdict
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 
 if TYPE_CHECKING:
-    from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
+    from evictstream.models.messages.command import EvictionCommand
+    from evictstream.models.messages.decision import DecisionRecord
 
 # To a reader it should be under 25 ms; what fires later than a minute has waited behind a gate or for a worker.
 LATENESS_BOUNDS_SECONDS = (
@@ -51,8 +52,8 @@ class Tally:
         self.commands: collections.Counter[str] = collections.Counter()
         self.decisions: collections.Counter[tuple[str, str]] = collections.Counter()
         self.results: collections.Counter[str] = collections.Counter()
-        self.lateness = Distribution(LATENESS_BOUNDS_SECONDS)
-        self.deletion = Distribution(DELETION_BOUNDS_SECONDS)
+        self.lateness = Histogram(LATENESS_BOUNDS_SECONDS)
+        self.deletion = Histogram(DELETION_BOUNDS_SECONDS)
 
     def of_input(self, topic: str) -> collections.Counter[str]:
         """Give the counter of one input, to be looked up once and not for each record."""

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.core.waiting import set_within
-from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.engine.core.waits import Wait, set_within
 from evictstream.streams.service.clock import SECOND_US, now_us
 from evictstream.streams.service.gates import Gate
 
@@ -50,9 +49,8 @@ class TimerService:
         self._wake = asyncio.Event()
         self._planned_us = 0
         self._firing = False
-        partitions.on_step = self._stepped
 
-    def _stepped(self, writer: PartitionWriter) -> None:
+    def stepped(self, writer: PartitionWriter) -> None:
         """Fire what a step has made due at once, so that it goes out in the same transaction."""
         due_us = writer.logic.next_due_at_us()
         if self._firing or due_us is None:

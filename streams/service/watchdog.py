@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import structlog
 
 from evictstream.streams.engine.core.permit import Permit
-from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import WorkerStuckError
 from evictstream.streams.logs import without_secrets
 
@@ -45,28 +45,28 @@ LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it 
 class Stuck(NamedTuple):
     """What has been waited for too long."""
 
-    vital: Vital
+    vital: WaitKind
     age_seconds: float
     limit_seconds: float
 
 
-def limits_of(settings: Settings) -> dict[Vital, float]:
+def limits_of(settings: Settings) -> dict[WaitKind, float]:
     """Give the limit of each age, in seconds."""
     return {
-        Vital.LOOP: settings.stall_limit_seconds,
-        Vital.TIMERS: settings.stall_limit_seconds,
-        Vital.CHANGELOG: settings.write_limit_seconds,
-        Vital.COMMIT: settings.write_limit_seconds,
-        Vital.INPUT: settings.write_limit_seconds,
-        Vital.OWNERSHIP: settings.broker_silence_limit_seconds,
-        Vital.FETCH: settings.broker_silence_limit_seconds,
-        Vital.HEARTBEAT: settings.broker_silence_limit_seconds,
+        WaitKind.LOOP: settings.stall_limit_seconds,
+        WaitKind.TIMERS: settings.stall_limit_seconds,
+        WaitKind.CHANGELOG: settings.write_limit_seconds,
+        WaitKind.COMMIT: settings.write_limit_seconds,
+        WaitKind.INPUT: settings.write_limit_seconds,
+        WaitKind.OWNERSHIP: settings.broker_silence_limit_seconds,
+        WaitKind.FETCH: settings.broker_silence_limit_seconds,
+        WaitKind.HEARTBEAT: settings.broker_silence_limit_seconds,
     }
 
 
-def find_stuck(ages: Mapping[Vital, float], limits: Mapping[Vital, float]) -> Stuck | None:
+def find_stuck(ages: Mapping[WaitKind, float], limits: Mapping[WaitKind, float]) -> Stuck | None:
     """Name the first age beyond its limit, in the order in which one explains the next."""
-    for vital in Vital:
+    for vital in WaitKind:
         if vital in ages and ages[vital] > limits[vital]:
             return Stuck(vital, ages[vital], limits[vital])
     return None
@@ -92,8 +92,8 @@ class Watchdog:
 
     def __init__(
         self,
-        ages: Callable[[float], Mapping[Vital, float]],
-        limits: Mapping[Vital, float],
+        ages: Callable[[float], Mapping[WaitKind, float]],
+        limits: Mapping[WaitKind, float],
         leave: Callable[..., object],
         permit: Permit | None = None,
     ) -> None:
@@ -105,16 +105,16 @@ class Watchdog:
         self._ages = ages
         self._limits = limits
         self._leave = leave
-        self._permit = permit or Permit()
+        self._permit = permit or Permit(time.monotonic)
         self._looked_at: float | None = None
-        self._watched: Mapping[Vital, float] = {}
+        self._watched: Mapping[WaitKind, float] = {}
         self._lock = threading.Lock()  # probes of health look as well
         self.is_stopping = False
 
-    def ages(self, now: float) -> Mapping[Vital, float]:
+    def ages(self, now: float) -> Mapping[WaitKind, float]:
         """Give all ages; while the worker stops, only that of the loop, since it lets go of everything else."""
         ages = self._ages(now)
-        return {Vital.LOOP: ages[Vital.LOOP]} if self.is_stopping else ages
+        return {WaitKind.LOOP: ages[WaitKind.LOOP]} if self.is_stopping else ages
 
     def look(self, now: float) -> Stuck | None:
         """Judge the ages, less the time in which nobody could look; what was found once stays found."""
@@ -126,7 +126,7 @@ class Watchdog:
                 self._permit.withdraw()
             return self.stuck
 
-    def _ages_watched(self, now: float) -> Mapping[Vital, float]:
+    def _ages_watched(self, now: float) -> Mapping[WaitKind, float]:
         ages, before, self._looked_at = self.ages(now), self._looked_at, now
         if before is None:
             return ages
@@ -146,7 +146,7 @@ class Watchdog:
             now = time.monotonic()
             # Before anything is found, so that the last words have their time. When the timer has run out in a process
             # that stood still, this waits for the end that it makes; nothing is permitted meanwhile.
-            faulthandler.dump_traceback_later(self._limits[Vital.LOOP] + LAST_WORDS_SECONDS, exit=True)
+            faulthandler.dump_traceback_later(self._limits[WaitKind.LOOP] + LAST_WORDS_SECONDS, exit=True)
             if (stuck := self.look(now)) is not None:
                 break
             self._permit.extend(now)

@@ -7,8 +7,7 @@ from typing import NamedTuple, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from evictstream.models.eviction.row_keys import RowKind, split_row_key
-from evictstream.streams.engine.core.markers import TRANSACTION_KEY
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY, decode_positions
 from evictstream.streams.settings import Settings
 from tests.bench.figures import require
 

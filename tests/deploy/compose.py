@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 import yaml  # type: ignore[import-untyped]
+from pydantic import TypeAdapter
 
 from tests.deploy.pages import ROOT
 
 FILE = ROOT / "docker-compose.yml"
 
 _VARIABLE = re.compile(r"\$\{(?P<name>[A-Z_]+):-(?P<default>[^}]*)\}")
-_DURATION = re.compile(r"(?:(?P<minutes>\d+)m)?(?:(?P<seconds>\d+)s)?")
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc] # the library has no types
@@ -37,8 +38,6 @@ def compose(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
     return found
 
 
-def seconds(duration: str) -> int:
+def seconds(duration: str) -> float:
     """Read `40s` or `1m30s`."""
-    found = _DURATION.fullmatch(duration)
-    assert found, f"not a duration: {duration}"
-    return int(found["minutes"] or 0) * 60 + int(found["seconds"] or 0)
+    return TypeAdapter(timedelta).validate_python(f"PT{duration.upper()}").total_seconds()

@@ -8,15 +8,14 @@ the same hashes: linked into the environment that is named, and where none is na
 
 from __future__ import annotations
 
-import importlib.metadata
 import os
 import shutil
 import subprocess
 import sys
 from pathlib import Path, PurePosixPath
 
-from tests.deploy.dockerfile import Instruction, Stage, ignored, project_files
-from tests.deploy.locks import pins
+from tests.deploy.dockerfile import Instruction, Stage, below, build_context
+from tests.deploy.locks import link, locked_distributions
 from tests.deploy.pages import ROOT
 
 PATIENCE_SECONDS = 120
@@ -27,7 +26,7 @@ class ImageBuildError(Exception):
 
 
 class ImageBuild:
-    """The file system of an image that is being built, at first empty.
+    """The file system of an image that is being built.
 
     Attributes:
         root: the folder that stands for `/`.
@@ -36,11 +35,11 @@ class ImageBuild:
     """
 
     def __init__(self, root: Path, rules: str) -> None:
-        """Begin with nothing; `rules` are those of `.dockerignore`."""
+        """Read which files of the project `rules`, those of `.dockerignore`, let in."""
         self.root = root
         # Nothing of whoever runs the tests: no settings of pip or Python, no other packages.
         self.environment = {"PATH": os.defpath, "HOME": str(root), "PIP_CONFIG_FILE": os.devnull}
-        self._rules = rules
+        self._context = build_context(ROOT, rules)
 
     def carry_out(self, stage: Stage) -> None:
         """Do what a stage says, as far as it concerns files.
@@ -87,7 +86,7 @@ class ImageBuild:
     def _copy(self, instruction: Instruction) -> None:
         *sources, target = instruction.arguments
         for source in sources:
-            files = [file for file in project_files(ROOT, source) if not ignored(file, self._rules)]
+            files = below(source, self._context)
             if not files:
                 raise ImageBuildError(f"COPY {source}: not found, or shut out by .dockerignore")
             for file in files:
@@ -109,17 +108,6 @@ class ImageBuild:
     def _stand_in(self, lock: str, python: str | None) -> None:
         if not Path(self.placed(f"/src/{lock}")).is_file():
             raise ImageBuildError(f"{lock} is read before it is copied")
-        for name, (version, _) in pins(lock).items():
-            distribution = importlib.metadata.distribution(name)
-            if distribution.version != version:
-                raise ImageBuildError(f"the tests have {name} {distribution.version}, not {version} as locked")
-            if python is not None:
-                (packages,) = Path(python).parents[1].glob("lib/python*/site-packages")
-                _link(distribution, packages)
-
-
-def _link(distribution: importlib.metadata.Distribution, packages: Path) -> None:
-    tops = {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}
-    for top in tops:
-        if not (packages / top).exists():
-            (packages / top).symlink_to(str(distribution.locate_file(top)))
+        found = locked_distributions(lock)
+        if python is not None:
+            link(found, Path(python))

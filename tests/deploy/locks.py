@@ -1,8 +1,11 @@
-"""Locks with hashes, read."""
+"""Locks with hashes: what they name, and the same versions linked from the environment of the tests."""
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
 from tests.deploy.pages import ROOT
 
@@ -21,3 +24,22 @@ def pins(name: str) -> dict[str, tuple[str, frozenset[str]]]:
     rest = [line for line in _PIN.sub("", text).splitlines() if line.strip() and not line.strip().startswith("#")]
     assert rest == []
     return found
+
+
+def locked_distributions(name: str) -> list[importlib.metadata.Distribution]:
+    """Return the packages of a lock as the tests have them, from the same hashes."""
+    found = []
+    for package, (version, _) in pins(name).items():
+        distribution = importlib.metadata.distribution(package)
+        assert distribution.version == version, f"the tests have {package} {distribution.version}, not {version}"
+        found.append(distribution)
+    return found
+
+
+def link(distributions: Iterable[importlib.metadata.Distribution], python: Path) -> None:
+    """Link packages into the environment of a Python."""
+    (packages,) = python.parents[1].glob("lib/python*/site-packages")
+    for distribution in distributions:
+        for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+            if not (packages / top).exists():
+                (packages / top).symlink_to(str(distribution.locate_file(top)))

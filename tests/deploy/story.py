@@ -5,19 +5,21 @@ Records go in as the page shows them; what comes out has to be what it shows.
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections import Counter, deque
 from typing import Any
 
 from evictstream.models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
 from evictstream.models.eviction.changes import Changes
-from evictstream.models.eviction.events import NodeEvent, PodEvent
 from evictstream.models.instants import microseconds
-from evictstream.models.messages import wire
-from evictstream.models.messages.command import CommandContract
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.command import EvictionCommand, decode_command
+from evictstream.models.messages.decision import DecisionRecord
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from evictstream.models.messages.result import ResultContract
-from evictstream.models.messages.watch_event import WatchEventContract
+from evictstream.models.messages.events import NodeEvent, PodEvent
+from evictstream.models.messages.result import decode_result
+from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.service.overdue import count_open
 from evictstream.streams.service.placement import partition_of
 from evictstream.streams.settings import Settings
@@ -40,14 +42,14 @@ class Story:
 
     def __init__(self, cluster: str, node: str) -> None:
         """Begin knowing nothing."""
-        self.sent: list[tuple[wire.EvictionCommand, Changes]] = []
+        self.sent: list[tuple[EvictionCommand, Changes]] = []
         self.key = f"{cluster}/{node}".encode()
         self.partition = partition_of(self.key, SETTINGS.partitions)
         self._aggregate = NodeAggregate(cluster, node)
         self._offsets: Counter[str] = Counter()
         self._rules = Rules()
-        self._unseen: deque[wire.EvictionCommand] = deque()
-        self._decisions: list[wire.DecisionRecord] = []
+        self._unseen: deque[EvictionCommand] = deque()
+        self._decisions: list[DecisionRecord] = []
 
     def tell(self, example: Example) -> Any:
         """Go on to an example of the page; return what really comes where it shows a message, else what it shows."""
@@ -59,7 +61,7 @@ class Story:
             case ("json", "command"):
                 return self._command(example.text)
             case ("json", "decision"):
-                return json.loads(wire.encode(self._decisions[-1]))
+                return json.loads(encode(self._decisions[-1]))
         return json.loads(example.text)
 
     @property
@@ -73,8 +75,7 @@ class Story:
         return count_open(self._aggregate) > 0
 
     def _record(self, topic: str, text: str) -> None:
-        contract = ResultContract if topic == "results" else WatchEventContract
-        observed_at = contract.model_validate_json(text).observed_at
+        observed_at = (decode_result if topic == "results" else decode_watch_event)(text).observed_at
         assert observed_at is not None
         appended_us = microseconds(observed_at) + DELAY_US
         origin = Origin(f"{SETTINGS.topic_prefix}{topic}", self.partition, self._offsets[topic])
@@ -94,10 +95,11 @@ class Story:
     def _command(self, text: str) -> Any:
         """What no record has caused comes from the timer, which fires when the page says so."""
         if not self._unseen:
-            shown = CommandContract.model_validate_json(text)
-            self._take(fire(self._aggregate, shown.pod_uid, microseconds(shown.issued_at), self._rules))
+            shown = decode_command(text)
+            at_us = microseconds(dt.datetime.fromisoformat(shown.issued_at))
+            self._take(fire(self._aggregate, shown.pod_uid, at_us, self._rules))
         assert self._unseen, "nothing is due yet"
-        return json.loads(wire.encode(self._unseen.popleft()))
+        return json.loads(encode(self._unseen.popleft()))
 
     def _take(self, changes: Changes) -> None:
         self._unseen.extend(changes.commands)

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from evictstream.models import kubernetes
-from evictstream.models.kubernetes import admission, kubectl, lifecycle, scheduling, selectors, validation
+from evictstream.models.kubernetes import admission, kubectl, scheduling, selectors, validation
+from evictstream.models.upstream import lifecycle, requeueing
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
 NAME = "kubernetes-rules.md"
@@ -29,6 +30,7 @@ def test_examples_print_what_stands_behind_them(example: Example, capsys: pytest
         ("Label selectors", selectors),
         ("How long a pod may stay", kubernetes),
         ("Scheduler and kubelet", scheduling),
+        ("When the scheduler tries again", requeueing),
         ("Where taints come from", lifecycle),
         ("Zones and rate limits", lifecycle),
         ("Where tolerations come from", admission),

@@ -15,9 +15,10 @@ import pytest
 from kafka import KafkaProducer
 
 from evictstream.models.eviction import PodState, RowKind, row_key
-from evictstream.models.eviction.limits import LARGEST_LIST, LARGEST_WORK
+from evictstream.models.eviction.limits import LARGEST_WORK
 from evictstream.models.eviction.row_layout import pod_value
 from evictstream.models.kubernetes import Toleration
+from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.service.placement import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker

@@ -13,11 +13,11 @@ import threading
 import time
 
 from evictstream.streams.cli.worker import leave
-from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.service.watchdog import Watchdog
 
 FOREVER_SECONDS = 600
-LIMITS = dict.fromkeys(Vital, 1.0)
+LIMITS = dict.fromkeys(WaitKind, 1.0)
 
 
 def _fill_stderr() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     """Hang."""
     since = time.monotonic()
     is_stuck = sys.argv[1] == "log"
-    watchdog = Watchdog(lambda now: {Vital.LOOP: now - since if is_stuck else 0.0}, LIMITS, leave)
+    watchdog = Watchdog(lambda now: {WaitKind.LOOP: now - since if is_stuck else 0.0}, LIMITS, leave)
     if is_stuck:
         _fill_stderr()
     watchdog.start()

@@ -9,10 +9,14 @@ from typing import Any, cast
 
 import pytest
 
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.logic import LogicFactory
-from evictstream.streams.engine.faust.app import EngineApp
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
 from evictstream.streams.engine.faust.transport import EngineConsumer
+from evictstream.streams.engine.kafka.clients import KafkaClients
 from tests.harness.noting import Noting
 
 PATIENCE_SECONDS = 30.0
@@ -33,11 +37,24 @@ async def until(holds: Callable[[], bool], what: str) -> None:
         pytest.fail(f"never {what}")
 
 
+def new_app(config: EngineConfig, new_logic: LogicFactory = Noting) -> EngineApp:
+    """Put one together, not started."""
+    group = FaustGroup()
+    clients = KafkaClients(config, Permit(SYSTEM_CLOCK.monotonic, group.leave))
+
+    async def crash(error: BaseException) -> None:
+        await app.crash(error)
+
+    partitions = Partitions(config, new_logic=new_logic, kafka=clients, group=group, clock=SYSTEM_CLOCK, crash=crash)
+    app = EngineApp(config, partitions, clients=clients, group=group)
+    app.finalize()
+    return app
+
+
 @contextlib.asynccontextmanager
 async def member(config: EngineConfig, new_logic: LogicFactory = Noting) -> AsyncIterator[EngineApp]:
     """Start one, and stop it in the end."""
-    app = EngineApp(config, new_logic)
-    app.finalize()
+    app = new_app(config, new_logic)
     await app.start()
     try:
         yield app

@@ -13,7 +13,7 @@ from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US, insta
         pytest.param(0, "1970-01-01T00:00:00.000000Z", id="epoch"),
         pytest.param(1, "1970-01-01T00:00:00.000001Z", id="one microsecond"),
         pytest.param(-1, "1969-12-31T23:59:59.999999Z", id="before 1970"),
-        pytest.param(1_795_227_353_105_869, "2026-11-21T02:15:53.105869Z", id="architecture.md section 4"),
+        pytest.param(1_795_227_353_105_869, "2026-11-21T02:15:53.105869Z", id="the example of docs/messages.md"),
         pytest.param(LAST_INSTANT_US, "9999-12-31T23:59:59.999999Z", id="last instant, semantics.md 12.5"),
         pytest.param(LAST_INSTANT_US + 1, "9999-12-31T23:59:59.999999Z", id="past the last one is shown as the last"),
         pytest.param(FIRST_INSTANT_US, "0001-01-01T00:00:00.000000Z", id="first instant"),

@@ -1,15 +1,16 @@
 """Run the mutations: copy the tree, break one thing, run its tests, and say whether they noticed.
 
 Exit code 0 when every mutation was noticed, else 1. `--only WORD` runs those whose name has the word; `--list` shows
-them all. A mutation whose text is not found in its file any more counts as a failure: mend the catalogue. So does a
-test that gives no verdict: one that takes too long, or that pytest cannot run. Before anything is broken the tests are
-run once as they are, and have to pass.
+them all. A mutation whose place is not found any more counts as a failure: mend the catalogue. So does a test that
+gives no verdict: one that takes too long, or that pytest cannot run. Before anything is broken the tests are run once
+as they are, and have to pass.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import shutil
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from pathlib import Path
 from tests.mutations.catalogue import MUTATIONS, Mutation
 from tests.mutations.costs import OF_COSTS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
+from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.torture import BY_TORTURE
 
 ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *BY_TORTURE)
@@ -69,12 +71,12 @@ def _copied_tree() -> Iterator[Path]:
 def _is_noticed(mutation: Mutation) -> bool:
     """Run every test that has to notice; each of them must fail."""
     with _copied_tree() as tree:
-        for file, old, new in (*((mutation.file, *change) for change in mutation.changes), *mutation.also):
-            text = (tree / file).read_text()
-            if old not in text:
-                print(f"STALE     {mutation.name}: {file} has no {old!r}", flush=True)
-                return False
-            (tree / file).write_text(text.replace(old, new))
+        try:
+            for change in mutation.changes:
+                carry_out(change, tree)
+        except NoPlaceError as error:
+            print(f"STALE     {mutation.name}: {error}", flush=True)
+            return False
         verdicts = []
         for test in mutation.tests:
             started_at = time.monotonic()
@@ -86,8 +88,12 @@ def _is_noticed(mutation: Mutation) -> bool:
 def _verdict(tree: Path, test: str) -> str:
     """Run one test on a tree, and say what came of it."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
+    # Workers are processes of their own: they too have to import the tree, not the checkout that is installed.
+    environment = {**os.environ, "PYTHONPATH": str(tree / "src")}
     try:
-        done = subprocess.run(command, cwd=tree, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False)
+        done = subprocess.run(
+            command, cwd=tree, env=environment, capture_output=True, timeout=TEST_TIMEOUT_SECONDS, check=False
+        )
     except subprocess.TimeoutExpired:
         return "no verdict (timed out)"
     known = {FAILED: NOTICED, PASSED: UNNOTICED}

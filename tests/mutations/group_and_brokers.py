@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from tests.mutations import product
 from tests.mutations.catalogue import REBALANCES, WATCHDOG, Mutation
+from tests.mutations.matching import Change
 from tests.mutations.torture import TORTURE
 
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
@@ -13,164 +15,183 @@ PERMIT = "tests/streams/engine/test_permit.py"
 OF_GROUP_AND_BROKERS = (
     Mutation(
         "leave the group for want of records",
-        "streams/engine/faust/transport.py",
-        (("            max_poll_interval_ms=POLL_INTERVAL_MS,\n", ""),),
+        (
+            Change(
+                product.TRANSPORT,
+                "EngineConsumerThread._create_worker_consumer",
+                "max_poll_interval_ms=...",
+                "max_poll_interval_ms=300_000",
+            ),
+        ),
         (f"{MEMBERSHIP}::test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day",),
     ),
     Mutation(
         "do not ask whether the group has failed us",
-        "streams/engine/faust/transport.py",
-        (("await self._thread.check_membership()", "time.monotonic()"),),
+        (
+            Change(
+                product.TRANSPORT, "EngineConsumer._poll", "await self._thread.check_membership()", "time.monotonic()"
+            ),
+        ),
         (f"{MEMBERSHIP}::test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy",),
     ),
     Mutation(
         "end a stuck worker as a member of its group",
-        "streams/service/watchdog.py",
-        (("        self._permit.leave_group()\n", ""),),
+        (Change(product.WATCHDOG, "Watchdog._end", "self._permit.leave_group()", "pass"),),
         ("tests/guarantees/test_workers_that_end.py::test_stuck_worker_leaves_the_group_before_it_ends",),
     ),
     Mutation(
         "join again before the end",
-        "streams/engine/kafka/consumer.py",
-        (("if isinstance(request, JoinGroupRequest):", "if False:"),),
+        (
+            Change(
+                product.CONSUMER,
+                "StoppableConsumer.start.send_permitted",
+                "isinstance(request, JoinGroupRequest)",
+                "False",
+            ),
+        ),
         (f"{PERMIT}::test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over",),
     ),
     Mutation(
         "fence a peer before the end",
-        "streams/engine/kafka/producer.py",
-        (("if isinstance(request, InitProducerIdRequest):", "if False:"),),
+        (
+            Change(
+                product.PRODUCER,
+                "TransactionalProducer._send_with_care",
+                "isinstance(request, InitProducerIdRequest)",
+                "False",
+            ),
+        ),
         (f"{PERMIT}::test_nobody_is_fenced_by_who_is_to_be_ended",),
     ),
     Mutation(
         "permit to join before the first look after a standstill",
-        "streams/engine/core/permit.py",
-        (("while self.is_withdrawn or time.monotonic() >= self._valid_until:", "while self.is_withdrawn:"),),
+        (Change(product.PERMIT, "Permit.granted", "time.monotonic() >= self._valid_until", "False"),),
         (f"{PERMIT}::test_who_has_stood_still_joins_only_once_it_was_looked_at",),
     ),
     Mutation(
         "take a standstill of the process for a stuck part",
-        "streams/service/watchdog.py",
-        (("grown = min(now - before, LATE_SECONDS)", "grown = now - before"),),
+        (Change(product.WATCHDOG, "Watchdog._ages_watched", "min(now - before, LATE_SECONDS)", "now - before"),),
         (f"{WATCHDOG}::test_the_time_in_which_the_whole_process_stood_still_does_not_count",),
     ),
     Mutation(
         "commit while we wait to join",
-        "streams/engine/faust/transport.py",
-        (("if not wanted or self._is_joining:", "if not wanted:"),),
+        (Change(product.TRANSPORT, "EngineConsumerThread._commit", "self._is_joining", "False"),),
         (f"{MEMBERSHIP}::test_a_member_that_waits_for_others_to_join_does_not_make_the_group_assign_again",),
     ),
     Mutation(
         "try a take-over again without the group's word",
-        "streams/engine/faust/recovery.py",
-        (("if failures and self._app.partitions.durable_positions():", "if False:"),),
+        (
+            Change(
+                product.RECOVERY,
+                "TakeoverRecovery._restart_recovery",
+                "failures and self._app.partitions.durable_positions()",
+                "False",
+            ),
+        ),
         (f"{MEMBERSHIP}::test_a_take_over_is_tried_again_only_once_the_group_has_confirmed_us",),
     ),
     Mutation(
         "wait for agents before a rebalance",
-        "streams/engine/faust/app.py",
-        (("stream_wait_empty=False", "stream_wait_empty=True"),),
+        (Change(product.ENGINE_APP, "EngineApp.__init__", "stream_wait_empty=False", "stream_wait_empty=True"),),
         (f"{REBALANCES}::test_a_revocation_waits_for_no_agent_that_waits_for_a_transaction",),
     ),
     Mutation(
         "take no answer for nothing committed",
-        "streams/engine/core/takeover.py",
-        (("if not committed.keys() >= set(asked):", "if False:"),),
+        (Change(product.TAKEOVER, "_refuse_lost_state", "not committed.keys() >= set(asked)", "False"),),
         ("tests/streams/engine/test_lost_state.py",),
     ),
     Mutation(
         "let Faust keep what is acked",
-        "streams/engine/faust/app.py",
-        (("schema=BatchSchema(), acks=False", "schema=BatchSchema()"),),
+        (Change(product.ENGINE_APP, "EngineApp._declare_agent", "acks=False", "acks=True"),),
         (f"{LONG_RUNS}::test_nothing_is_kept_of_batches_that_were_taken",),
     ),
     Mutation(
         "wait for a silent broker as long as for a leader",
-        "streams/engine/kafka/connection.py",
-        (("aiokafka.conn.AIOKafkaConnection = BrokerConnection\n", ""),),
+        (Change(product.CONNECTION, "", "aiokafka.conn.AIOKafkaConnection = BrokerConnection", "pass"),),
         (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
     ),
     Mutation(
         "give a worker in reserve no age",
-        "streams/engine/core/waits.py",
-        (("        self.heartbeat.begin(now)\n        if self.heartbeat.age", "        if self.heartbeat.age"),),
+        (Change(product.WAITS, "WorkerWaits.confirmed_in_reserve", "self.heartbeat.begin(now)", "pass"),),
         (f"{LONG_RUNS}::test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age",),
     ),
     Mutation(
         "count below zero",
-        "streams/engine/kafka/producer.py",
-        (("        self._txn_manager.increment_sequence_number = self._count_on\n", ""),),
+        (
+            Change(
+                product.PRODUCER,
+                "TransactionalProducer.__init__",
+                "self._txn_manager.increment_sequence_number = self._count_on",
+                "pass",
+            ),
+        ),
         (f"{LONG_RUNS}::test_sequence_numbers_begin_anew_as_brokers_count",),
     ),
     Mutation(
         "let brokers forget who writes a quiet partition",
-        "streams/engine/core/writer.py",
-        (("> QUIET_LIMIT_SECONDS:\n            self.probe()", "> QUIET_LIMIT_SECONDS:\n            pass"),),
+        (Change(product.WRITER, "PartitionWriter.keep_alive", "self.probe()", "pass"),),
         ("tests/streams/engine/test_writer.py::test_a_quiet_partition_is_written_before_brokers_forget_its_owner",),
     ),
     Mutation(
         "let connections get older than their authentication",
-        "streams/engine/kafka/producer.py",
-        (("            renew_coordination(self.client, time.monotonic())\n", "            pass\n"),),
+        (Change(product.PRODUCER, "TransactionalProducer.begin_transaction", "renew_coordination(...)", "pass"),),
         (f"{LONG_RUNS}::test_no_transaction_is_lost_where_clients_have_to_authenticate_anew",),
     ),
     Mutation(
         "take over what a leader of yesterday has shown",
-        "streams/engine/core/takeover.py",
-        ((", lands_at=takeover.read_to)", ")"),),
+        (Change(product.TAKEOVER, "_write_first", "lands_at=takeover.read_to", "lands_at=None"),),
         ("tests/streams/engine/test_lost_state.py",),
     ),
     Mutation(
         "let what hangs in outputs go with the next transaction",
-        "streams/engine/core/takeover.py",
-        (("            await markers.end_messages()\n", ""),),
+        (Change(product.TAKEOVER, "take_over", "await markers.end_messages()", "pass"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "abort whatever hangs in outputs",
-        "streams/engine/core/markers.py",
-        (("commit = transaction <= self._producers[number].number", "commit = False"),),
+        (Change(product.MARKERS, "Markers.end_messages", "transaction <= self._producers[number].number", "False"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "abort whatever hangs in changelogs",
-        "streams/engine/core/markers.py",
-        (("commit=0 < transaction <= newest", "commit=False"),),
+        (Change(product.MARKERS, "Markers.end_rows", "0 < transaction <= newest", "False"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "commit whatever hangs in changelogs",
-        "streams/engine/core/markers.py",
-        (("commit=0 < transaction <= newest", "commit=True"),),
+        (Change(product.MARKERS, "Markers.end_rows", "0 < transaction <= newest", "True"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "take another application's messages for ours",
-        "streams/engine/core/markers.py",
-        (("if owner == ours and number.isdigit()", "if number.isdigit()"),),
+        (Change(product.MARKERS, "newest_message", "owner == ours", "True"),),
         ("tests/streams/engine/test_markers.py::test_what_another_application_has_written_is_not_ours",),
     ),
     Mutation(
         "give a marker up half way",
-        "streams/engine/kafka/partition_producer.py",
-        (("            await asyncio.wait([marking], timeout=MARK_SECONDS)\n", ""),),
+        (Change(product.PARTITION_PRODUCER, "PartitionProducer.mark", "await asyncio.wait([marking], ...)", "pass"),),
         ("tests/streams/engine/test_markers.py::test_a_marker_is_not_given_up_half_way",),
     ),
     Mutation(
         "make batches that the smallest topic refuses",
-        "streams/service/app.py",
-        (("engine_config(settings, record_limit_bytes)", "engine_config(settings)"),),
+        (
+            Change(
+                product.SERVICE,
+                "EvictionService.__init__",
+                "engine_config(settings, record_limit_bytes)",
+                "engine_config(settings)",
+            ),
+        ),
         ("tests/guarantees/test_topics_of_others.py::test_batches_are_no_larger_than_the_smallest_topic_takes",),
     ),
     Mutation(
         "believe a leader of yesterday where inputs end",
-        "streams/engine/core/takeover.py",
-        (("LOOKS_AGAIN = 5", "LOOKS_AGAIN = 0"),),
+        (Change(product.TAKEOVER, "", "LOOKS_AGAIN = 5", "LOOKS_AGAIN = 0"),),
         ("tests/streams/engine/test_lost_state.py::test_an_end_of_an_input_before_our_position_is_asked_for_again",),
     ),
     Mutation(
         "take the passing mistake of a topic for a limit",
-        "streams/service/plan.py",
-        (("max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
+        (Change(product.PLAN, "service_plan", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
         ("tests/guarantees/test_broker_faults.py::test_produce_refused_for_good",),
     ),
 )

@@ -1,13 +1,16 @@
-"""The catalogue fits the tree: each text to be replaced is there, and so is each test that has to notice."""
+"""The catalogue fits the tree: each place to be changed is there, and so is each test that has to notice."""
 
 from __future__ import annotations
 
 import ast
+import shutil
+from pathlib import Path
 
 import pytest
 
-from tests.mutations.__main__ import ALL, ROOT
+from tests.mutations.__main__ import ALL, LEFT_OUT, ROOT
 from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import carry_out, file_of
 
 EACH = pytest.mark.parametrize("mutation", [pytest.param(mutation, id=mutation.name) for mutation in ALL])
 
@@ -16,17 +19,30 @@ def test_each_has_a_name_of_its_own() -> None:
     assert len({mutation.name for mutation in ALL}) == len(ALL)
 
 
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("tree")
+    for folder in ("src", "models", "streams"):
+        shutil.copytree(ROOT / folder, root / folder, symlinks=True, ignore=LEFT_OUT)
+    return root
+
+
 @EACH
-def test_what_is_to_be_replaced_is_there(mutation: Mutation) -> None:
+def test_each_change_finds_its_place(mutation: Mutation, tree: Path) -> None:
     """As the tool does it: one change after another, each in what the one before has left."""
-    texts: dict[str, str] = {}
-    for file, old, new in (*((mutation.file, *change) for change in mutation.changes), *mutation.also):
-        text = texts.get(file) or (ROOT / file).read_text(encoding="utf-8")
-        assert old in text, f"{file} has no {old!r}"
-        texts[file] = text.replace(old, new)
-        assert texts[file] != text
-    for file, text in texts.items():
-        compile(text, file, "exec")
+    unchanged: dict[Path, bytes] = {}
+    try:
+        for change in mutation.changes:
+            file = file_of(change.module, tree)
+            text = file.read_bytes() if file.exists() else b""
+            unchanged.setdefault(file, text)
+            carry_out(change, tree)
+            compile(file.read_bytes(), file, "exec")
+            assert ast.dump(ast.parse(file.read_bytes())) != ast.dump(ast.parse(text))
+    finally:
+        for file, text in unchanged.items():
+            if text:
+                file.write_bytes(text)
 
 
 @EACH

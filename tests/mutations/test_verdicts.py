@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from tests.mutations import __main__ as tool
 from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
 
 TIMED_OUT = -1
-MUTATION = Mutation("break it", "it.py", (("1", "2"),), ("test_it.py",))
+MUTATION = Mutation("break it", (Change("it", "", "IT = 1", "IT = 2"),), ("test_it.py",))
+UNBROKEN = "IT = 1\n"
 
 
 @pytest.mark.parametrize(
@@ -34,14 +37,18 @@ def test_a_run_succeeds_only_if_each_test_failed(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def run(command: list[str], *, cwd: Path, timeout: float, **_: object) -> subprocess.CompletedProcess[bytes]:
-        if (cwd / "it.py").read_text() == "1":
+    def run(
+        command: list[str], *, cwd: Path, env: Mapping[str, str], timeout: float, **_: object
+    ) -> subprocess.CompletedProcess[bytes]:
+        assert env["PYTHONPATH"] == str(cwd / "src")
+        if (cwd / "src/it.py").read_text() == UNBROKEN:
             return subprocess.CompletedProcess(command, unbroken)
         if ends_with == TIMED_OUT:
             raise subprocess.TimeoutExpired(command, timeout)
         return subprocess.CompletedProcess(command, ends_with)
 
-    (tmp_path / "it.py").write_text("1")
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/it.py").write_text(UNBROKEN)
     monkeypatch.setattr(tool, "ROOT", tmp_path)
     monkeypatch.setattr(subprocess, "run", run)
     monkeypatch.setattr(sys, "argv", ["mutations", "--only", MUTATION.name])

@@ -1,4 +1,4 @@
-"""Whether a pod may land on a node, how nodes rank, and when a refused pod is tried again (semantics.md 5)."""
+"""Whether a pod may land on a node, and how nodes rank (semantics.md 5)."""
 
 from evictstream.models.kubernetes.scheduling.filtering import (
     HARD_EFFECTS,
@@ -18,13 +18,6 @@ from evictstream.models.kubernetes.scheduling.kubelet import (
     AdmissionVerdict,
     is_static_pod,
     kubelet_admission,
-)
-from evictstream.models.kubernetes.scheduling.requeueing import (
-    QueueingHint,
-    cordon_after_node_change,
-    cordon_after_toleration_change,
-    taints_after_node_change,
-    taints_after_toleration_change,
 )
 from evictstream.models.kubernetes.scheduling.scoring import (
     MAX_NODE_SCORE,
@@ -47,9 +40,6 @@ __all__ = [
     "FilterCode",
     "FilterVerdict",
     "NodeScore",
-    "QueueingHint",
-    "cordon_after_node_change",
-    "cordon_after_toleration_change",
     "filter_cordon",
     "filter_node",
     "filter_taints",
@@ -58,6 +48,4 @@ __all__ = [
     "kubelet_admission",
     "normalized_scores",
     "score_nodes",
-    "taints_after_node_change",
-    "taints_after_toleration_change",
 ]

@@ -1,29 +1,33 @@
-"""The JSON Schemas of the contracts, made from the pydantic models.
+"""The JSON Schemas of the messages, made from their definitions.
 
-The files beside this module are what others may read without Python; a test holds them to the models. Write them anew
-with `python -m evictstream.models.messages.schemas`.
+The files beside this module are what others may read without Python; a test holds them to the definitions. Write them
+anew with `python -m evictstream.models.messages.schemas`.
 """
 
 import json
 from typing import Final
 
-from evictstream.models.messages.command import CommandContract
+import msgspec
+
+from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
-from evictstream.models.messages.decision import DecisionContract
-from evictstream.models.messages.parts import Contract
-from evictstream.models.messages.result import ResultContract
-from evictstream.models.messages.watch_event import WatchEventContract
+from evictstream.models.messages.decision import DecisionRecord
+from evictstream.models.messages.result import EvictionResult
+from evictstream.models.messages.watch_event import NodeOfFeed, PodOfFeed, WatchEvent
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
-CONTRACTS: Final[dict[str, type[Contract]]] = {
-    "command": CommandContract,
+MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
+    "command": EvictionCommand,
     "dead-letter-headers": DeadLetterHeaders,
-    "decision": DecisionContract,
-    "result": ResultContract,
-    "watch-event": WatchEventContract,
+    "decision": DecisionRecord,
+    "result": EvictionResult,
+    "watch-event": WatchEvent,
 }
-"""File name without its ending, and the model that it describes."""
+"""File name without its ending, and the message that it describes."""
+
+_NAMED_IN: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {"watch-event": (NodeOfFeed, PodOfFeed)}
+"""What a schema refers to by name, where the definition leaves JSON undecoded."""
 
 
 def schema_texts() -> dict[str, str]:
@@ -32,9 +36,13 @@ def schema_texts() -> dict[str, str]:
     Returns:
         File name to content, which ends in a line break.
     """
-    return {f"{name}.json": _schema_text(contract) for name, contract in CONTRACTS.items()}
+    return {f"{name}.json": _schema_text(name) for name in MESSAGES}
 
 
-def _schema_text(contract: type[Contract]) -> str:
-    schema = {"$schema": DIALECT, **contract.model_json_schema(by_alias=True)}
+def _schema_text(name: str) -> str:
+    message = MESSAGES[name]
+    _, parts = msgspec.json.schema_components([message, *_NAMED_IN.get(name, ())], ref_template="#/$defs/{name}")
+    schema = {"$schema": DIALECT, **parts.pop(message.__name__)}
+    if parts:
+        schema["$defs"] = parts
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 
 
-class Distribution:
+class Histogram:
     """Counts of observed values by upper bound.
 
     Attributes:

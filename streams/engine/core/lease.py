@@ -9,16 +9,18 @@ A worker that was paused, cut off or thrown out finds the lease expired and fire
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 
 class Lease:
     """How long ago the group confirmed us, on the monotonic clock."""
 
-    __slots__ = ("_confirmed_at", "valid_seconds")
+    __slots__ = ("_confirmed_at", "_monotonic", "valid_seconds")
 
-    def __init__(self, session_timeout_seconds: float, margin_seconds: float) -> None:
-        """Begin expired."""
+    def __init__(
+        self, monotonic: Callable[[], float], *, session_timeout_seconds: float, margin_seconds: float
+    ) -> None:
+        self._monotonic = monotonic
         self.valid_seconds = session_timeout_seconds - margin_seconds
         self._confirmed_at = float("-inf")
 
@@ -33,7 +35,7 @@ class Lease:
     @property
     def age_seconds(self) -> float:
         """Seconds since the confirmed request was sent; infinite when there was none."""
-        return time.monotonic() - self._confirmed_at
+        return self._monotonic() - self._confirmed_at
 
     @property
     def valid(self) -> bool:

@@ -22,24 +22,16 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.core.engine_rows import TRANSACTION_HEADER, TRANSACTION_KEY, decode_number
 from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from aiokafka import ConsumerRecord
-
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+    from evictstream.streams.engine.core.ports import Kafka, LogReader, LogRecord, Place, Producer
 
 log = structlog.get_logger(__name__)
-
-TRANSACTION_KEY = b"\x00transaction"
-"""Row key of the number of the transaction that wrote it; the last row of each. By partition, numbers only grow."""
-
-TRANSACTION_HEADER = "transaction"
-"""Header of each message: the transactional id and the number, for several applications may write to one topic."""
 
 # How far back the newest message is looked for: behind it are markers alone, of attempts to take over. Each of so many
 # may be as large as a record can be.
@@ -49,30 +41,13 @@ NEWEST_WITHIN = 50
 LOOKS = 50
 LOOK_SECONDS = 0.1
 
-Place = tuple[str, int]
 
-
-def encode_number(number: int) -> bytes:
-    """Write the number of a transaction for its row."""
-    return b"%d" % number
-
-
-def decode_number(value: bytes | None) -> int:
-    """Read what :func:`encode_number` wrote; 0 for none."""
-    return int(value or 0)
-
-
-def encode_header(transactional_id: str, number: int) -> bytes:
-    """Write the number of a transaction for its messages."""
-    return b"%b/%d" % (transactional_id.encode(), number)
-
-
-def newest_row(records: Iterable[ConsumerRecord]) -> int:
+def newest_row(records: Iterable[LogRecord]) -> int:
     """Give the number of the newest transaction of which rows are complete, 0 for none."""
     return max((decode_number(record.value) for record in records if record.key == TRANSACTION_KEY), default=0)
 
 
-def newest_message(records: Iterable[ConsumerRecord], transactional_id: str) -> int:
+def newest_message(records: Iterable[LogRecord], transactional_id: str) -> int:
     """Give the number of the newest transaction under an id that messages are of, 0 for none."""
     marks = (
         value.rpartition(b"/") for record in records for name, value in record.headers if name == TRANSACTION_HEADER
@@ -84,9 +59,12 @@ def newest_message(records: Iterable[ConsumerRecord], transactional_id: str) -> 
 class Markers:
     """Finds what hangs in the partitions of a take-over and ends it: rows before they are read, messages after that."""
 
-    def __init__(self, producers: Mapping[int, PartitionProducer], stable: LogReader, config: EngineConfig) -> None:
-        """Prepare; ``stable`` reads ``read_committed``."""
+    def __init__(
+        self, producers: Mapping[int, Producer], *, stable: LogReader, kafka: Kafka, config: EngineConfig
+    ) -> None:
+        """`stable` reads `read_committed`."""
         self._producers = producers
+        self._kafka = kafka
         self._stable = stable
         self._config = config
         self._rows: dict[Place, tuple[int, int]] = {}
@@ -105,8 +83,8 @@ class Markers:
             if not await self._end((changelog, number), transaction, end, commit=0 < transaction <= newest):
                 raise PartitionLostError(partition=number, reason=f"{changelog} stays without a marker")
 
-    async def end_messages(self) -> None:
-        """End what hangs in outputs, now that the rows have told which transaction was the last.
+    async def end_messages(self, newest: Mapping[int, int]) -> None:
+        """End what hangs in outputs; `newest` has by partition the number of the last transaction that rows are of.
 
         Where that does not succeed, the take-over goes on: the rest of what this worker does, it does.
 
@@ -115,7 +93,7 @@ class Markers:
 
         """
         for (topic, number), (transaction, end) in self._messages.items():
-            commit = transaction <= self._producers[number].number
+            commit = transaction <= newest[number]
             if not await self._end((topic, number), transaction, end, commit=commit):
                 log.error(
                     "a transaction hangs that we cannot end: end it with Kafka's own `kafka-transactions.sh abort`",
@@ -127,7 +105,7 @@ class Markers:
         topics = (self._config.changelog, *self._config.outputs)
         places = [(topic, number) for topic in topics for number in self._producers]
         stable = await self._stable.ends(places)
-        async with LogReader(self._config, isolation="read_uncommitted") as everything:
+        async with self._kafka.reader(isolation="read_uncommitted") as everything:
             ends = await everything.ends(places)
             for topic, number in places:
                 begin, end = stable[topic, number], ends[topic, number]

@@ -13,27 +13,25 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
 from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.lease import Lease
-from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.takeover import take_over
-from evictstream.streams.engine.core.waits import Vitals
+from evictstream.streams.engine.core.waits import WorkerWaits
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Iterable, Iterator
 
     from evictstream.streams.engine.core.batches import Batch
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.logic import LogicFactory
+    from evictstream.streams.engine.core.ports import Clock, Group, Kafka, Place
 
-    Seek = Callable[[Mapping[tuple[str, int], int]], Awaitable[dict[tuple[str, int], int]]]
     Crash = Callable[[BaseException], Awaitable[None]]
 
 log = structlog.get_logger(__name__)
@@ -52,8 +50,7 @@ class Partitions:
     """The writers by partition number. All methods run on the event loop's thread.
 
     Attributes:
-        permit: whether this worker may join and take over.
-        vitals: how long each thing that this worker waits for has been awaited.
+        waits: how long each thing that this worker waits for has been awaited.
         numbers: what the group has assigned to us, taken over or not.
         transaction_seconds: how long committed transactions took.
         takeovers: partitions taken over since the start.
@@ -61,20 +58,41 @@ class Partitions:
 
     """
 
-    def __init__(self, config: EngineConfig, new_logic: LogicFactory) -> None:
-        """Own nothing yet; :meth:`bind` gives the way to seek and to crash."""
+    def __init__(
+        self,
+        config: EngineConfig,
+        *,
+        new_logic: LogicFactory,
+        kafka: Kafka,
+        group: Group,
+        clock: Clock,
+        crash: Crash,
+        on_step: Callable[[PartitionWriter], None] = lambda _: None,
+    ) -> None:
+        """`crash` ends the application; `on_step` is called after each step of a writer, and when one has room again.
+
+        `crash` and `on_step` are called only once a partition is assigned, so they may be made after this.
+        """
         self.config = config
-        self.lease = Lease(config.session_timeout_seconds, config.lease_margin_seconds)
-        self.permit = Permit()
-        self.vitals = Vitals()
+        self.lease = Lease(
+            clock.monotonic,
+            session_timeout_seconds=config.session_timeout_seconds,
+            margin_seconds=config.lease_margin_seconds,
+        )
+        self.waits = WorkerWaits()
         self.numbers: frozenset[int] = frozenset()
-        self.transaction_seconds = Distribution(TRANSACTION_BOUNDS_SECONDS)
-        self.on_step: Callable[[PartitionWriter], None] | None = None
+        self.transaction_seconds = Histogram(TRANSACTION_BOUNDS_SECONDS)
         self.takeovers = 0
         self.failures = 0
         self._new_logic = new_logic
+        self._kafka = kafka
+        self._group = group
+        self._clock = clock
+        self._monotonic = clock.monotonic
+        self._crash = crash
+        self._on_step = on_step
         self._writers: dict[int, PartitionWriter] = {}
-        self._durable: dict[tuple[str, int], int] = {}
+        self._durable: dict[Place, int] = {}
         self._generation = -1
         self._is_closed = False
         self._is_assigning = False  # from a revocation to the end of the assignment that follows on it
@@ -82,16 +100,11 @@ class Partitions:
         self._failed_in_a_row: dict[int, int] = {}
         self._background: set[asyncio.Task[None]] = set()
 
-    def bind(self, seek: Seek, crash: Crash) -> None:
-        """Give the consumer's seek and the application's crash."""
-        self._seek = seek
-        self._crash = crash
-
     def live(self) -> Iterator[PartitionWriter]:
         """Writers that may step and write, in partition order."""
         return (writer for _, writer in sorted(self._writers.items()) if writer.live)
 
-    def durable_positions(self) -> dict[tuple[str, int], int]:
+    def durable_positions(self) -> dict[Place, int]:
         """Positions of committed transactions, by topic and partition: what group offsets may say.
 
         Those of partitions that were lost and are not yet taken over again are in it too. The group confirms us by
@@ -109,7 +122,7 @@ class Partitions:
         writer = self._writers.get(batch.partition)
         if writer is not None and writer.live:
             await writer.apply(batch)
-        self.vitals.taken(time.monotonic())
+        self.waits.taken(self._monotonic())
 
     async def flush(self) -> None:
         """Wait, bounded, until every live writer has committed what it stepped."""
@@ -123,7 +136,7 @@ class Partitions:
         """Hold back: a rebalance has begun, and no repair may fence anybody until the new assignment is known."""
         self._is_assigning = True
         self.lease.drop()
-        self.vitals.rebalancing(time.monotonic())
+        self.waits.rebalancing(self._monotonic())
         repairs, self._repairs = self._repairs, {}
         for repair in repairs.values():
             repair.cancel()
@@ -147,23 +160,31 @@ class Partitions:
     async def _open(self, numbers: set[int]) -> None:
         if not numbers:
             return
-        takeovers = await take_over(numbers, self.config, self._new_logic, self._takeover_progress, self.permit)
+        takeovers = await take_over(
+            numbers,
+            config=self.config,
+            new_logic=self._new_logic,
+            kafka=self._kafka,
+            clock=self._clock,
+            on_progress=self._takeover_progress,
+        )
         if self._is_closed:
             await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
             return
         for takeover in takeovers:
             writer = PartitionWriter(
                 takeover.partition,
-                self.config,
-                takeover.logic,
-                takeover.producer,
-                takeover.positions,
-                self._on_failure,
-                self._stepped,
-                self._spacing_seconds,
+                config=self.config,
+                clock=self._clock,
+                logic=takeover.logic,
+                producer=takeover.producer,
+                positions=takeover.positions,
+                last_commit=takeover.committed,
+                on_failure=self._on_failure,
+                on_step=self._on_step,
+                spacing_seconds=self._spacing_seconds,
                 transaction_seconds=self.transaction_seconds,
             )
-            writer.last_commit = takeover.committed
             self._writers[takeover.partition] = writer
             # A repair needs them to be confirmed by the group, even if this writer fails before anybody asks for them.
             self._note_durable(writer)
@@ -187,25 +208,20 @@ class Partitions:
 
     async def _seek_writers(self, writers: list[PartitionWriter]) -> None:
         positions = {(t, w.partition): offset for w in writers for t, offset in w.positions.items()}
-        epochs = await self._seek(positions)
+        epochs = await self._group.seek(positions)
         for writer in writers:
-            for topic in writer.positions:
-                writer.epochs[topic] = epochs[topic, writer.partition]
+            writer.begin_epochs({topic: epochs[topic, writer.partition] for topic in writer.positions})
 
     def note_owned(self) -> None:
         """Be told that an assignment or a repair is done: if all that is ours is taken over, nobody waits for that."""
         if self.numbers <= {writer.partition for writer in self.live()}:
-            self.vitals.owned(time.monotonic(), len(self.numbers))
+            self.waits.owned(self._monotonic(), len(self.numbers))
 
     def _takeover_progress(self) -> None:
-        self.vitals.ownership.progress(time.monotonic())
+        self.waits.ownership.progress(self._monotonic())
 
     def _spacing_seconds(self) -> float:
         return len(self._writers) / TRANSACTIONS_PER_SECOND
-
-    def _stepped(self, writer: PartitionWriter) -> None:
-        if self.on_step is not None:
-            self.on_step(writer)
 
     def _on_failure(self, writer: PartitionWriter, error: BaseException) -> None:
         number = writer.partition
@@ -214,7 +230,7 @@ class Partitions:
             self._keep(asyncio.ensure_future(self._crash(error)))
             return
         log.warning("partition lost, will be taken over again", partition=number, reason=error.reason)
-        self.vitals.ownership.begin(time.monotonic())
+        self.waits.ownership.begin(self._monotonic())
         if not self._is_assigning:  # an assignment looks after those that failed meanwhile; it may take them away
             self._begin_repair(number)
 
@@ -227,7 +243,7 @@ class Partitions:
         try:
             while True:
                 await self._drop({number} & set(self._writers))
-                await self.confirmed_since(time.monotonic())
+                await self.confirmed_since(self._monotonic())
                 try:
                     await self._open({number})
                     await self._seek_writers([self._writers[number]])
@@ -252,7 +268,7 @@ class Partitions:
             raise TakeoverFailedError(partition=number, attempts=self._failed_in_a_row[number]) from error
 
     async def confirmed_since(self, moment: float) -> None:
-        """Wait until the group has confirmed us by a request sent after a moment (``time.monotonic``)."""
+        """Wait until the group has confirmed us by a request sent after a moment (monotonic seconds)."""
         while not self.lease.confirmed_after(moment):  # noqa: ASYNC110 - a second-scale wait in a rare repair
             await asyncio.sleep(CONFIRM_POLL_SECONDS)
 

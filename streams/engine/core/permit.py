@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import time
 from collections.abc import Callable
 
 VALID_SECONDS = 2.0  # four looks of the watchdog, and half of the shortest standstill that ends a worker
@@ -22,14 +21,14 @@ class Permit:
 
     Attributes:
         is_withdrawn: whether this worker is to be ended; for good.
-        leave_group: begins to leave the group, from any thread and without waiting; bound by the application.
+        leave_group: begins to leave the group, from any thread and without waiting.
 
     """
 
-    def __init__(self) -> None:
-        """Begin valid, in no group."""
+    def __init__(self, monotonic: Callable[[], float], leave_group: Callable[[], None] = lambda: None) -> None:
         self.is_withdrawn = False
-        self.leave_group: Callable[[], None] = lambda: None
+        self.leave_group = leave_group
+        self._monotonic = monotonic
         self._valid_until = math.inf
 
     def extend(self, looked_at: float) -> None:
@@ -42,5 +41,5 @@ class Permit:
 
     async def granted(self) -> None:
         """Return when it is valid: at once as a rule, half a second after a standstill, never once it is withdrawn."""
-        while self.is_withdrawn or time.monotonic() >= self._valid_until:  # noqa: ASYNC110 - two threads wait, rarely
+        while self.is_withdrawn or self._monotonic() >= self._valid_until:  # noqa: ASYNC110 - two threads wait, rarely
             await asyncio.sleep(POLL_SECONDS)

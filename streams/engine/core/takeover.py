@@ -12,19 +12,20 @@ sought. State of a prefix of the input is what comes out, after any crash of any
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 import structlog
-from aiokafka import TopicPartition
-from aiokafka import errors as kafka_errors
-from aiokafka.admin import AIOKafkaAdminClient
 
-from evictstream.streams.engine.core.markers import TRANSACTION_KEY, Markers, decode_number
+from evictstream.streams.engine.core.engine_rows import (
+    POSITIONS_KEY,
+    TRANSACTION_KEY,
+    decode_number,
+    decode_positions,
+    encode_positions,
+)
+from evictstream.streams.engine.core.markers import Markers
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions, encode_positions
-from evictstream.streams.engine.kafka.changelog import LogReader
-from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.errors import InputReplacedError, PartitionLostError, StateMissingError
 
 if TYPE_CHECKING:
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
 
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.logic import LogicFactory, PartitionLogic
-    from evictstream.streams.engine.core.permit import Permit
-    from evictstream.streams.engine.kafka.partition_producer import Committed
+    from evictstream.streams.engine.core.ports import Clock, Committed, Kafka, LogReader, Place, Producer
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 LOOKS_AGAIN = 5
 LOOK_AGAIN_SECONDS = 1.0
 
-NANOSECONDS_PER_MILLISECOND = 1_000_000
+MICROSECONDS_PER_MILLISECOND = 1_000
 
 Bounds = tuple[int, int]
 
@@ -49,15 +49,15 @@ Bounds = tuple[int, int]
 class Takeover:
     """What a finished take-over of one partition hands to its writer."""
 
-    __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows")
+    __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows", "transaction")
 
-    def __init__(self, partition: int, producer: PartitionProducer, logic: PartitionLogic) -> None:
-        """Begin with nothing read."""
+    def __init__(self, partition: int, producer: Producer, logic: PartitionLogic) -> None:
         self.partition = partition
         self.producer = producer
         self.logic = logic
         self.positions: dict[str, int] = {}
         self.ends: dict[str, int] = {}
+        self.transaction = 0
         self.rows = 0
         self.read_to = 0
         self.committed: Committed | None = None
@@ -67,21 +67,23 @@ class Takeover:
         if key == POSITIONS_KEY:
             self.positions = decode_positions(value) if value is not None else {}
         elif key == TRANSACTION_KEY:
-            self.producer.number = decode_number(value)
+            self.transaction = decode_number(value)
         else:
             self.logic.load(key, value)
 
 
 async def take_over(
     numbers: Iterable[int],
+    *,
     config: EngineConfig,
     new_logic: LogicFactory,
+    kafka: Kafka,
+    clock: Clock,
     on_progress: Callable[[], None] = lambda: None,
-    permit: Permit | None = None,
 ) -> list[Takeover]:
     """Take partition numbers over; on any error everything half open is closed again.
 
-    ``on_progress`` is told each time that a step is done or rows have come. Nobody is fenced without the ``permit``.
+    `on_progress` is called each time that a step is done or rows have come.
 
     Raises:
         StateMissingError: a changelog is empty although the group has committed offsets in its inputs.
@@ -90,34 +92,36 @@ async def take_over(
         PartitionLostError: fenced or not reachable in time; may be tried again.
 
     """
-    started_at = time.monotonic()
-    takeovers = [Takeover(n, PartitionProducer(n, config, permit), new_logic(n)) for n in sorted(numbers)]
+    started_at = clock.monotonic()
+    takeovers = [Takeover(n, kafka.producer(n), new_logic(n)) for n in sorted(numbers)]
     try:
         async with asyncio.timeout(config.takeover_timeout_seconds):
             await _fence(takeovers)
         on_progress()
-        async with LogReader(config, on_progress) as reader:
-            markers = Markers({t.partition: t.producer for t in takeovers}, reader, config)
+        async with kafka.reader(on_progress) as reader:
+            markers = Markers({t.partition: t.producer for t in takeovers}, stable=reader, kafka=kafka, config=config)
             await markers.end_rows()
             found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
-            await markers.end_messages()
+            await markers.end_messages({t.partition: t.transaction for t in takeovers})
             bounds = await _bounds(takeovers, reader, config)
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
             # No number comes again, though its transaction was lost or the changelog deleted.
-            takeover.producer.number = max(takeover.producer.number, time.time_ns() // NANOSECONDS_PER_MILLISECOND)
-        await _settle_positions(takeovers, bounds, config)
+            takeover.producer.count_from(max(takeover.transaction, clock.now_us() // MICROSECONDS_PER_MILLISECOND))
+        await _settle_positions(takeovers, bounds, config, kafka, clock.now_us)
     except BaseException as error:
         await asyncio.shield(asyncio.gather(*(takeover.producer.close() for takeover in takeovers)))
-        if isinstance(error, kafka_errors.KafkaError | OSError | TimeoutError):
+        if isinstance(error, KafkaClientError):
+            raise PartitionLostError(partition=takeovers[0].partition, reason=str(error)) from error
+        if isinstance(error, OSError):  # a TimeoutError is one
             raise PartitionLostError(partition=takeovers[0].partition, reason=repr(error)) from error
         raise
     log.info(
         "partitions taken over",
         partitions=[takeover.partition for takeover in takeovers],
         rows=sum(takeover.rows for takeover in takeovers),
-        seconds=round(time.monotonic() - started_at, 3),
+        seconds=round(clock.monotonic() - started_at, 3),
     )
     return takeovers
 
@@ -130,7 +134,7 @@ async def _fence(takeovers: list[Takeover]) -> None:
             raise result
 
 
-async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[tuple[str, int], Bounds]:
+async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[Place, Bounds]:
     """Ask for first and next offsets of all inputs; again, where a leader that was deposed may have been asked."""
     positions = {(topic, t.partition): t.positions.get(topic, 0) for t in takeovers for topic in config.inputs}
     looks_left = LOOKS_AGAIN
@@ -147,7 +151,11 @@ async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineCo
 
 
 async def _settle_positions(
-    takeovers: list[Takeover], bounds: dict[tuple[str, int], Bounds], config: EngineConfig
+    takeovers: list[Takeover],
+    bounds: dict[Place, Bounds],
+    config: EngineConfig,
+    kafka: Kafka,
+    now_us: Callable[[], int],
 ) -> None:
     """Compare positions with the log and write them, with what had to be chosen, in a first transaction.
 
@@ -156,7 +164,7 @@ async def _settle_positions(
     """
     fresh = [takeover for takeover in takeovers if not takeover.positions]
     if fresh:
-        await _refuse_lost_state(fresh, config)
+        await _refuse_lost_state(fresh, config, kafka)
     outboxes = list[Outbox]()
     for takeover in takeovers:
         outbox, lost = Outbox(), dict[str, int]()
@@ -172,7 +180,7 @@ async def _settle_positions(
                 log.warning("begins after input that has expired: let the feeds list again", topic=topic, start=start)
         if lost:
             log.error("input expired unread", partition=takeover.partition, lost=lost)
-            takeover.logic.gap_found(lost, time.time_ns() // 1000, outbox)
+            takeover.logic.gap_found(lost, now_us(), outbox)
         takeover.positions = settled
         outboxes.append(outbox)
     await asyncio.gather(*map(_write_first, takeovers, outboxes))
@@ -183,24 +191,16 @@ async def _write_first(takeover: Takeover, outbox: Outbox) -> None:
     takeover.committed = await takeover.producer.commit(outbox, positions, lands_at=takeover.read_to)
 
 
-async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig) -> None:
+async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig, kafka: Kafka) -> None:
     """Take an empty changelog for a new partition only if the group has never committed in its inputs."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=config.bootstrap_servers, **config.security)
-    await admin.start()
-    try:
-        asked = [TopicPartition(topic, takeover.partition) for takeover in fresh for topic in config.inputs]
-        committed = await admin.list_consumer_group_offsets(config.application, partitions=asked)
-    finally:
-        await admin.close()
-    # aiokafka 0.14.0 gives what a coordinator that has moved, or loads, answers as an answer without partitions.
-    if not committed.keys() >= set(asked):
-        raise kafka_errors.GroupCoordinatorNotAvailableError
-    for place in asked:
-        if committed[place].offset > 0:
+    asked = [(topic, takeover.partition) for takeover in fresh for topic in config.inputs]
+    committed = await kafka.committed_offsets(asked)
+    for topic, number in asked:
+        if committed[topic, number] > 0:
             raise StateMissingError(
                 changelog=config.changelog,
-                partition=place.partition,
-                topic=place.topic,
-                committed=committed[place].offset,
+                partition=number,
+                topic=topic,
+                committed=committed[topic, number],
                 group=config.application,
             )

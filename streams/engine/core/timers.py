@@ -27,15 +27,16 @@ LEAN_FLOOR = 10_000  # below this many wake-ups a leaner heap saves nothing wort
 class TimerHeap:
     """Wake-ups in time order. In memory only: rows are the truth, and a take-over rebuilds it from them."""
 
-    __slots__ = ("_former", "_heap", "_lean", "_moving", "_truth")
+    __slots__ = ("_former", "_heap", "_lean", "_lean_floor", "_moving", "_truth")
 
-    def __init__(self, truth: Truth) -> None:
-        """``truth`` is asked at each rebuild."""
+    def __init__(self, truth: Truth, *, lean_floor: int = LEAN_FLOOR) -> None:
+        """`truth` is asked at each rebuild; a heap below `lean_floor` wake-ups is never replaced."""
         self._truth = truth
+        self._lean_floor = lean_floor
         self._heap: list[Wakeup] = []
         self._former: list[Wakeup] = []  # the heap that is being replaced, whole until the other one has everything
         self._moving: Iterator[Iterable[Wakeup]] | None = None
-        self._lean = LEAN_FLOOR
+        self._lean = lean_floor
 
     def __len__(self) -> int:
         """Wake-ups held, outdated ones and copies included."""
@@ -66,7 +67,7 @@ class TimerHeap:
 
     def _replaced(self) -> None:
         self._former, self._moving = [], None
-        self._lean = max(LEAN_FLOOR, 2 * len(self._heap))
+        self._lean = max(self._lean_floor, 2 * len(self._heap))
 
     def _earlier(self) -> list[Wakeup]:
         former, heap = self._former, self._heap

@@ -8,22 +8,19 @@ any thread may read them at any moment, also while the event loop stands still.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import enum
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from evictstream.streams.engine.core.histogram import Distribution
-
-if TYPE_CHECKING:
-    from evictstream.streams.engine.core.writer import PartitionWriter
-
+from evictstream.streams.engine.core.histogram import Histogram
 
 PAUSE_BOUNDS_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.07, 0.09, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
 # A pause may be longer by that than it is said to be. A hundred looks a second cost less than a hundredth of a core.
 PAUSE_PROBE_SECONDS = 0.01
 
 
-class Vital(enum.StrEnum):
+class WaitKind(enum.StrEnum):
     """What is watched, those first that explain the ones after them."""
 
     LOOP = "loop"
@@ -73,11 +70,32 @@ class Wait:
         return 0.0 if since is None else max(0.0, now - since)
 
 
-class Vitals:
+async def set_within(seconds: float, event: asyncio.Event) -> None:
+    """Return when the event is set, or after so many seconds.
+
+    Always ends when it is cancelled. `asyncio.wait_for` does not before Python 3.12: an event that is set right before
+    takes the cancellation away, and whoever stops a task that waits in a loop then waits for it for ever.
+    """
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(seconds):
+            await event.wait()
+
+
+class WaitingWriter(Protocol):
+    """What is asked of a partition's writer: how long its work has waited at a moment of the monotonic clock."""
+
+    def uncommitted_seconds(self, now: float) -> float:
+        """Age of the oldest change that is not committed."""
+
+    def unacknowledged_seconds(self, now: float) -> float:
+        """Age of the oldest record that was sent and is not acknowledged."""
+
+
+class WorkerWaits:
     """The waits of one worker, but for those of the partition writers and of the timers.
 
     Attributes:
-        pauses: how long the event loop stood still, seconds; see :meth:`feel_pauses`.
+        pauses: how long the event loop stood still, seconds; see :meth:`measure_pauses`.
 
     """
 
@@ -88,10 +106,10 @@ class Vitals:
         self.ownership = Wait()
         self.fetch = Wait()
         self.heartbeat = Wait()
-        self.pauses = Distribution(PAUSE_BOUNDS_SECONDS)
+        self.pauses = Histogram(PAUSE_BOUNDS_SECONDS)
         self._batches = 0
 
-    async def feel_pauses(self) -> None:
+    async def measure_pauses(self) -> None:
         """Sleep a little, again and again, and note by how much each sleep was too long."""
         clock = asyncio.get_running_loop().time
         while True:
@@ -135,7 +153,7 @@ class Vitals:
         self._batches = 0
         self.input.end()
 
-    def ages(self, now: float, writers: Iterable[PartitionWriter], timers: Wait) -> dict[Vital, float]:
+    def ages(self, now: float, writers: Iterable[WaitingWriter], timers: Wait) -> dict[WaitKind, float]:
         """Seconds of waiting by what is waited for; of several partitions the longest."""
         loop = self.loop.age_seconds(now)
         acknowledge, commit = 0.0, 0.0
@@ -143,13 +161,13 @@ class Vitals:
             acknowledge = max(acknowledge, writer.unacknowledged_seconds(now))
             commit = max(commit, writer.uncommitted_seconds(now))
         return {
-            Vital.LOOP: loop,
+            WaitKind.LOOP: loop,
             # As far as the loop came round: with the loop stuck, the loop is to be named.
-            Vital.TIMERS: max(0.0, timers.age_seconds(now) - loop),
-            Vital.CHANGELOG: acknowledge,
-            Vital.COMMIT: commit,
-            Vital.INPUT: self.input.age_seconds(now),
-            Vital.OWNERSHIP: self.ownership.age_seconds(now),
-            Vital.FETCH: self.fetch.age_seconds(now),
-            Vital.HEARTBEAT: self.heartbeat.age_seconds(now),
+            WaitKind.TIMERS: max(0.0, timers.age_seconds(now) - loop),
+            WaitKind.CHANGELOG: acknowledge,
+            WaitKind.COMMIT: commit,
+            WaitKind.INPUT: self.input.age_seconds(now),
+            WaitKind.OWNERSHIP: self.ownership.age_seconds(now),
+            WaitKind.FETCH: self.fetch.age_seconds(now),
+            WaitKind.HEARTBEAT: self.heartbeat.age_seconds(now),
         }

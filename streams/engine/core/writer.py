@@ -17,14 +17,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import enum
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
-from evictstream.streams.engine.core.waiting import set_within
-from evictstream.streams.engine.core.waits import Wait
+from evictstream.streams.engine.core.waits import Wait, set_within
 from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
@@ -32,9 +30,9 @@ if TYPE_CHECKING:
 
     from evictstream.streams.engine.core.batches import Batch, Record
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.histogram import Distribution
+    from evictstream.streams.engine.core.histogram import Histogram
     from evictstream.streams.engine.core.logic import PartitionLogic
-    from evictstream.streams.engine.kafka.partition_producer import Committed, PartitionProducer
+    from evictstream.streams.engine.core.ports import Clock, Committed, Producer
 
 SLICE_RECORDS = 25  # stepped at once, a quarter of a millisecond of pods; fewer where a record has much to change
 SLICE_SECONDS = 0.002  # after which the loop may breathe; it does so once for each partition before it comes round
@@ -60,7 +58,6 @@ class PartitionWriter:
     Attributes:
         positions: next offset to apply, by input topic; in step with the state in memory.
         durable: the positions of the last committed transaction.
-        epochs: by input topic the seek after which batches count; older ones are ignored.
         caught_up: whether the inputs have been read to the end that they had at take-over.
         last_commit: what the broker said of the newest transaction.
         event_ms: by input topic the append time of the newest applied record, milliseconds; without one, none.
@@ -70,15 +67,17 @@ class PartitionWriter:
     def __init__(
         self,
         partition: int,
+        *,
         config: EngineConfig,
+        clock: Clock,
         logic: PartitionLogic,
-        producer: PartitionProducer,
+        producer: Producer,
         positions: Mapping[str, int],
+        last_commit: Committed | None = None,
         on_failure: Callable[[PartitionWriter, BaseException], None],
         on_step: Callable[[PartitionWriter], None],
         spacing_seconds: Callable[[], float],
-        *,
-        transaction_seconds: Distribution,
+        transaction_seconds: Histogram,
     ) -> None:
         """Take over from a recovered logic and a producer that has fenced the previous owner.
 
@@ -91,12 +90,13 @@ class PartitionWriter:
         self.logic = logic
         self.positions = dict(positions)
         self.durable = dict(positions)
-        self.epochs: dict[str, int] = dict.fromkeys(positions, -1)
         self.caught_up = False
         self.state = WriterState.LIVE
-        self.last_commit: Committed | None = None
+        self.last_commit = last_commit
         self.transactions = 0
-        self._written_at = time.monotonic()
+        self._monotonic = clock.monotonic
+        self._written_at = clock.monotonic()
+        self._epochs: dict[str, int] = dict.fromkeys(positions, -1)
         self._config = config
         self._producer = producer
         self.event_ms: dict[str, int] = {}
@@ -139,33 +139,37 @@ class PartitionWriter:
 
     def unacknowledged_seconds(self, now: float) -> float:
         """How long the acknowledgement of what was sent has been awaited."""
-        return self._producer.unacknowledged.age_seconds(now)
+        return self._producer.unacknowledged_seconds(now)
 
     async def expect_ends(self, ends: Mapping[str, int]) -> None:
         """Set what "caught up" means: the end of each input as it was at take-over."""
         self._ends = dict(ends)
         await self._check_caught_up()
 
+    def begin_epochs(self, epochs: Mapping[str, int]) -> None:
+        """Ignore batches that were read before these seeks, by input topic."""
+        self._epochs.update(epochs)
+
     async def apply(self, batch: Batch) -> None:
         """Apply a batch and wait while too much is unwritten. Returns early when the writer dies."""
-        if batch.epoch != self.epochs.get(batch.topic):
+        if batch.epoch != self._epochs.get(batch.topic):
             return
         if batch.start > self.positions[batch.topic]:
             self.fail(PartitionLostError(partition=self.partition, reason=f"a batch of {batch.topic} went missing"))
             return
         records = batch.records
         start, size = 0, 1
-        began_at = self._breathed_at = time.monotonic()
+        began_at = self._breathed_at = self._monotonic()
         while start < len(records):
             if self._is_stepping:
                 await self._wait_for(lambda: not self._is_stepping)
-                began_at = self._breathed_at = time.monotonic()
-            if not self.live or batch.epoch != self.epochs[batch.topic]:
+                began_at = self._breathed_at = self._monotonic()
+            if not self.live or batch.epoch != self._epochs[batch.topic]:
                 break
             part = records[start : start + size]
             start += size
             await self._step(batch.topic, part, part[-1].offset + 1)
-            now = time.monotonic()
+            now = self._monotonic()
             # One record may be a pod of which nothing changes, or a node of which a hundred pods have to go.
             size = min(size * 2, SLICE_RECORDS) if (now - began_at) * 4 < SLICE_SECONDS else max(size // 2, 1)
             began_at = now
@@ -175,8 +179,8 @@ class PartitionWriter:
                 await asyncio.sleep(0)
             else:
                 continue
-            began_at = self._breathed_at = time.monotonic()
-        if self.live and batch.epoch == self.epochs[batch.topic]:
+            began_at = self._breathed_at = self._monotonic()
+        if self.live and batch.epoch == self._epochs[batch.topic]:
             self.positions[batch.topic] = max(batch.position, self.positions[batch.topic])
         await self._check_caught_up()  # also where a new seek has cut the batch short: there may be nothing behind it
 
@@ -204,7 +208,7 @@ class PartitionWriter:
 
         A step that is cut off has changed its state by halves: the writer must not go on with it.
         """
-        if time.monotonic() - self._breathed_at > SLICE_SECONDS:
+        if self._monotonic() - self._breathed_at > SLICE_SECONDS:
             self._is_stepping = True
             self._announce()
             try:
@@ -212,7 +216,7 @@ class PartitionWriter:
             except asyncio.CancelledError:
                 self.fail(PartitionLostError(partition=self.partition, reason="a step was cut off"))
                 raise
-            self._breathed_at = time.monotonic()
+            self._breathed_at = self._monotonic()
         return self.live
 
     async def _end_step(self) -> None:
@@ -235,7 +239,7 @@ class PartitionWriter:
             return
         if any(self.positions[topic] < end for topic, end in self._ends.items()):
             return
-        self._breathed_at = time.monotonic()
+        self._breathed_at = self._monotonic()
         try:
             for _ in self.logic.caught_up(self._outbox):
                 if not await self._breathe_within_step():
@@ -251,7 +255,7 @@ class PartitionWriter:
     def checkpoint(self) -> None:
         """Write positions soon, also when nothing else is to be written."""
         if self.live and not self.settled:
-            self._unwritten.begin(time.monotonic())
+            self._unwritten.begin(self._monotonic())
             self._dirty.set()
             self._urgent.set()
 
@@ -264,7 +268,7 @@ class PartitionWriter:
     def keep_alive(self) -> None:
         """Write positions that are not written yet, and after long quiet all the same; called now and then."""
         self.checkpoint()
-        if time.monotonic() - self._written_at > QUIET_LIMIT_SECONDS:
+        if self._monotonic() - self._written_at > QUIET_LIMIT_SECONDS:
             self.probe()
 
     async def flush(self) -> None:
@@ -276,7 +280,7 @@ class PartitionWriter:
         outbox = self._outbox
         if outbox:
             if self._unwritten.since is None:
-                self._unwritten.begin(time.monotonic())
+                self._unwritten.begin(self._monotonic())
             self._dirty.set()
             if not self.has_room:
                 self._full.set()
@@ -294,10 +298,10 @@ class PartitionWriter:
     async def _run(self) -> None:
         try:
             while await self._something_to_write():
-                began_at = time.monotonic()
+                began_at = self._monotonic()
                 await self._commit()
                 # What comes meanwhile goes together: many small transactions would cost more time than they save.
-                await self._wait_until_full(began_at + self._spacing_seconds() - time.monotonic())
+                await self._wait_until_full(began_at + self._spacing_seconds() - self._monotonic())
         except asyncio.CancelledError:
             raise
         except BaseException as error:  # noqa: BLE001 - whatever it was, this state is not to be used again
@@ -321,7 +325,7 @@ class PartitionWriter:
         was_full = not self.has_room
         outbox = self._outbox.take()
         positions = dict(self.positions)
-        began_at = time.monotonic()
+        began_at = self._monotonic()
         self._committing.begin(began_at if self._unwritten.since is None else self._unwritten.since)
         self._unwritten.end()
         self._in_flight = True
@@ -334,7 +338,7 @@ class PartitionWriter:
         self.last_commit = await self._producer.commit(outbox, {POSITIONS_KEY: encode_positions(positions)})
         self._written_at = self.last_commit.acked_at
         self.transactions += 1
-        self._transaction_seconds.observe(time.monotonic() - began_at)
+        self._transaction_seconds.observe(self._monotonic() - began_at)
         self._committing.end()
         self._in_flight = False
         self.durable = positions

@@ -17,16 +17,19 @@ from faust.serializers.schemas import Schema
 from mode.utils.queues import FlowControlEvent
 from yarl import URL
 
-from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.faust.recovery import EngineTableManager
 from evictstream.streams.engine.faust.transport import EngineConsumer, EngineConsumerThread, EngineTransport
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from faust.types import AppT, Message, StreamT
 
     from evictstream.streams.engine.core.batches import Batch
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.logic import LogicFactory
+    from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.ports import Place
+    from evictstream.streams.engine.kafka.clients import KafkaClients
 
 BATCHES_IN_QUEUE = 4  # fetched batches waiting for one agent, each bounded by max_poll_records: enough to keep it busy
 
@@ -61,17 +64,59 @@ class KeepingFlow(FlowControlEvent):
         self._resume.set()
 
 
+class FaustGroup:
+    """Implements `engine.core.ports.Group`: asks the app, which owns the member of the group once it has started.
+
+    Partitions need a group when they are made, and the app needs partitions: so this is made first. Nothing is assigned
+    before the app has started.
+    """
+
+    _app: EngineApp | None = None
+
+    def enter(self, app: EngineApp) -> None:
+        """Ask this app from now on."""
+        self._app = app
+
+    @property
+    def _thread(self) -> EngineConsumerThread:
+        if self._app is None:
+            raise RuntimeError("the app has not started")
+        return self._app.consumer_thread
+
+    @property
+    def is_rebalancing(self) -> bool:
+        """Whether the group assigns anew."""
+        return self._app is not None and self._app.rebalancing
+
+    async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        """Read on from these offsets; returns the new seek epoch of each partition."""
+        return await self._thread.seek_inputs(positions)
+
+    async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Ask for the last stable offsets of partitions."""
+        return await self._thread.end_offsets(places)
+
+    def leave(self) -> None:
+        """Begin to leave, from any thread and without waiting."""
+        if self._app is not None:
+            self._app.consumer_thread.leave_group()
+
+
 class EngineApp(faust.App):
     """A Faust app whose state, messages and positions are written in one transaction by partition."""
 
     logger = logging.getLogger("faust.engine")  # as quiet as Faust's own
 
-    def __init__(self, config: EngineConfig, new_logic: LogicFactory) -> None:
-        """Declare the app, its input topics, one agent for each and the table."""
+    def __init__(
+        self, config: EngineConfig, partitions: Partitions, *, clients: KafkaClients, group: FaustGroup
+    ) -> None:
+        """Declare the app, its input topics, one agent for each and the table; `partitions` ask `group`."""
         self.config = config
-        self.partitions = Partitions(config, new_logic)
+        self.partitions = partitions
+        self.clients = clients
+        self._group = group
         # From the very first look on: a worker that the group has not answered yet is not one in reserve.
-        self.partitions.vitals.ownership.begin(time.monotonic())
+        self.partitions.waits.ownership.begin(time.monotonic())
         super().__init__(
             config.application,
             broker=[URL(f"kafka://{server}") for server in config.bootstrap_servers.split(",")],
@@ -127,14 +172,13 @@ class EngineApp(faust.App):
         """Make none: nothing is kept in files."""
 
     async def on_start(self) -> None:
-        """Bind the partitions to the consumer before it can be assigned anything."""
+        """Let the partitions ask the member before it can be assigned anything."""
         await super().on_start()
-        self.partitions.bind(self.consumer_thread.seek_inputs, self.crash)
-        self.partitions.permit.leave_group = self.consumer_thread.leave_group
+        self._group.enter(self)
 
     def on_rebalance_start(self) -> None:
         """Note, in the consumer's thread, that the group assigns anew."""
-        self.partitions.vitals.rebalancing(time.monotonic())
+        self.partitions.waits.rebalancing(time.monotonic())
         super().on_rebalance_start()
 
     def _on_rebalance_when_stopped(self) -> None:

@@ -19,30 +19,25 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, cast
 
-from aiokafka import errors as kafka_errors
-from aiokafka.structs import TopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
-from evictstream.streams.engine.core.batches import Batch
-from evictstream.streams.engine.kafka.consumer import StoppableConsumer
-from evictstream.streams.errors import InputTruncatedError, PartitionLostError
+from evictstream.streams.engine.core.ports import KafkaClientError
+from evictstream.streams.engine.kafka.group_member import POSITION_ERRORS, GroupMember
+from evictstream.streams.errors import InputTruncatedError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from evictstream.streams.engine.core.batches import Batch
+    from evictstream.streams.engine.core.ports import Place
     from evictstream.streams.engine.faust.app import EngineApp
 
 LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
 
 # How long an idle poll waits; also how late a position without records is seen, and that there is something to poll.
 POLL_SECONDS = 0.2
-FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
-FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
 COMMIT_TIMEOUT_SECONDS = 5.0
-# aiokafka leaves the group for who asks for no records for five minutes, and does not come back before it does. A
-# worker in reserve asks for none, nor does one that takes over for long; that they live is watched by us.
-POLL_INTERVAL_MS = 2**31 - 1
 END_OFFSETS_TIMEOUT_SECONDS = 5.0
 
 
@@ -52,143 +47,84 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     logger = LOG
 
     def __post_init__(self) -> None:
-        """Begin without seeks."""
+        """Set what `__init__` would set; Faust calls this at its end."""
         super().__post_init__()
-        self._epochs: dict[tuple[str, int], int] = {}
-        self._seen: dict[tuple[str, int], int] = {}
         self._is_joining = False  # from the end of a revocation to the assignment
         self._commit_limit: asyncio.Timeout | None = None
-        self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
-    def _create_worker_consumer(self, transport: driver.Transport) -> StoppableConsumer:
+    def _create_worker_consumer(self, transport: driver.Transport) -> GroupMember:
         del transport  # its URL is our configuration's
         app = cast("EngineApp", self.app)
-        config = app.config
         self._assignor = app.assignor
-        consumer = StoppableConsumer(
-            bootstrap_servers=config.bootstrap_servers,
-            client_id=config.application,
-            group_id=config.application,
-            group_instance_id=config.instance_id,
-            partition_assignment_strategy=[self._assignor],
-            enable_auto_commit=False,
-            # Positions are always sought explicitly: a position outside the log must never move by itself.
-            auto_offset_reset="none",
-            isolation_level="read_committed",
-            max_poll_records=config.max_poll_records,
-            max_partition_fetch_bytes=config.max_fetch_bytes,
-            fetch_max_bytes=FETCHES_IN_ANSWER * config.max_fetch_bytes,
-            fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
-            session_timeout_ms=int(config.session_timeout_seconds * 1000),
-            heartbeat_interval_ms=int(config.heartbeat_seconds * 1000),
-            rebalance_timeout_ms=int(config.rebalance_timeout_seconds * 1000),
-            max_poll_interval_ms=POLL_INTERVAL_MS,
-            request_timeout_ms=int(max(config.session_timeout_seconds * 4, 40.0) * 1000),
-            **config.security,
-        )
-        consumer.permit = app.partitions.permit
-        return consumer
+        return app.clients.group_member(self._assignor)
+
+    @property
+    def _member(self) -> GroupMember:
+        return cast("GroupMember", self._ensure_consumer())
 
     def leave_group(self) -> None:
         """Begin to leave the group at once, from any thread: it does not need the event loop of the worker."""
-        consumer = cast("StoppableConsumer | None", self._consumer)
-        if consumer is not None:
+        member = cast("GroupMember | None", self._consumer)
+        if member is not None:
             with contextlib.suppress(RuntimeError):  # this thread has ended, and the group was left by that
-                self.thread_loop.call_soon_threadsafe(consumer.begin_to_leave)
+                self.thread_loop.call_soon_threadsafe(member.begin_to_leave)
 
-    async def seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
+    async def seek_inputs(self, positions: Mapping[Place, int]) -> dict[Place, int]:
         """Seek in the consumer's thread; returns the new epoch of each partition.
 
         Raises:
             PartitionLostError: one is not ours any more: the group assigns anew, which we are not told yet.
 
         """
-        return cast("dict[tuple[str, int], int]", await self.call_thread(self._seek_inputs, positions))
+        return cast("dict[Place, int]", await self.call_thread(self._seek_inputs, positions))
 
-    async def _seek_inputs(self, positions: Mapping[tuple[str, int], int]) -> dict[tuple[str, int], int]:
-        consumer = self._ensure_consumer()
-        for (topic, number), offset in positions.items():
-            key = (topic, number)
-            self._epochs[key] = self._epochs.get(key, 0) + 1
-            self._seen[key] = offset
-            try:
-                consumer.seek(TopicPartition(topic, number), offset)
-            except kafka_errors.IllegalStateError as error:
-                raise PartitionLostError(partition=number, reason=repr(error)) from error
-        return {key: self._epochs[key] for key in positions}
+    async def _seek_inputs(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        return await self._member.seek_to(positions)
 
     async def _fetch_records(  # type: ignore[override]  # batches where Faust has lists; only our drain loop sees them
         self,
-        consumer: StoppableConsumer,
+        consumer: GroupMember,
         active_partitions: set[TP],
         timeout: float | None = None,  # noqa: ASYNC109 - the signature is Faust's
         max_records: int | None = None,
     ) -> dict[TP, Batch]:
         # Faust changes this set from the other thread while we wait; what was asked for is what must be delivered.
         wanted = set(active_partitions)
-        waiting = cast("EngineApp", self.app).partitions.vitals.fetch
+        waiting = cast("EngineApp", self.app).partitions.waits.fetch
         if not (wanted and self.consumer.flow_active):
             waiting.end()  # nothing is asked for
             return {}
         waiting.begin(time.monotonic())
         try:
             fetched = await super()._fetch_records(consumer, wanted, timeout, max_records)
-        except (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError) as error:
-            self._check_position(consumer, error)
+        except POSITION_ERRORS as error:
+            consumer.check_position(error)
             return {}
-        # From here to the end nothing awaits: epoch and position belong to exactly these records.
-        assignment = consumer._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
-        batches: dict[TP, Batch] = {}
-        answered_ms = 0  # not the greatest so far: the clock may have been set back
-        for key in wanted if assignment is not None else ():
-            state = assignment.state_value(TopicPartition(*key))
-            if state is None or not state.has_valid_position or key not in self._epochs:
-                continue
-            answered_ms = max(answered_ms, state.timestamp or 0)
-            records = fetched.get(key, ())
-            start, position = self._seen[key], state.position
-            if records or position != start:
-                self._seen[key] = position
-                batches[key] = Batch(key.topic, key.partition, records, start, position, self._epochs[key])
-        if batches or answered_ms != self._answered_ms:
-            self._answered_ms = answered_ms
+        batches, has_answered = consumer.batches(wanted, fetched)
+        if has_answered:
             waiting.end()
         return batches
 
-    def _check_position(self, consumer: StoppableConsumer, error: Exception) -> None:
-        """Tell an input that expired under us from a leftover of the time before the first seek."""
-        if not isinstance(error, kafka_errors.OffsetOutOfRangeError):
-            return
-        assignment = consumer._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
-        for partition, offset in dict(error.args[0]).items():
-            state = assignment.state_value(partition) if assignment is not None else None
-            sought = (partition.topic, partition.partition) in self._epochs
-            if sought and state is not None and state.has_valid_position and state.position == offset:
-                raise InputTruncatedError(
-                    topic=partition.topic, partition=partition.partition, position=offset
-                ) from error
+    async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Last stable offsets, asked of the brokers now. Raises `KafkaClientError` or `TimeoutError` without answer."""
+        return cast("dict[Place, int]", await self.call_thread(self._end_offsets, places))
 
-    async def end_offsets(self, partitions: list[TP]) -> dict[tuple[str, int], int]:
-        """Last stable offsets, asked of the brokers now. Raises ``KafkaError`` or ``TimeoutError`` without answer."""
-        return cast("dict[tuple[str, int], int]", await self.call_thread(self._end_offsets, partitions))
-
-    async def _end_offsets(self, partitions: list[TP]) -> dict[tuple[str, int], int]:
-        # Timed here: who gives up waiting for this thread leaves it busy, and it has commits to carry out.
+    async def _end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        # Timed here: a caller that gives up waiting for this thread leaves it busy, and it has commits to carry out.
         async with asyncio.timeout(END_OFFSETS_TIMEOUT_SECONDS):
-            ends = await self._ensure_consumer().end_offsets([TopicPartition(*p) for p in partitions])
-        return {(p.topic, p.partition): offset for p, offset in ends.items()}
+            return await self._member.last_stable_offsets(places)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         """Commit group offsets; ``False`` when the group does not know us as the owner (any more)."""
         assigned = self.assignment()
-        wanted = {TopicPartition(*tp): offset for tp, offset in offsets.items() if tp in assigned}
+        wanted = {(tp.topic, tp.partition): offset for tp, offset in offsets.items() if tp in assigned}
         if not wanted or self._is_joining:
             return False
         try:
             async with asyncio.timeout(COMMIT_TIMEOUT_SECONDS) as self._commit_limit:
-                await self._ensure_consumer().commit(wanted)
-        except (kafka_errors.KafkaError, TimeoutError) as error:
-            self.log.info("group offsets not committed: %r", error)
+                await self._member.commit_positions(wanted)
+        except (KafkaClientError, TimeoutError) as error:
+            self.log.info("group offsets not committed: %s", str(error) or repr(error))
             return False
         return True
 
@@ -217,9 +153,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         return cast("float", await self.call_thread(self._check_membership))
 
     async def _check_membership(self) -> float:
-        consumer = self._ensure_consumer()
-        consumer._coordinator.check_errors()  # noqa: SLF001 - there is no public way
-        return cast("StoppableConsumer", consumer).confirmed_at
+        return self._member.last_confirmation()
 
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Nothing: Faust's check looks at acks and commits by record, which do not exist here."""
@@ -270,7 +204,7 @@ class EngineConsumer(driver.Consumer):
             fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
             return cast("dict[TP, Batch]", fetched or {})
         confirmed_at = await self._thread.check_membership()
-        cast("EngineApp", self.app).partitions.vitals.confirmed_in_reserve(time.monotonic(), confirmed_at)
+        cast("EngineApp", self.app).partitions.waits.confirmed_in_reserve(time.monotonic(), confirmed_at)
         await self.sleep(POLL_SECONDS)
         return {}
 
@@ -282,7 +216,7 @@ class EngineConsumer(driver.Consumer):
                         # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
                         # was read before, its epoch is over and the writer ignores it.
                         await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
-                    cast("EngineApp", self.app).partitions.vitals.handed_over(time.monotonic())
+                    cast("EngineApp", self.app).partitions.waits.handed_over(time.monotonic())
                     await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
         except self.consumer_stopped_errors:
             if not self.app.should_stop:
@@ -305,7 +239,7 @@ class EngineConsumer(driver.Consumer):
         if not offsets or not await self._commit(offsets):
             return False
         partitions.lease.renew(asked_at)
-        partitions.vitals.heartbeat.progress(asked_at)
+        partitions.waits.heartbeat.progress(asked_at)
         return True
 
     def verify_event_path(self, now: float, tp: TP) -> None:

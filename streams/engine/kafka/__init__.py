@@ -1,1 +1,1 @@
-"""The engine's Kafka clients, on aiokafka, and all that mends aiokafka."""
+"""Kafka clients on aiokafka, and everything that mends aiokafka; `clients` makes them all."""

@@ -8,7 +8,8 @@ producers begins with that one, and a member asks for its new coordinator after 
 It also tries a broker that is gone again and again, each client for itself, every 100 ms. Here they share what one has
 found out (see `evictstream.streams.engine.kafka.reach`).
 
-Importing this changes all aiokafka connections of the process.
+aiokafka makes connections by the name of a class in its own module, and takes no other class as an argument. So each
+client of `engine.kafka` calls `use_broker_connections` when it is made, which holds for all aiokafka of the process.
 """
 
 from __future__ import annotations
@@ -50,7 +51,6 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
     """
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
-        """Take what `AIOKafkaConnection` takes."""
         super().__init__(*arguments, **more)
         self.made_at = time.monotonic()
         self._longest_seconds: float = self._request_timeout
@@ -93,7 +93,9 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         return super().send(request, expect_response)
 
 
-aiokafka.conn.AIOKafkaConnection = BrokerConnection
+def use_broker_connections() -> None:
+    """Let the aiokafka clients of this process make a `BrokerConnection` wherever they connect from now on."""
+    aiokafka.conn.AIOKafkaConnection = BrokerConnection
 
 
 def renew_coordination(client: AIOKafkaClient, now: float) -> None:

@@ -10,39 +10,34 @@ A producer that has failed once is never used again: the partition is taken over
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Awaitable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
-from evictstream.streams.engine.core.markers import TRANSACTION_HEADER, TRANSACTION_KEY, encode_header, encode_number
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core.engine_rows import (
+    TRANSACTION_HEADER,
+    TRANSACTION_KEY,
+    encode_header,
+    encode_number,
+)
 from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.core.ports import Committed
 from evictstream.streams.engine.core.waits import Wait
-from evictstream.streams.engine.kafka.producer import TransactionalProducer
+from evictstream.streams.engine.kafka.errors import REFUSED
+from evictstream.streams.engine.kafka.transactional_producer import TransactionalProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.outbox import Headers, Outbox
+    from evictstream.streams.engine.core.ports import Clock
 
 T = TypeVar("T")
 
 NO_HEADERS: Headers = []
-
-# Refused for good: repeating the same bytes cannot help, an operator has to act.
-REFUSED = (
-    kafka_errors.TopicAuthorizationFailedError,
-    kafka_errors.ClusterAuthorizationFailedError,
-    kafka_errors.TransactionalIdAuthorizationFailed,
-    kafka_errors.MessageSizeTooLargeError,
-    kafka_errors.RecordListTooLargeError,
-    kafka_errors.InvalidTopicError,
-    kafka_errors.PolicyViolationError,
-    kafka_errors.UnsupportedForMessageFormatError,
-    kafka_errors.InvalidRequiredAcksError,
-)
 
 # The coordinator answers a commit before its markers are written; a transaction that begins within that time is
 # sent away and aiokafka comes back 20 ms later. Waiting this much first makes 25 ms per transaction 6.5 ms.
@@ -56,36 +51,30 @@ IDLE_MS = 180_000
 MARK_SECONDS = 2.0
 
 
-class Committed(NamedTuple):
-    """What is known of a committed transaction.
-
-    ``broker_ms`` is the broker's append time of the rows (milliseconds), ``-1`` without ``LogAppendTime``;
-    ``sent_at`` and ``acked_at`` bracket it on our monotonic clock (seconds).
-    """
-
-    broker_ms: int
-    sent_at: float
-    acked_at: float
-
-
 class PartitionProducer:
     """Writes the outboxes of one partition number, one transaction each.
 
-    Attributes:
-        number: of the newest transaction that was committed; the next has the next one (`streams.engine.core.markers`).
-        unacknowledged: waits for the brokers to acknowledge what was sent.
-
+    Each transaction has the next number, by which `engine.core.markers` tells one from another.
     """
 
-    def __init__(self, partition: int, config: EngineConfig, permit: Permit | None = None) -> None:
-        """Prepare; nothing is sent before :meth:`start`, which waits for the permit if there is one."""
+    def __init__(
+        self,
+        partition: int,
+        config: EngineConfig,
+        permit: Permit | None = None,
+        *,
+        clock: Clock = SYSTEM_CLOCK,
+        new_client: Callable[..., Any] = TransactionalProducer,
+    ) -> None:
+        """Nothing is sent before `start`, which waits for the permit if there is one."""
         self.partition = partition
-        self.number = 0
-        self.unacknowledged = Wait()
+        self._number = 0
+        self._unacknowledged = Wait()
         self._config = config
+        self._monotonic = clock.monotonic
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
-        self._producer = TransactionalProducer(
-            permit=permit or Permit(),
+        self._producer = new_client(
+            permit=permit or Permit(clock.monotonic),
             bootstrap_servers=config.bootstrap_servers,
             client_id=config.transactional_id(partition),
             transactional_id=config.transactional_id(partition),
@@ -100,6 +89,14 @@ class PartitionProducer:
             **config.security,
         )
         self._settled_at = 0.0
+
+    def count_from(self, number: int) -> None:
+        """Give the next transaction the number after this one."""
+        self._number = number
+
+    def unacknowledged_seconds(self, now: float) -> float:
+        """How long records that were sent have waited to be acknowledged."""
+        return self._unacknowledged.age_seconds(now)
 
     async def start(self) -> None:
         """Fence the previous owner. Returns when its open transaction, if any, has been aborted.
@@ -128,10 +125,10 @@ class PartitionProducer:
             PartitionLostError: fenced, timed out or otherwise unknown; take the partition over again.
 
         """
-        sent_at = time.monotonic()
+        sent_at = self._monotonic()
         broker_ms = await self._in_time(self._write(outbox, extra_rows, lands_at))
-        self.number += 1
-        return Committed(broker_ms, sent_at, time.monotonic())
+        self._number += 1
+        return Committed(broker_ms, sent_at, self._monotonic())
 
     async def mark(self, topic: str, *, commit: bool) -> None:
         """Write the end of a transaction that hangs in our partition of a topic. Raises as `commit` does.
@@ -160,16 +157,16 @@ class PartitionProducer:
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
 
     async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes], lands_at: int | None) -> int:
-        await asyncio.sleep(self._settled_at - time.monotonic())
+        await asyncio.sleep(self._settled_at - self._monotonic())
         await self._producer.begin_transaction()
         futures: list[asyncio.Future[object]] = []
-        self.unacknowledged.begin(time.monotonic())
+        self._unacknowledged.begin(self._monotonic())
         broken: Exception | None = None
         try:
-            last = {**extra_rows, TRANSACTION_KEY: encode_number(self.number + 1)}
+            last = {**extra_rows, TRANSACTION_KEY: encode_number(self._number + 1)}
             rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
             await self._send(self._config.changelog, rows, futures)
-            whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self.number + 1))
+            whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self._number + 1))
             for topic, messages in outbox.messages.items():
                 numbered = ((key, value, [*headers, whose]) for key, value, headers in messages)
                 await self._send(topic, numbered, futures)
@@ -182,7 +179,7 @@ class PartitionProducer:
         finally:
             # Every batch is waited for, also after an error, so that no outcome goes unseen.
             results = await asyncio.gather(*futures, return_exceptions=True)
-            self.unacknowledged.end()
+            self._unacknowledged.end()
         for result in results:
             if isinstance(result, BaseException):
                 raise result
@@ -193,7 +190,7 @@ class PartitionProducer:
             reason = f"the changelog was read up to {lands_at}, but ends at {landed_at}"
             raise PartitionLostError(partition=self.partition, reason=reason)
         await self._producer.commit_transaction()
-        self._settled_at = time.monotonic() + SETTLE_SECONDS
+        self._settled_at = self._monotonic() + SETTLE_SECONDS
         return max((getattr(result, "timestamp", -1) or -1 for result in results[:1]), default=-1)
 
     async def _send(

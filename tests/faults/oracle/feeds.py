@@ -1,4 +1,7 @@
-"""Feeds that send heartbeats: when they were silent, nothing of their cluster may be issued (architecture.md 3)."""
+"""Feeds that send heartbeats: when they were silent, nothing of their cluster may be issued.
+
+The rule is the gate `feed` of docs/guarantees.md#when-firing-waits.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead letters: exactly one for each record that cannot be read, none for others (architecture.md 7)."""
+"""Dead letters: exactly one for each record that cannot be read, none for others (docs/messages.md#dead-letters)."""
 
 from __future__ import annotations
 

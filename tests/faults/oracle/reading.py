@@ -31,7 +31,7 @@ class Said:
     """What a readable record says.
 
     Attributes:
-        at_us: the instant that counts (architecture.md section 4).
+        at_us: the instant that counts (docs/messages.md#the-time-that-counts).
         kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, or another signal.
         content: the object, or the result.
     """

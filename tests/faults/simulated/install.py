@@ -6,18 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from unittest import mock
 
-from evictstream.streams.engine.core import lease, markers, partitions, takeover, writer
-from evictstream.streams.engine.core import timers as wakeups
-from evictstream.streams.engine.kafka import changelog
-from evictstream.streams.engine.kafka import partition_producer as transactions
+from evictstream.streams.engine.core import markers, partitions, takeover
 from evictstream.streams.service import clock, freshness, gates, timers
-from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
 from tests.faults.simulated.world import World
 
 NANOSECONDS = 1000
 LONGEST_SLEEP_SECONDS = 0.5  # of the timer service: an opened gate may be noticed later, and a run takes less time
-LEAN_FLOOR = 8  # of the heap of wake-ups: a cluster is small, and the heap is to be replaced again and again
-TIMED = (writer, transactions, takeover, lease, partitions, clock, freshness, gates, timers)
+TIMED = (clock, freshness, gates, timers)
 TALKING = (takeover, markers, partitions, timers, freshness)
 
 
@@ -56,8 +51,4 @@ def installed(world: World) -> Iterator[None]:
         for module in TALKING:
             stack.enter_context(mock.patch.object(module, "log", Silence()))
         stack.enter_context(mock.patch.object(timers, "LONGEST_SLEEP_SECONDS", LONGEST_SLEEP_SECONDS))
-        stack.enter_context(mock.patch.object(wakeups, "LEAN_FLOOR", LEAN_FLOOR))
-        stack.enter_context(mock.patch.object(transactions, "TransactionalProducer", SimulatedProducer))
-        stack.enter_context(mock.patch.object(changelog, "StoppableConsumer", SimulatedConsumer))
-        stack.enter_context(mock.patch.object(takeover, "AIOKafkaAdminClient", SimulatedAdmin))
         yield

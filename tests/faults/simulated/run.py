@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from evictstream.models.eviction import Rules
 from evictstream.models.messages.envelope import Limits
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, decode_positions
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
 from evictstream.streams.service.partition import EvictionPartition
 from evictstream.streams.service.plan import ServicePlan
 from tests.faults.actor import ClusterActor
@@ -36,6 +36,7 @@ MILLISECOND_US = 1000
 SMALLEST_EARLY_US = 2_000  # append times are cut to milliseconds
 READER_DELAY_US = 4_000
 RECORD_LIMIT_BYTES = 100_000
+LEAN_FLOOR = 8  # a cluster is small, and the heap of wake-ups is to be replaced again and again
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -264,6 +265,7 @@ def service_plan(plan: Plan, world: World) -> ServicePlan:
         ),
         limits=Limits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,
+        lean_floor=LEAN_FLOOR,
         feed_silence_us=us(numbers.feed_silence_limit_seconds),
     )
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.ports import Place
+from evictstream.streams.engine.core.writer import PartitionWriter
+from evictstream.streams.engine.kafka.clients import ClientClasses, KafkaClients
+from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
 from evictstream.streams.service.clock import ClockWatch
 from evictstream.streams.service.freshness import Freshness
@@ -24,12 +28,58 @@ from evictstream.streams.service.plan import ServicePlan
 from evictstream.streams.service.timers import TimerService
 from tests.faults.numbers import Numbers
 from tests.faults.simulated.broker import Broker
+from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
 from tests.faults.simulated.fetching import Fetching
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.network import Connection
 from tests.faults.simulated.world import VirtualLoop, World
 
 RETRY_PAUSE_SECONDS = 1.0
+SIMULATED = ClientClasses(producer=SimulatedProducer, consumer=SimulatedConsumer, admin=SimulatedAdmin)
+
+
+class WorkerClock:
+    """The clock of one worker's machine: time is the same for all, but wall clocks differ."""
+
+    def __init__(self, world: World, worker: Worker) -> None:
+        self._world = world
+        self._worker = worker
+
+    def monotonic(self) -> float:
+        """Read the monotonic clock, seconds."""
+        return self._world.monotonic_seconds
+
+    def now_us(self) -> int:
+        """Read the wall clock, microseconds since 1970 in UTC."""
+        return self._world.now_us + self._worker.clock_off_us
+
+
+class SimulatedGroup:
+    """A worker's membership, as the engine asks it."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+
+    @property
+    def is_rebalancing(self) -> bool:
+        """Whether the group assigns anew."""
+        return self._worker.rebalancing
+
+    async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        """Read on from these offsets; gives the new epochs."""
+        return await self._worker.fetching.seek(positions)
+
+    async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Ask for the last stable offsets."""
+        connection = self._worker.connection
+        logs = connection.broker.log
+        with translated_errors():
+            return await connection.request(
+                lambda: {place: logs(*place).readable_end("read_committed") for place in places}
+            )
+
+    def leave(self) -> None:
+        """Nobody is stuck here."""
 
 
 class Worker:
@@ -100,13 +150,21 @@ class Worker:
 
     async def _main(self) -> None:
         numbers = self._numbers_of_service
-        self.partitions = Partitions(self.config, lambda number: EvictionPartition(number, self._plan))
         self.fetching = Fetching(self)
-        self.partitions.bind(self.fetching.seek, self._crash)
+        clock = WorkerClock(self._world, self)
+        self.partitions = Partitions(
+            self.config,
+            new_logic=lambda number: EvictionPartition(number, self._plan),
+            kafka=KafkaClients(self.config, clock=clock, classes=SIMULATED),
+            group=SimulatedGroup(self),
+            clock=clock,
+            crash=self._crash,
+            on_step=self._stepped,
+        )
         self.clock = ClockWatch(
             numbers.clock_skew_limit_seconds, numbers.clock_jump_limit_seconds, numbers.clock_jump_hold_seconds
         )
-        self.freshness = Freshness(self.partitions, self._end_offsets, self._newest_times)
+        self.freshness = Freshness(self.partitions, SimulatedGroup(self).end_offsets, self._newest_times)
         gates = Gates(
             lease=self.partitions.lease,
             is_rebalancing=lambda: self.rebalancing,
@@ -126,6 +184,9 @@ class Worker:
         ):
             self._spawn(self._guard(part))
 
+    def _stepped(self, writer: PartitionWriter) -> None:
+        self.timers.stepped(writer)
+
     async def _guard(self, part: Coroutine[Any, Any, None]) -> None:
         try:
             await part
@@ -138,12 +199,6 @@ class Worker:
         """End at once, as `run_worker` does after a crash."""
         self.crashed = error
         self.kill()
-
-    async def _end_offsets(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        broker = self.connection.broker
-        return await self.connection.request(
-            lambda: {place: broker.log(*place).readable_end("read_committed") for place in wanted}
-        )
 
     async def _newest_times(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """Is for metrics only, and nobody asks for those here."""

@@ -31,7 +31,8 @@ from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 
 if TYPE_CHECKING:
-    from evictstream.models.messages.wire import DecisionRecord, EvictionCommand
+    from evictstream.models.messages.command import EvictionCommand
+    from evictstream.models.messages.decision import DecisionRecord
 
 CLUSTER = "prod-eu-1"
 NODE = "node-0123"

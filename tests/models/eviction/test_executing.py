@@ -1,4 +1,4 @@
-"""semantics.md 12.8 and architecture.md section 4: attempts, results, retries."""
+"""semantics.md 12.8 and docs/messages.md#results: attempts, results, retries."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def test_retry_times_survive_a_restart() -> None:
 
 
 def test_only_the_timer_issues() -> None:
-    """12.7 and architecture.md section 3"""
+    """semantics.md 12.6"""
     scene = Scene()
     scene.pod(0)
     scene.node(0, A)

@@ -233,7 +233,7 @@ def test_first_ordinal_of_a_cluster_that_was_forgotten() -> None:
 
 
 def test_command_as_in_the_contract() -> None:
-    """architecture.md section 4"""
+    """docs/messages.md#commands"""
     scene = scheduled()
     command = scene.commands[0]
     assert (command.cluster, command.namespace, command.pod, command.pod_uid) == (

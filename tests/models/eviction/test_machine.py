@@ -42,7 +42,7 @@ from tests.models.eviction.scene import CLUSTER, NODE, START_US, assert_same, re
 from tests.models.eviction.simple_model import Command, SimpleModel, SimpleTaint, SimpleToleration
 
 if TYPE_CHECKING:
-    from evictstream.models.messages.wire import EvictionCommand
+    from evictstream.models.messages.command import EvictionCommand
 
 ORIGIN = Origin("evictstream.test", 0, 0)
 START = START_US // 1_000_000

@@ -72,7 +72,7 @@ def test_pod_before_its_node_is_decided_when_the_node_comes() -> None:
 
 
 def test_untolerated_is_not_announced_whichever_stream_comes_first() -> None:
-    """architecture.md section 4: `Schedule` is not sent for what is due at once"""
+    """docs/messages.md#commands: `Schedule` is not sent for what is due at once"""
     scene = Scene()
     scene.pod(10)
     scene.node(5, A)

@@ -22,11 +22,12 @@ from evictstream.models.eviction import (
     node_slices,
     row_key,
 )
-from evictstream.models.eviction.limits import LARGEST_LIST, LONGEST_TEXT, MOST_DEPARTED, is_too_long
+from evictstream.models.eviction.limits import MOST_DEPARTED
 from evictstream.models.eviction.row_layout import pod_value
 from evictstream.models.eviction.slices import whole
 from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, is_too_long
 from evictstream.models.messages.unreadable import Unreadable
 from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, rebuild, tolerate, us
 

@@ -3,9 +3,9 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-from pydantic import ValidationError
 
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
+from evictstream.models.messages.unreadable import Unreadable
 
 
 @pytest.mark.parametrize("key", [None, b"", b"prod/node-1", b"\xff\x00"])
@@ -38,5 +38,5 @@ def test_headers_as_text() -> None:
 
 
 def test_missing_header_is_an_error() -> None:
-    with pytest.raises(ValidationError):
+    with pytest.raises(Unreadable):
         DeadLetterHeaders.from_headers([("reason", b"BadJson")])

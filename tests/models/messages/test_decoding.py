@@ -136,7 +136,7 @@ def test_unbound_pod_is_ignored() -> None:
     ],
 )
 def test_event_time(observed: str | None, at_us: int) -> None:
-    """architecture.md section 4: a function of the log alone"""
+    """docs/messages.md#the-time-that-counts: a function of the log alone"""
     event = node({"observedAt": observed})
     assert isinstance(event, NodeEvent)
     assert event.at_us == at_us

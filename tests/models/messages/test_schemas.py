@@ -8,19 +8,20 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from evictstream.models.messages import schemas
-from evictstream.models.messages.wire import EvictionCommand, encode
-from tests.models.messages.test_wire import messages, told
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.command import EvictionCommand
+from tests.models.messages.test_commands_and_decisions import messages, told
 
 FOLDER = Path(schemas.__file__).parent
 
 
-def test_files_agree_with_the_models() -> None:
+def test_files_agree_with_the_definitions() -> None:
     """Write them anew with `python -m evictstream.models.messages.schemas`."""
     files = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.json")}
     assert files == schemas.schema_texts()
 
 
-@pytest.mark.parametrize("name", sorted(schemas.CONTRACTS))
+@pytest.mark.parametrize("name", sorted(schemas.MESSAGES))
 def test_schemas_are_schemas(name: str) -> None:
     schema = json.loads(schemas.schema_texts()[f"{name}.json"])
     jsonschema.Draft202012Validator.check_schema(schema)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.messages.command import COMMAND_KIND, CommandReason, EvictionCommand
 from evictstream.models.messages.vocabulary import API_VERSION, Action, Verdict
-from evictstream.models.messages.wire import COMMAND_KIND, EvictionCommand, Reason
 
 _BASE = EvictionCommand(
     api_version=API_VERSION,
     kind=COMMAND_KIND,
     action=Action.SCHEDULE,
-    eviction_id="e1",
+    eviction_id="e1" * 16,
     revision=1,
     attempt=0,
     cluster="lab",
@@ -21,7 +21,7 @@ _BASE = EvictionCommand(
     pod_uid="u1",
     node="n-1",
     node_uid="u2",
-    reason=Reason(Verdict.TOLERATION_EXPIRES, Taint("node.kubernetes.io/unreachable", "", "NoExecute")),
+    reason=CommandReason(Verdict.TOLERATION_EXPIRES, Taint("node.kubernetes.io/unreachable", "", "NoExecute")),
     window_start="2026-11-21T02:15:00.000000Z",
     deadline="2026-11-21T02:20:00.000000Z",
     issued_at="2026-11-21T02:15:00.000000Z",

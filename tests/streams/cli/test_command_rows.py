@@ -6,8 +6,8 @@ import pytest
 
 from evictstream.models.kubernetes import taint_text
 from evictstream.models.kubernetes.taints import Taint
+from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.models.messages.wire import EvictionCommand
 from evictstream.streams.cli.command_rows import TITLES, CommandRows, distance
 from tests.streams.cli.samples import command
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from evictstream.models.messages.result import ResultContract
-from evictstream.models.messages.watch_event import WatchEventContract
+from evictstream.models.messages.result import decode_result
+from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.demo.stand_in import DELETION_US, FAILS_ONE_IN, StandIn
 from tests.streams.demo.samples import Event, command, node, pod, tolerates, us
 
@@ -44,8 +44,8 @@ def test_evicted_pod_is_seen_terminating_and_then_gone(stand_in: StandIn) -> Non
 def test_what_it_writes_keeps_the_contracts(stand_in: StandIn) -> None:
     answer = stand_in.evict(evict(), us(4))
     for event in (*answer.events, *stand_in.gone(us(9))):
-        WatchEventContract.model_validate_json(_json(event))
-    result = ResultContract.model_validate_json(_json(answer.result))
+        decode_watch_event(_json(event))
+    result = decode_result(_json(answer.result))
     assert (result.eviction_id, result.attempt, result.pod_uid, result.node) == ("e1", 1, "pod-1", "n-1")
 
 

@@ -54,12 +54,12 @@ def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: E
                 apps = (owner, second, reserve)
                 await until(lambda: any(is_in_reserve(app) for app in apps), "in reserve")
                 idle = next(app for app in apps if is_in_reserve(app))
-                vitals = idle.partitions.vitals
-                await until(lambda: vitals.heartbeat.since is not None, "confirmed")
+                waits = idle.partitions.waits
+                await until(lambda: waits.heartbeat.since is not None, "confirmed")
 
                 def age() -> float:
                     now = asyncio.get_running_loop().time()
-                    return vitals.ages(now, idle.partitions.live(), Wait())["heartbeat"]  # type: ignore[index]
+                    return waits.ages(now, idle.partitions.live(), Wait())["heartbeat"]  # type: ignore[index]
 
                 await asyncio.sleep(2 * config.heartbeat_seconds)
                 assert age() < config.heartbeat_seconds + 2.0

@@ -22,14 +22,14 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.broker.node import KafkaNode
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.kafka_node import KafkaNode
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.markers import TRANSACTION_HEADER, encode_header, newest_message
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_HEADER, encode_header
+from evictstream.streams.engine.core.markers import newest_message
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.core.positions import POSITIONS_KEY
 from evictstream.streams.engine.core.takeover import Takeover
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.plan import engine_config
 from evictstream.streams.settings import Settings
@@ -225,7 +225,9 @@ async def begun(owner: Takeover, settings: Settings) -> Transaction:
     """Commit a first transaction, and write a second one."""
     await owner.producer.commit(outbox(settings, b"first"), POSITIONS)
     is_written, may_commit = asyncio.Event(), asyncio.Event()
-    inner = owner.producer._producer
+    producer = owner.producer
+    assert isinstance(producer, PartitionProducer)
+    inner = producer._producer
     commit_transaction = inner.commit_transaction
 
     async def commit_later() -> None:
@@ -236,7 +238,7 @@ async def begun(owner: Takeover, settings: Settings) -> Transaction:
     inner.commit_transaction = commit_later
     written = asyncio.create_task(owner.producer.commit(outbox(settings, b"second"), POSITIONS))
     await is_written.wait()
-    return Transaction(owner.producer, written, may_commit)
+    return Transaction(producer, written, may_commit)
 
 
 async def leaders(client: AIOKafkaClient, places: list[TopicPartition], node: KafkaNode, *, there: bool) -> None:
@@ -251,7 +253,7 @@ async def leaders(client: AIOKafkaClient, places: list[TopicPartition], node: Ka
 
 
 async def messages(config: EngineConfig, settings: Settings, number: int) -> list[bytes]:
-    async with LogReader(config) as reader:
+    async with KafkaLogReader(config) as reader:
         place = (settings.commands_topic, number)
         while True:
             found = await reader.records(place, *(await reader.starts_and_ends([place]))[place])

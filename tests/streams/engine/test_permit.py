@@ -12,9 +12,9 @@ import pytest
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
-from evictstream.streams.engine.core.positions import POSITIONS_KEY, encode_positions
 from evictstream.streams.engine.faust.app import EngineApp
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.plan import engine_config
@@ -43,7 +43,7 @@ async def two_members(config: EngineConfig, second: EngineConfig) -> AsyncIterat
             await until(lambda: len(owned(staying)) == len(owned(watched)) == 1, "shared by two")
             yield staying, watched
         finally:
-            watched.partitions.permit.is_withdrawn = False  # the process goes on, and so it can stop in order
+            watched.clients.permit.is_withdrawn = False  # the process goes on, and so it can stop in order
 
 
 @pytest.mark.parametrize("instance_id", [None, "static"])
@@ -54,8 +54,8 @@ def test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over(
 
     async def test() -> None:
         async with two_members(config, dataclasses.replace(config, instance_id=instance_id)) as (staying, ending):
-            ending.partitions.permit.withdraw()
-            ending.partitions.permit.leave_group()
+            ending.clients.permit.withdraw()
+            ending.clients.permit.leave_group()
             await until(lambda: owned(staying) == ALL, "taken over by the one that stays")
             await asyncio.sleep(MEANWHILE_SECONDS)
             assert owned(staying) == ALL, "it came back"
@@ -67,11 +67,11 @@ def test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over(
 def test_who_has_stood_still_joins_only_once_it_was_looked_at(config: EngineConfig) -> None:
     async def test() -> None:
         async with two_members(config, config) as (staying, woken):
-            woken.partitions.permit.extend(time.monotonic() - VALID_SECONDS)
+            woken.clients.permit.extend(time.monotonic() - VALID_SECONDS)
             await staying.stop()
             await asyncio.sleep(MEANWHILE_SECONDS)
             assert owned(woken) != ALL, "nobody knew yet whether it is to be ended"
-            woken.partitions.permit.extend(time.monotonic() + SESSION_SECONDS)
+            woken.clients.permit.extend(time.monotonic() + SESSION_SECONDS)
             await until(lambda: owned(woken) == ALL, "taken over")
 
     run(test)
@@ -81,7 +81,7 @@ def test_nobody_is_fenced_by_who_is_to_be_ended(config: EngineConfig) -> None:
     """Though its take-over has begun already."""
 
     async def test() -> None:
-        permit = Permit()
+        permit = Permit(time.monotonic)
         owner, ending = PartitionProducer(0, config), PartitionProducer(0, config, permit)
         await owner.start()
         permit.withdraw()

@@ -21,7 +21,7 @@ from evictstream.streams.engine.faust.transport import EngineConsumer
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.settings import Settings
-from tests.harness.members import PATIENCE_SECONDS, is_flowing, member, owned, run, until
+from tests.harness.members import PATIENCE_SECONDS, is_flowing, member, new_app, owned, run, until
 from tests.harness.noting import Noting
 
 FETCHED_SECONDS = 1.0  # after which a record that can be fetched has been
@@ -49,8 +49,7 @@ def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
     topic = config.inputs[0]
 
     async def test() -> None:
-        app = EngineApp(config, Noting)
-        app.finalize()
+        app = new_app(config)
         await app.start()
         try:
             partitions, consumer = app.partitions, cast("EngineConsumer", app.consumer)
@@ -99,8 +98,7 @@ def test_a_member_that_stops_while_the_group_assigns_anew_leaves_it(
     """Two workers that are stopped together: what the second had stayed with it until its session timed out."""
 
     async def test() -> None:
-        app = EngineApp(config, Noting)
-        app.finalize()
+        app = new_app(config)
         await app.start()
         try:
             await until(lambda: len(list(app.partitions.live())) == config.partitions, "all taken over")

@@ -9,9 +9,11 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable, Mapping
 
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.partitions import CONFIRM_POLL_SECONDS, Partitions
 from evictstream.streams.engine.core.writer import PartitionWriter
+from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import PartitionLostError
 from tests.harness.noting import Noting
 
@@ -28,14 +30,28 @@ def run(
 ) -> list[BaseException]:
     """Own partition 0 in a group that confirms all the time; returns what the application crashed of."""
     crashes: list[BaseException] = []
-    partitions = Partitions(config, Noting)
 
-    async def seek(positions: Positions) -> dict[tuple[str, int], int]:
-        on_seek(partitions)
-        return dict.fromkeys(positions, 1)
+    class OwnGroup:
+        """A group of one, which assigns what the test says."""
+
+        is_rebalancing = False
+
+        async def seek(self, positions: Positions) -> dict[tuple[str, int], int]:
+            on_seek(partitions)
+            return dict.fromkeys(positions, 1)
+
+        async def end_offsets(self, places: object) -> dict[tuple[str, int], int]:
+            raise NotImplementedError(places)
+
+        def leave(self) -> None:
+            raise NotImplementedError
 
     async def crash(error: BaseException) -> None:
         crashes.append(error)
+
+    partitions = Partitions(
+        config, new_logic=Noting, kafka=KafkaClients(config), group=OwnGroup(), clock=SYSTEM_CLOCK, crash=crash
+    )
 
     async def confirm() -> None:
         while True:
@@ -43,7 +59,6 @@ def run(
             await asyncio.sleep(0.01)
 
     async def owned() -> None:
-        partitions.bind(seek, crash)
         confirming = asyncio.create_task(confirm())
         try:
             await first_takeover(partitions)

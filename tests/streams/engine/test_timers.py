@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from unittest import mock
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from evictstream.streams.engine.core import timers
 from evictstream.streams.engine.core.timers import LEAN_FLOOR, TimerHeap, Wakeup
 
 
@@ -91,7 +89,8 @@ class Wanting(RuleBasedStateMachine):
         self.wanted: dict[bytes, dict[str, int]] = {}
         self.now_us = 0
         self.heap = TimerHeap(
-            lambda: ([(at_us, key, uid) for uid, at_us in self.wanted[key].items()] for key in list(self.wanted))
+            lambda: ([(at_us, key, uid) for uid, at_us in self.wanted[key].items()] for key in list(self.wanted)),
+            lean_floor=4,
         )
         self.heap.rebuild()
 
@@ -137,5 +136,4 @@ class Wanting(RuleBasedStateMachine):
 
 
 def test_whatever_comes_moves_or_goes_nothing_wanted_is_missing() -> None:
-    with mock.patch.object(timers, "LEAN_FLOOR", 4):
-        run_state_machine_as_test(Wanting, settings=settings(max_examples=200, stateful_step_count=60, deadline=None))
+    run_state_machine_as_test(Wanting, settings=settings(max_examples=200, stateful_step_count=60, deadline=None))

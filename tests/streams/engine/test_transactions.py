@@ -24,9 +24,9 @@ from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.clients import client_arguments
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.markers import TRANSACTION_KEY
+from evictstream.streams.engine.core.engine_rows import TRANSACTION_KEY
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.kafka.changelog import LogReader
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 from evictstream.streams.service.plan import engine_config
@@ -61,7 +61,7 @@ async def read(config: EngineConfig, topic: str, partition: int = 0) -> dict[byt
     def sink(key: bytes, value: bytes | None) -> None:
         found[key if topic == config.changelog else value or b""] = value
 
-    async with LogReader(dataclasses.replace(config, changelog=topic)) as reader:
+    async with KafkaLogReader(dataclasses.replace(config, changelog=topic)) as reader:
         await reader.read_rows({partition: sink})
     return found
 
@@ -378,7 +378,7 @@ def test_a_broker_that_names_no_broker_is_asked_again(config: EngineConfig, monk
             await producer.start()
         await producer.close()
         with pytest.raises(kafka_errors.KafkaConnectionError):
-            async with LogReader(config):
+            async with KafkaLogReader(config):
                 pass
 
     run(test)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,29 +14,36 @@ from aiokafka.errors import IllegalStateError, KafkaConnectionError
 from aiokafka.structs import OffsetAndMetadata, TopicPartition
 from faust.types import TP
 
-from evictstream.streams.engine.core.waits import Vitals
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.core.waits import WorkerWaits
 from evictstream.streams.engine.faust.transport import EngineConsumerThread
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
+from evictstream.streams.engine.kafka.group_member import GroupMember
 from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.settings import Settings
 
 PLACE = TopicPartition("pods", 3)
 
 
-class Consumer:
-    """A group member that would begin where its group has committed."""
+class Unconnected(GroupMember):
+    """Was never started, and has nothing to close."""
 
-    def __init__(self, committed: int | None) -> None:
-        self._committed = committed
-        self.reads_from = committed
+    def __del__(self) -> None:
+        pass
 
-    async def committed(self, place: TopicPartition) -> int | None:
-        assert place == PLACE
-        return self._committed
 
-    def seek(self, place: TopicPartition, offset: int) -> None:
-        assert place == PLACE
-        self.reads_from = offset
+def fetching_member(**state: object) -> Any:
+    """A group member without connections, with this state."""
+    member: Any = Unconnected.__new__(Unconnected)
+    member.__dict__.update(_epochs={}, _seen={}, _answered_ms=0, _closed=False, **state)
+    return member
+
+
+def thread_of(member: Any, **more: object) -> Any:
+    """Faust's thread for a member, not started."""
+    thread: Any = EngineConsumerThread.__new__(EngineConsumerThread)
+    thread.__dict__.update(_ensure_consumer=lambda: member, **more)
+    return thread
 
 
 @pytest.mark.parametrize(
@@ -46,29 +54,26 @@ class Consumer:
         pytest.param(50, id="more: somebody has set them"),
     ],
 )
-def test_inputs_are_sought_to_the_positions_not_to_what_the_group_has_committed(
-    committed: int | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    consumer = Consumer(committed)
-    thread: Any = EngineConsumerThread.__new__(EngineConsumerThread)  # its thread and its group are not needed
-    thread._epochs, thread._seen = {}, {}
-    monkeypatch.setattr(thread, "_ensure_consumer", lambda: consumer)
-    assert asyncio.run(thread._seek_inputs({PLACE: 42})) == {PLACE: 1}
-    assert consumer.reads_from == 42
+def test_inputs_are_sought_to_the_positions_not_to_what_the_group_has_committed(committed: int | None) -> None:
+    read_from = [committed]  # where a member begins by itself
+
+    async def group_offset(place: TopicPartition) -> int | None:
+        assert place == PLACE
+        return committed
+
+    member = fetching_member(seek=lambda _, offset: read_from.append(offset), committed=group_offset)
+    assert asyncio.run(thread_of(member)._seek_inputs({PLACE: 42})) == {PLACE: 1}
+    assert read_from[-1] == 42
 
 
-def test_a_partition_that_is_no_longer_ours_is_lost_and_no_reason_to_crash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_partition_that_is_no_longer_ours_is_lost_and_no_reason_to_crash() -> None:
     """The member's thread knows of a new assignment before anybody else is told."""
 
-    class Stranger:
-        def seek(self, place: TopicPartition, offset: int) -> None:
-            raise IllegalStateError(place, offset)
+    def refuse(place: TopicPartition, offset: int) -> None:
+        raise IllegalStateError(place, offset)
 
-    thread: Any = EngineConsumerThread.__new__(EngineConsumerThread)
-    thread._epochs, thread._seen = {}, {}
-    monkeypatch.setattr(thread, "_ensure_consumer", Stranger)
     with pytest.raises(PartitionLostError):
-        asyncio.run(thread._seek_inputs({PLACE: 42}))
+        asyncio.run(thread_of(fetching_member(seek=refuse))._seek_inputs({PLACE: 42}))
 
 
 def test_who_stops_a_consumer_that_waits_to_fetch_again_is_not_cancelled(settings: Settings) -> None:
@@ -90,7 +95,9 @@ def test_a_commit_that_was_given_up_may_fail_later(settings: Settings) -> None:
     async def test() -> list[dict[str, Any]]:
         reported: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
-        consumer = StoppableConsumer(bootstrap_servers=settings.bootstrap_servers, group_id=settings.application_id)
+        permit = Permit(time.monotonic)
+        servers, group = settings.bootstrap_servers, settings.application_id
+        consumer = GroupMember(permit, bootstrap_servers=servers, group_id=group)
         await consumer.start()
         ends = asyncio.Event()
 
@@ -124,20 +131,15 @@ def test_answers_to_fetches_count_after_the_clock_was_set_back() -> None:
         subscription=SimpleNamespace(assignment=SimpleNamespace(state_value=lambda _: state)),
         fetch_context=contextlib.nullcontext,
     )
-    member: Any = SimpleNamespace(
-        _fetcher=SimpleNamespace(_subscriptions=subscriptions, _closed=False, fetched_records=answered), _closed=False
+    member = fetching_member(
+        _fetcher=SimpleNamespace(_subscriptions=subscriptions, _closed=False, fetched_records=answered)
     )
-    vitals = Vitals()
-    thread: Any = EngineConsumerThread.__new__(EngineConsumerThread)
-    thread.__dict__.update(
-        app=SimpleNamespace(partitions=SimpleNamespace(vitals=vitals)),
-        consumer=SimpleNamespace(flow_active=True),
-        _epochs={tuple(PLACE): 1},
-        _seen={tuple(PLACE): 7},
-        _answered_ms=0,
-    )
+    member._epochs, member._seen = {tuple(PLACE): 1}, {tuple(PLACE): 7}
+    waits = WorkerWaits()
+    app = SimpleNamespace(partitions=SimpleNamespace(waits=waits))
+    thread = thread_of(member, app=app, consumer=SimpleNamespace(flow_active=True))
     for _ in range(2):
         asyncio.run(thread._fetch_records(member, {TP(*PLACE)}, 0.2))
         asyncio.run(thread._fetch_records(member, {TP(*PLACE)}, 0.2))
-        assert vitals.fetch.since is None
+        assert waits.fetch.since is None
         state.timestamp -= 600_000

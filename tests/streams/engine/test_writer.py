@@ -13,10 +13,12 @@ from typing import NamedTuple
 import pytest
 
 import evictstream.streams.engine.core.writer
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.batches import Batch, Record
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.ports import Clock
 from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import PartitionLostError
@@ -35,6 +37,7 @@ def run(
     test: Callable[[PartitionWriter, Noting, list[BaseException]], Awaitable[None]],
     *,
     logic: Noting | None = None,
+    clock: Clock = SYSTEM_CLOCK,
 ) -> None:
     """Run a test on a writer that stands at offset 10 of its inputs, after its second seek."""
 
@@ -45,16 +48,17 @@ def run(
         positions = dict.fromkeys(config.inputs, 10)
         writer = PartitionWriter(
             0,
-            config,
-            ours,
-            producer,
-            positions,
-            lambda _, error: failures.append(error),
-            lambda _: None,
-            lambda: 0.0,
-            transaction_seconds=Distribution((1.0,)),
+            config=config,
+            clock=clock,
+            logic=ours,
+            producer=producer,
+            positions=positions,
+            on_failure=lambda _, error: failures.append(error),
+            on_step=lambda _: None,
+            spacing_seconds=lambda: 0.0,
+            transaction_seconds=Histogram((1.0,)),
         )
-        writer.epochs = dict.fromkeys(config.inputs, 2)
+        writer.begin_epochs(dict.fromkeys(config.inputs, 2))
         try:
             await test(writer, ours, failures)
         finally:
@@ -120,9 +124,7 @@ def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
 @pytest.mark.parametrize(
     "record_seconds", [pytest.param(0.000_01, id="pods"), pytest.param(0.002_4, id="nodes-of-a-hundred-pods")]
 )
-def test_the_loop_comes_round_however_much_a_record_changes(
-    config: EngineConfig, monkeypatch: pytest.MonkeyPatch, record_seconds: float
-) -> None:
+def test_the_loop_comes_round_however_much_a_record_changes(config: EngineConfig, record_seconds: float) -> None:
     now = 1_000.0
 
     class Costly(Noting):
@@ -148,8 +150,8 @@ def test_the_loop_comes_round_however_much_a_record_changes(
         assert max(turns) <= SLICE_SECONDS * 1.2 + record_seconds
         assert len(turns) < 1_000 * record_seconds / SLICE_SECONDS + 10, "and no more often than that"
 
-    monkeypatch.setattr("evictstream.streams.engine.core.writer.time", types.SimpleNamespace(monotonic=lambda: now))
-    run(config, test, logic=Costly())
+    clock = types.SimpleNamespace(monotonic=lambda: now, now_us=SYSTEM_CLOCK.now_us)
+    run(config, test, logic=Costly(), clock=clock)
 
 
 def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -> None:

@@ -116,7 +116,7 @@ def test_a_step_goes_to_its_end_over_a_new_seek(config: EngineConfig, slow: Slow
     async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
         applying = asyncio.create_task(writer.apply(batch(config, 10, 11, start=10)))
         await stepping(writer, slow)
-        writer.epochs = dict.fromkeys(config.inputs, 3)
+        writer.begin_epochs(dict.fromkeys(config.inputs, 3))
         await applying
         await writer.apply(batch(config, 10, 11, start=10, epoch=3))
         assert slow.offsets == [10, 11], "each once"

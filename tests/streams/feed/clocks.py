@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evictstream.streams.feed.timing import Clock
+from evictstream.streams.feed.pace import FeedClock
 
 NOW_US = 1_800_000_000_000_000
 
@@ -19,5 +19,5 @@ class StandingClock:
         self.seconds += seconds
 
     @property
-    def clock(self) -> Clock:
-        return Clock(lambda: NOW_US + int(self.seconds * 1_000_000), lambda: self.seconds, self.sleep)
+    def clock(self) -> FeedClock:
+        return FeedClock(lambda: NOW_US + int(self.seconds * 1_000_000), lambda: self.seconds, self.sleep)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator
 
-from evictstream.streams.engine.kafka.partition_producer import Committed
+from evictstream.streams.engine.core.ports import Committed
 
 
 @dataclasses.dataclass
@@ -51,7 +51,6 @@ class FakePartitions:
 
     def __init__(self, *writers: FakeWriter) -> None:
         self.writers = writers
-        self.on_step: object = None
 
     def live(self) -> Iterator[FakeWriter]:
         return iter(self.writers)

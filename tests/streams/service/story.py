@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, cast
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from evictstream.streams.engine.core.histogram import Distribution
+from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.partitions import Partitions
-from evictstream.streams.engine.core.waits import Vital, Vitals
+from evictstream.streams.engine.core.waits import WaitKind, WorkerWaits
 from evictstream.streams.service.metrics import WorkerMetrics
 from evictstream.streams.service.partition import EvictionPartition
 from evictstream.streams.service.snapshot import PartitionView, Snapshot
@@ -38,8 +38,8 @@ class FakePartitions:
     """What metrics read of the engine."""
 
     def __init__(self) -> None:
-        self.transaction_seconds = Distribution((0.01, 0.1))
-        self.vitals = Vitals()
+        self.transaction_seconds = Histogram((0.01, 0.1))
+        self.waits = WorkerWaits()
         self.takeovers = 3
         self.failures = 1
 
@@ -55,7 +55,7 @@ class Story:
         self.offset = 0
         self.views: tuple[PartitionView, ...] = ()
         self.engine = FakePartitions()
-        self.ages = dict.fromkeys(Vital, 0.0)
+        self.ages = dict.fromkeys(WaitKind, 0.0)
 
     def event(self, at: float, topic: str, event_type: str, obj: dict[str, Any]) -> None:
         value = json.dumps({"cluster": "lab", "type": event_type, "object": obj}).encode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.streams.engine.kafka.partition_producer import Committed
+from evictstream.streams.engine.core.ports import Committed
 from evictstream.streams.service.clock import SECOND_US, ClockWatch
 
 START_US = 1_800_000_000 * SECOND_US

@@ -13,7 +13,7 @@ from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import AddressTakenError
 from evictstream.streams.service.endpoint import REQUESTS_AT_ONCE, Endpoint
 from tests.streams.service.test_watchdog import Worker
@@ -71,7 +71,7 @@ def test_livez_is_json_with_the_status_of_the_worker(served: Served) -> None:
 
 
 def test_livez_of_a_stuck_worker_names_what_is_stuck(served: Served) -> None:
-    served.worker.waits[Vital.LOOP] = 1_000.0
+    served.worker.waits[WaitKind.LOOP] = 1_000.0
     status, _, body = served.get("/livez")
     assert (status, json.loads(body)["stuck"]) == (503, "loop")
 

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import cast
 
 import pytest
-from aiokafka.errors import KafkaConnectionError
 
 from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.service.clock import ClockWatch, now_us
 from evictstream.streams.service.freshness import Freshness
@@ -27,7 +27,7 @@ class World:
         self.writer = FakeWriter(positions={"nodes": 10, "pods": 20})
         self.rebalancing = False
         self.ends = {("nodes", 0): 10, ("pods", 0): 20}
-        self.lease = Lease(session_timeout_seconds=10, margin_seconds=3)
+        self.lease = Lease(time.monotonic, session_timeout_seconds=10, margin_seconds=3)
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
         self.partitions = cast("Partitions", FakePartitions(self.writer))
@@ -191,7 +191,7 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
     world = World()
 
     async def refuse(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        raise KafkaConnectionError
+        raise KafkaClientError
 
     freshness = Freshness(world.partitions, refuse, refuse)
 

@@ -6,7 +6,7 @@ import pytest
 
 from evictstream.models.messages.unreadable import UnreadableReason
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.service.gates import Closed, Gate
 from evictstream.streams.service.metrics import CLUSTERS_SHOWN
 from evictstream.streams.service.partition import EvictionPartition
@@ -308,10 +308,10 @@ def test_labels_of_clusters_are_limited() -> None:
 
 def test_ages_limits_and_the_worker_itself() -> None:
     story = Story()
-    story.ages[Vital.FETCH] = 12.5
+    story.ages[WaitKind.FETCH] = 12.5
     story.engine.transaction_seconds.observe(0.006)
     story.engine.transaction_seconds.observe(0.5)
-    story.engine.vitals.pauses.observe(0.03)
+    story.engine.waits.pauses.observe(0.03)
     seen = story.scrape()
     wanted = {
         ("evictstream_age_seconds", "fetch"): 12.5,

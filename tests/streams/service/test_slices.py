@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from evictstream.models.eviction import PODS_IN_SLICE
-from evictstream.models.eviction.limits import LARGEST_LIST
+from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.engine.core.outbox import Outbox
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, FakeRecord, Story
 

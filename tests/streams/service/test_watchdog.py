@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
-from evictstream.streams.engine.core.waits import Vital
+from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import ExitCode, WorkerStuckError
 from evictstream.streams.service.gates import Closed, Gate
 from evictstream.streams.service.health import Health
@@ -22,19 +24,19 @@ from evictstream.streams.service.watchdog import (
 from evictstream.streams.settings import Settings
 
 LIMITS = {
-    Vital.LOOP: 60.0,
-    Vital.TIMERS: 60.0,
-    Vital.CHANGELOG: 120.0,
-    Vital.COMMIT: 120.0,
-    Vital.INPUT: 120.0,
-    Vital.OWNERSHIP: 300.0,
-    Vital.FETCH: 300.0,
-    Vital.HEARTBEAT: 300.0,
+    WaitKind.LOOP: 60.0,
+    WaitKind.TIMERS: 60.0,
+    WaitKind.CHANGELOG: 120.0,
+    WaitKind.COMMIT: 120.0,
+    WaitKind.INPUT: 120.0,
+    WaitKind.OWNERSHIP: 300.0,
+    WaitKind.FETCH: 300.0,
+    WaitKind.HEARTBEAT: 300.0,
 }
 
 
-def no_ages() -> dict[Vital, float]:
-    return dict.fromkeys(Vital, 0.0)
+def no_ages() -> dict[WaitKind, float]:
+    return dict.fromkeys(WaitKind, 0.0)
 
 
 def view(partition: int, closed: Closed | None = None) -> PartitionView:
@@ -56,11 +58,11 @@ class Worker:
     def __init__(self, *views: PartitionView, is_settled: bool = True) -> None:
         self.waits = no_ages()
         self.left: list[BaseException] = []
-        self.permit = Permit()
+        self.permit = Permit(time.monotonic)
         self.watchdog = Watchdog(self.ages, LIMITS, self.left.append, self.permit)
         self.health = Health(self.watchdog, lambda: Snapshot(is_settled, views))
 
-    def ages(self, now: float) -> dict[Vital, float]:
+    def ages(self, now: float) -> dict[WaitKind, float]:
         return {vital: age and age + now for vital, age in self.waits.items()}
 
     def watch(self, since: float, seconds: float) -> Stuck | None:
@@ -74,8 +76,8 @@ def test_limits_by_default() -> None:
     assert limits_of(Settings()) == LIMITS
 
 
-@pytest.mark.parametrize("vital", Vital)
-def test_stuck_only_beyond_the_limit(vital: Vital) -> None:
+@pytest.mark.parametrize("vital", WaitKind)
+def test_stuck_only_beyond_the_limit(vital: WaitKind) -> None:
     limit = LIMITS[vital]
     assert find_stuck(no_ages() | {vital: limit}, LIMITS) is None
     assert find_stuck(no_ages() | {vital: limit + 0.1}, LIMITS) == (vital, limit + 0.1, limit)
@@ -83,28 +85,28 @@ def test_stuck_only_beyond_the_limit(vital: Vital) -> None:
 
 def test_the_cause_is_named_and_not_its_effects() -> None:
     """With the loop stuck nothing else gets on either."""
-    assert find_stuck(dict.fromkeys(Vital, 1_000.0), LIMITS) == (Vital.LOOP, 1_000.0, 60.0)
+    assert find_stuck(dict.fromkeys(WaitKind, 1_000.0), LIMITS) == (WaitKind.LOOP, 1_000.0, 60.0)
 
 
 def test_stuck_is_final() -> None:
     worker = Worker()
-    worker.waits[Vital.FETCH] = 299
+    worker.waits[WaitKind.FETCH] = 299
     assert worker.watchdog.look(1) is None
-    assert worker.watchdog.look(2) == (Vital.FETCH, 301, 300)
-    worker.waits[Vital.FETCH] = 0
-    assert worker.watchdog.look(3) == (Vital.FETCH, 301, 300)
+    assert worker.watchdog.look(2) == (WaitKind.FETCH, 301, 300)
+    worker.waits[WaitKind.FETCH] = 0
+    assert worker.watchdog.look(3) == (WaitKind.FETCH, 301, 300)
 
 
 def test_while_it_stops_only_the_loop_counts() -> None:
     worker = Worker()
-    worker.waits |= {Vital.TIMERS: 70, Vital.LOOP: 1}
+    worker.waits |= {WaitKind.TIMERS: 70, WaitKind.LOOP: 1}
     worker.watchdog.stopping()
     assert worker.watch(1, 58) is None
-    assert worker.watch(59, 1) == (Vital.LOOP, 60.5, 60)
+    assert worker.watch(59, 1) == (WaitKind.LOOP, 60.5, 60)
 
 
-@pytest.mark.parametrize("vital", Vital)
-def test_the_time_in_which_the_whole_process_stood_still_does_not_count(vital: Vital) -> None:
+@pytest.mark.parametrize("vital", WaitKind)
+def test_the_time_in_which_the_whole_process_stood_still_does_not_count(vital: WaitKind) -> None:
     """On waking nothing has come round yet: which thread ran first decided whether it was ended."""
     worker = Worker()
     worker.waits[vital] = 0.5
@@ -119,7 +121,7 @@ def test_the_time_in_which_the_whole_process_stood_still_does_not_count(vital: V
 def test_what_is_stuck_is_found_however_often_the_process_stands_still() -> None:
     """It is counted as long as somebody looks, and by a second for each standstill."""
     worker = Worker()
-    worker.waits[Vital.LOOP] = 0.5
+    worker.waits[WaitKind.LOOP] = 0.5
     standstills, seconds = 0, 0.0
     while worker.watch(seconds, 9) is None:
         standstills, seconds = standstills + 1, seconds + 9 + 50
@@ -131,12 +133,12 @@ def test_what_is_stuck_is_found_however_often_the_process_stands_still() -> None
 
 def test_who_is_stuck_may_take_nothing_over_any_more() -> None:
     worker = Worker()
-    worker.waits[Vital.COMMIT] = 110
+    worker.waits[WaitKind.COMMIT] = 110
     withdrawn = []
     for seconds in (9, 10, 10.5, 11):  # at the limit, beyond it as a probe sees it, and after
         worker.health.live(seconds)
         withdrawn.append(worker.permit.is_withdrawn)
-        worker.waits[Vital.COMMIT] *= seconds < 10.5
+        worker.waits[WaitKind.COMMIT] *= seconds < 10.5
     assert withdrawn == [False, False, True, True]
 
 
@@ -153,7 +155,7 @@ def test_the_error_says_what_was_waited_for() -> None:
 
 def test_livez_within_the_limits() -> None:
     worker = Worker()
-    worker.waits[Vital.FETCH] = 290.0
+    worker.waits[WaitKind.FETCH] = 290.0
     report = worker.health.live(5)
     assert report.status == 200
     assert report.body == {
@@ -173,7 +175,7 @@ def test_livez_within_the_limits() -> None:
 
 def test_livez_beyond_a_limit() -> None:
     worker = Worker()
-    worker.waits[Vital.COMMIT] = 100.0
+    worker.waits[WaitKind.COMMIT] = 100.0
     report = worker.health.live(20.5)
     assert report.status == 503
     assert (
@@ -207,7 +209,7 @@ def test_readyz_before_the_group_has_assigned() -> None:
 
 def test_readyz_does_not_trust_an_old_look() -> None:
     worker = Worker(view(1))
-    worker.waits[Vital.LOOP] = 1.0
+    worker.waits[WaitKind.LOOP] = 1.0
     assert worker.health.ready(4).status == 200
     assert worker.health.ready(4.1).status == 503
 
@@ -221,5 +223,5 @@ def test_readyz_while_it_stops() -> None:
 def test_an_outage_within_the_limit_is_no_reason_to_end() -> None:
     """Four minutes without a broker: not ready, but alive."""
     worker = Worker(view(0, Closed(Gate.OWNER, "the group confirmed us 240 s ago")))
-    worker.waits |= {Vital.FETCH: 240.0, Vital.HEARTBEAT: 240.0}
+    worker.waits |= {WaitKind.FETCH: 240.0, WaitKind.HEARTBEAT: 240.0}
     assert (worker.health.live(0).status, worker.health.ready(0).status) == (200, 503)

@@ -1,0 +1,58 @@
+"""From messages to JSON and back: what all definitions of this package share.
+
+Errors:
+    Unreadable  the text is not what the definition says
+"""
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
+from evictstream.models.messages.fields import ReadInstant
+from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
+from evictstream.models.messages.vocabulary import API_VERSION
+
+_T = TypeVar("_T")
+
+_encoder: Final = msgspec.json.Encoder()
+
+
+def encode(message: msgspec.Struct) -> bytes:
+    """Write a message as the JSON that its definition describes."""
+    return _encoder.encode(message)
+
+
+def decode(decoder: msgspec.json.Decoder[_T], text: bytes | str | msgspec.Raw) -> _T:
+    """Read JSON.
+
+    Raises:
+        Unreadable: it is not JSON, or not what the decoder's type says.
+    """
+    try:
+        return decoder.decode(text)
+    except DECODE_ERRORS as error:
+        raise unreadable(error) from error
+
+
+def check_kind(api_version: str, kind: str, expected: str) -> None:
+    """Refuse a message of another kind or version.
+
+    Raises:
+        Unreadable: it is one.
+    """
+    if kind != expected or api_version != API_VERSION:
+        raise Unreadable(UnreadableReason.WRONG_KIND, "kind or apiVersion")
+
+
+def check_instants(**instants: str | None) -> None:
+    """Refuse texts that are no instants; they are told by the name of the argument.
+
+    Raises:
+        Unreadable: one is not RFC 3339 with a zone.
+    """
+    for name, text in instants.items():
+        try:
+            msgspec.convert(text, ReadInstant | None)
+        except msgspec.ValidationError as error:
+            raise Unreadable(UnreadableReason.BAD_TIME, name) from error

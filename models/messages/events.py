@@ -1,0 +1,68 @@
+"""What the aggregate takes in: changes of nodes and pods, and results of executors.
+
+Events carry the instant that counts (`at_us`, microseconds since 1970, UTC), which is a function of the log alone, and
+the place of their record, which decisions name as their cause.
+"""
+
+import msgspec
+
+from evictstream.models.kubernetes.objects import Node, Pod
+from evictstream.models.messages.vocabulary import EventType, Outcome
+
+
+class Origin(msgspec.Struct, frozen=True, gc=False):
+    """Where a record stands in the log."""
+
+    topic: str
+    partition: int
+    offset: int
+
+
+class NodeEvent(msgspec.Struct, frozen=True, gc=False):
+    """A node as it is now, or as it was last if it is deleted.
+
+    Attributes:
+        is_undecidable: its lists are beyond a limit, and left out of `node` (`object_limits.py`).
+    """
+
+    type: EventType
+    node: Node
+    at_us: int
+    origin: Origin
+    is_undecidable: bool = False
+
+
+class PodEvent(msgspec.Struct, frozen=True, gc=False):
+    """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted.
+
+    Attributes:
+        is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`object_limits.py`).
+    """
+
+    type: EventType
+    pod: Pod
+    at_us: int
+    origin: Origin
+    is_undecidable: bool = False
+
+
+class ResultEvent(msgspec.Struct, frozen=True, gc=False):
+    """What an executor did with one attempt.
+
+    Attributes:
+        eviction_id: of the command.
+        attempt: of the command; only the current one counts.
+        pod_uid: the pod.
+        outcome: what was done.
+        reason: explanation of the executor, for people; may be empty.
+        at_us: when, as for the other events.
+        origin: the record.
+    """
+
+    eviction_id: str
+    attempt: int
+    pod_uid: str
+    outcome: Outcome
+    reason: str
+    at_us: int
+    origin: Origin

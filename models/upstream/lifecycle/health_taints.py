@@ -1,0 +1,59 @@
+"""The two health NoExecute taints, and what a condition `Ready` asks for (semantics.md 7.2).
+
+Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processTaintBaseEviction`,
+`doNoExecuteTaintingPass`).
+"""
+
+import enum
+from collections.abc import Iterable
+from typing import Final
+
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
+from evictstream.models.upstream.lifecycle.nodes import FALSE, TRUE, UNKNOWN
+from evictstream.models.upstream.lifecycle.taint_lists import has_taint
+
+NOT_READY_TAINT: Final = Taint(NOT_READY, "", NO_EXECUTE)
+UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
+HEALTH_TAINTS: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
+"""In the order in which they are removed."""
+
+
+class HealthStep(enum.StrEnum):
+    """What a round does about a node's health taint."""
+
+    SWAP = "swap"
+    """It has the opposite one: put the fitting one and take the other away, at once and without a token."""
+    QUEUE = "queue"
+    """It has none: it waits for its turn in the queue of its zone, behind all that were queued before this round."""
+    KEEP = "keep"
+    """It has the fitting one. It is queued only if the queue does not know it, as after a restart of the controller."""
+    CLEAR = "clear"
+    """It is ready: take both away and forget it in the queue."""
+    NOTHING = "nothing"
+    """`Ready` has a status that Kubernetes does not know."""
+
+
+def fitting_taint(ready_status: str) -> Taint | None:
+    """Name the health taint for a status of `Ready`: None for all but False and Unknown."""
+    return {FALSE: NOT_READY_TAINT, UNKNOWN: UNREACHABLE_TAINT}.get(ready_status)
+
+
+def opposite_taint(taint: Taint) -> Taint:
+    """Name the other one of the two health taints."""
+    return UNREACHABLE_TAINT if taint is NOT_READY_TAINT else NOT_READY_TAINT
+
+
+def health_step(ready_status: str, taints: Iterable[Taint]) -> HealthStep:
+    """Decide what a round does about a node.
+
+    Args:
+        ready_status: status of `Ready`, see `LifecycleSettings.reacts_in_same_round`.
+        taints: of the node, as they were when the round began.
+    """
+    present = tuple(taints)
+    fitting = fitting_taint(ready_status)
+    if fitting is None:
+        return HealthStep.CLEAR if ready_status == TRUE else HealthStep.NOTHING
+    if has_taint(present, opposite_taint(fitting)):
+        return HealthStep.SWAP
+    return HealthStep.KEEP if has_taint(present, fitting) else HealthStep.QUEUE

@@ -1,0 +1,82 @@
+"""The taint eviction controller as released: "what would upstream have done?" (semantics.md 6).
+
+Changes of nodes and pods with their instants go in; timers, deletions with their attempts, and Events come out.
+"""
+
+from evictstream.models.upstream.taint_eviction.controller import TaintEvictionController
+from evictstream.models.upstream.taint_eviction.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
+from evictstream.models.upstream.taint_eviction.evicting import ATTEMPTS, PAUSE_US, ApiServer, Refusal
+from evictstream.models.upstream.taint_eviction.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
+from evictstream.models.upstream.taint_eviction.metrics import (
+    BUCKETS,
+    COUNTER_NAME,
+    HISTOGRAM_NAME,
+    DeletionMetrics,
+    released_latency,
+)
+from evictstream.models.upstream.taint_eviction.outcomes import (
+    CONDITION_MESSAGE,
+    CONDITION_REASON,
+    CONDITION_STATUS,
+    CONDITION_TYPE,
+    EVENT_REASON,
+    EVENT_TYPE,
+    AdditionSkipped,
+    AttemptFailed,
+    EventEmitted,
+    EvictionForgotten,
+    Outcome,
+    PodDeleted,
+    Request,
+    TimerCancelled,
+    TimerKept,
+    TimerSet,
+)
+from evictstream.models.upstream.taint_eviction.staying import stay_us
+from evictstream.models.upstream.taint_eviction.timers import Added, Cancelled, Timer, TimerQueue
+
+__all__ = [
+    "ATTEMPTS",
+    "BUCKETS",
+    "CONDITION_MESSAGE",
+    "CONDITION_REASON",
+    "CONDITION_STATUS",
+    "CONDITION_TYPE",
+    "COUNTER_NAME",
+    "EVENT_REASON",
+    "EVENT_TYPE",
+    "HISTOGRAM_NAME",
+    "PAUSE_US",
+    "WORKERS",
+    "Added",
+    "AdditionSkipped",
+    "ApiServer",
+    "AttemptFailed",
+    "Cancelled",
+    "Change",
+    "DeletionMetrics",
+    "EventEmitted",
+    "EvictionForgotten",
+    "NodeGone",
+    "NodeSeen",
+    "Outcome",
+    "PodDeleted",
+    "PodGone",
+    "PodKey",
+    "PodSeen",
+    "Refusal",
+    "Request",
+    "TaintEvictionController",
+    "Timer",
+    "TimerCancelled",
+    "TimerKept",
+    "TimerQueue",
+    "TimerSet",
+    "WaitingKeys",
+    "apply",
+    "fnv1a_32",
+    "released_latency",
+    "replay",
+    "stay_us",
+    "worker_of",
+]

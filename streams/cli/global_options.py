@@ -1,0 +1,80 @@
+"""What one run of the command line knows: its global flags, and the settings that follow from them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO, cast
+
+import typer
+
+from evictstream.streams.errors import WrongUseError
+
+if TYPE_CHECKING:
+    from evictstream.streams.settings import LoadedSettings, Settings
+
+
+class GlobalOptions:
+    """Global flags, and settings that are read when a command first asks for them.
+
+    So `--help` never fails on them.
+    """
+
+    def __init__(self) -> None:
+        """Start without flags."""
+        self.debug = False
+        self._config_file: Path | None = None
+        self._flags: dict[str, object] = {}
+        self._loaded: LoadedSettings | None = None
+
+    def take_flags(
+        self,
+        config_file: Path | None,
+        bootstrap_servers: str | None,
+        assignments: Sequence[str],
+        *,
+        debug: bool,
+    ) -> None:
+        """Remember the global flags.
+
+        Raises:
+            WrongUseError: an assignment is not `NAME=VALUE`.
+
+        """
+        self.debug = debug
+        self._config_file = config_file
+        for assignment in assignments:
+            name, equals, value = assignment.partition("=")
+            if not equals:
+                problem = f"--set {assignment} is not NAME=VALUE"
+                raise WrongUseError(problem, next_step="write for example --set partitions=16")
+            self._flags[name.strip().lower()] = value
+        if bootstrap_servers is not None:
+            self._flags["bootstrap_servers"] = bootstrap_servers
+
+    @property
+    def loaded(self) -> LoadedSettings:
+        """Settings with their origins; the first use reads them and sets up logs. Raises `SettingsError`.
+
+        From then on stderr shows no secret, whoever writes there.
+        """
+        if self._loaded is None:
+            from evictstream.streams.logs import SecretlessStream, configure_logging
+            from evictstream.streams.settings import load_settings
+
+            self._loaded = load_settings(self._flags, self._config_file)
+            configure_logging(self._loaded.settings)
+            if not isinstance(sys.stderr, SecretlessStream):
+                sys.stderr = cast("TextIO", SecretlessStream(sys.stderr))
+        return self._loaded
+
+    @property
+    def settings(self) -> Settings:
+        """The settings alone."""
+        return self.loaded.settings
+
+
+def global_options(context: typer.Context) -> GlobalOptions:
+    """Return what `run` put into typer's context."""
+    return context.ensure_object(GlobalOptions)

@@ -1,0 +1,88 @@
+"""Which pods are judged on which nodes: each where it runs, unless all nodes are asked for or no pod runs anywhere."""
+
+from __future__ import annotations
+
+import enum
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from evictstream.models.kubernetes.selectors import Requirement, SelectorError, parse_selector, selects
+from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
+from evictstream.streams.errors import WrongUseError
+
+
+class Selection(NamedTuple):
+    """What is asked for.
+
+    Attributes:
+        namespace: only its pods; None for those of all.
+        pods: selector of pods, as a text.
+        nodes: selector of nodes, as a text.
+        all_nodes: judge each pod on each node, wherever it runs.
+
+    """
+
+    namespace: str | None = None
+    pods: str = ""
+    nodes: str = ""
+    all_nodes: bool = False
+
+
+class Unplaced(enum.StrEnum):
+    """Why a pod is on none of the nodes."""
+
+    NOT_BOUND = "NotBound"
+    NODE_NOT_FOUND = "NodeNotFound"
+
+
+class Placement:
+    """The pods and nodes that were chosen, and who is judged where.
+
+    Attributes:
+        pods: those chosen, in their order.
+        nodes: all nodes, chosen or not.
+        chosen: places of the chosen nodes in their order.
+
+    """
+
+    def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], selection: Selection) -> None:
+        """Choose.
+
+        Raises:
+            WrongUseError: a selector is none.
+
+        """
+        for_pods, for_nodes = _selector(selection.pods), _selector(selection.nodes)
+        self.pods = [
+            pod for pod in pods if selection.namespace in (None, pod.namespace) and selects(for_pods, pod.labels)
+        ]
+        self.nodes = nodes
+        self.chosen = [index for index, node in enumerate(nodes) if selects(for_nodes, node.labels)]
+        self._is_chosen = frozenset(self.chosen)
+        self._is_everywhere = selection.all_nodes or not any(pod.node_name for pod in self.pods)
+        self._named: defaultdict[str, list[int]] = defaultdict(list)  # a file may hold several of one name
+        for index, node in enumerate(nodes):
+            self._named[node.name].append(index)
+
+    def places(self, pod: PodSubject) -> Sequence[int] | Unplaced:
+        """Return where a pod is judged, which may be nowhere by selection, or why its node is not known."""
+        if self._is_everywhere:
+            return self.chosen
+        if not pod.node_name:
+            return Unplaced.NOT_BOUND
+        found = self._named.get(pod.node_name)
+        return Unplaced.NODE_NOT_FOUND if found is None else [index for index in found if index in self._is_chosen]
+
+    def unplaced(self) -> Iterator[tuple[PodSubject, Unplaced]]:
+        """Give the pods that are on none of the nodes."""
+        for pod in self.pods:
+            if isinstance(places := self.places(pod), Unplaced):
+                yield pod, places
+
+
+def _selector(text: str) -> tuple[Requirement, ...]:
+    try:
+        return parse_selector(text)
+    except SelectorError as error:
+        raise WrongUseError(str(error), next_step="write for example app=web,tier!=cache") from error

@@ -1,0 +1,68 @@
+"""Ctrl-C and SIGTERM for commands that have something to finish: they are noticed, not obeyed at once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from types import FrameType, TracebackType
+from typing import Any, Self, TypeVar
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+T = TypeVar("T")
+
+
+class _Stopped(BaseException):
+    """Ends a wait for input; not an `Exception`, so that nothing on the way swallows it."""
+
+
+class StopSignals:
+    """While entered, the first signal sets a flag; a second one ends the process as usual."""
+
+    def __init__(self) -> None:
+        """Change nothing yet."""
+        self._number: int | None = None
+        self._is_waiting = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> Self:
+        """Take the signals over."""
+        for number in SIGNALS:
+            self._before[number] = signal.signal(number, self._take)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Give them back."""
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def is_asked(self) -> bool:
+        """Whether somebody wants us to end."""
+        return self._number is not None
+
+    @property
+    def exit_code(self) -> int | None:
+        """What shells expect of a command that was stopped before its end: 130 after Ctrl-C, 143 after SIGTERM."""
+        return None if self._number is None else 128 + self._number
+
+    def interruptible(self, items: Iterator[T]) -> Iterator[T]:
+        """Yield items until a signal, which also ends the wait for the next one."""
+        while not self.is_asked():
+            try:
+                try:
+                    self._is_waiting = True
+                    item = next(items)
+                finally:
+                    self._is_waiting = False
+            except (StopIteration, _Stopped):
+                return
+            yield item
+
+    def _take(self, number: int, _frame: FrameType | None) -> None:
+        self._number = number
+        for each in SIGNALS:
+            signal.signal(each, signal.SIG_DFL)
+        if self._is_waiting:
+            raise _Stopped

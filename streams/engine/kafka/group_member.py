@@ -1,0 +1,213 @@
+"""The member of the consumer group: aiokafka's consumer with seek epochs, positions and membership laid open.
+
+It lives in the thread that Faust has for it, `engine.faust.transport`, so it goes on sending heartbeats while the
+worker's event loop is busy.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from aiokafka import TopicPartition
+from aiokafka import errors as kafka_errors
+from aiokafka.protocol.group import JoinGroupRequest, LeaveGroupRequest
+
+from evictstream.streams.engine.core.batches import Batch, Record
+from evictstream.streams.engine.kafka.consumer import StoppableConsumer
+from evictstream.streams.engine.kafka.errors import translated_errors
+from evictstream.streams.errors import InputTruncatedError, PartitionLostError
+
+if TYPE_CHECKING:
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.permit import Permit
+    from evictstream.streams.engine.core.ports import Place
+
+P = TypeVar("P", bound="Place")
+
+FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
+FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
+# aiokafka leaves the group when nobody has asked it for records for five minutes, and comes back only when somebody
+# does. A worker without partitions asks for none, nor does one that takes over for long; the watchdog watches both.
+POLL_INTERVAL_MS = 2**31 - 1
+# A long time: the group's coordinator answers a JoinGroup only when all members have come.
+REQUEST_SECONDS = 40.0
+
+POSITION_ERRORS = (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError)
+
+
+class GroupMember(StoppableConsumer):
+    """A consumer in a group, whose commits may be given up, and which joins only with a permit.
+
+    aiokafka 0.14.0 goes on with a commit whose caller was cancelled. When the connection ends, nobody sees the error,
+    which asyncio reports, perhaps after the last words of a worker.
+
+    Attributes:
+        confirmed_at: when the newest heartbeat was sent that the group has answered well, monotonic seconds.
+
+    """
+
+    confirmed_at = float("-inf")
+    _leaving: asyncio.Task[None] | None = None
+
+    def __init__(self, permit: Permit, **arguments: object) -> None:
+        super().__init__(**arguments)
+        self._permit = permit
+        self._epochs: dict[Place, int] = {}
+        self._seen: dict[Place, int] = {}
+        self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
+
+    async def start(self) -> None:
+        """Connect."""
+        await super().start()
+        coordinator = self._coordinator
+        send = coordinator._send_req  # noqa: SLF001 - there is no public way
+
+        async def send_permitted(request: object) -> object:
+            if isinstance(request, JoinGroupRequest):
+                await self._permit.granted()
+            return await send(request)
+
+        coordinator._send_req = send_permitted  # noqa: SLF001
+        commit = coordinator._do_commit_offsets  # noqa: SLF001 - there is no public way
+
+        def commit_seen(*arguments: object) -> asyncio.Task[None]:
+            task: asyncio.Task[None] = asyncio.ensure_future(commit(*arguments))
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())
+            return task
+
+        coordinator._do_commit_offsets = commit_seen  # noqa: SLF001
+        heartbeat = coordinator._do_heartbeat  # noqa: SLF001
+
+        async def heartbeat_noted() -> bool:
+            asked_at = time.monotonic()
+            is_confirmed: bool = await heartbeat()
+            if is_confirmed:
+                self.confirmed_at = asked_at
+            return is_confirmed
+
+        coordinator._do_heartbeat = heartbeat_noted  # noqa: SLF001
+
+    async def seek_to(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        """Read on from these offsets; returns the new seek epoch of each partition.
+
+        Raises:
+            PartitionLostError: one is not assigned any more: the group assigns anew, which only this thread knows yet.
+
+        """
+        for (topic, number), offset in positions.items():
+            key = (topic, number)
+            self._epochs[key] = self._epochs.get(key, 0) + 1
+            self._seen[key] = offset
+            try:
+                self.seek(TopicPartition(topic, number), offset)
+            except kafka_errors.IllegalStateError as error:
+                raise PartitionLostError(partition=number, reason=repr(error)) from error
+        return {key: self._epochs[key] for key in positions}
+
+    def batches(self, wanted: Iterable[P], fetched: Mapping[P, Sequence[Record]]) -> tuple[dict[P, Batch], bool]:
+        """Make batches of what a fetch has just returned, and tell whether a broker has answered since the last one.
+
+        Nothing may be awaited between the fetch and this: epoch and position belong to exactly these records.
+        """
+        assignment = self._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
+        batches: dict[P, Batch] = {}
+        answered_ms = 0  # not the greatest so far: the clock may have been set back
+        for key in wanted if assignment is not None else ():
+            topic, number = key
+            state = assignment.state_value(TopicPartition(topic, number))
+            if state is None or not state.has_valid_position or key not in self._epochs:
+                continue
+            answered_ms = max(answered_ms, state.timestamp or 0)
+            records = fetched.get(key, ())
+            start, position = self._seen[key], state.position
+            if records or position != start:
+                self._seen[key] = position
+                batches[key] = Batch(topic, number, records, start, position, self._epochs[key])
+        has_answered = bool(batches) or answered_ms != self._answered_ms
+        if has_answered:
+            self._answered_ms = answered_ms
+        return batches, has_answered
+
+    def check_position(self, error: Exception) -> None:
+        """Tell an input that expired unread from an error that is left over from before the first seek.
+
+        Raises:
+            InputTruncatedError: a position that was sought, or read up to, is not in the log any more.
+
+        """
+        if not isinstance(error, kafka_errors.OffsetOutOfRangeError):
+            return
+        assignment = self._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
+        for partition, offset in dict(error.args[0]).items():
+            state = assignment.state_value(partition) if assignment is not None else None
+            sought = (partition.topic, partition.partition) in self._epochs
+            if sought and state is not None and state.has_valid_position and state.position == offset:
+                raise InputTruncatedError(
+                    topic=partition.topic, partition=partition.partition, position=offset
+                ) from error
+
+    async def last_stable_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Ask the brokers for the last stable offsets. Raises `KafkaClientError`."""
+        with translated_errors():
+            ends = await self.end_offsets([TopicPartition(*place) for place in places])
+        return {(p.topic, p.partition): offset for p, offset in ends.items()}
+
+    async def commit_positions(self, positions: Mapping[Place, int]) -> None:
+        """Commit group offsets. Raises `KafkaClientError`."""
+        with translated_errors():
+            await self.commit({TopicPartition(*place): offset for place, offset in positions.items()})
+
+    def last_confirmation(self) -> float:
+        """Tell when the group has last confirmed this member; raises the error that the member has failed with.
+
+        aiokafka raises it from fetches and commits, which a member without partitions does not make.
+        """
+        self._coordinator.check_errors()
+        return self.confirmed_at
+
+    def begin_to_leave(self) -> None:
+        """Leave the group from within the consumer's loop, a static member too, whatever else is asked or waited for.
+
+        aiokafka leaves only after the rebalance that is on, and never for a static member: it is to come back. Brokers
+        accept the member's id for both. A member without one, or that is out by now, has nothing to leave.
+        """
+        self._leaving = asyncio.ensure_future(self._leave())
+
+    async def _leave(self) -> None:
+        coordinator = self._coordinator
+        with contextlib.suppress(kafka_errors.KafkaError):  # the session times out instead
+            await coordinator.ensure_coordinator_known()
+            # Not over the group's connection: a broker answers one after another, and a JoinGroup may wait there.
+            await self._client.send(
+                coordinator.coordinator_id, LeaveGroupRequest(coordinator.group_id, coordinator.member_id)
+            )
+
+
+def group_member(config: EngineConfig, permit: Permit, assignor: Any) -> GroupMember:
+    """Make the member of the application's consumer group."""
+    return GroupMember(
+        permit,
+        bootstrap_servers=config.bootstrap_servers,
+        client_id=config.application,
+        group_id=config.application,
+        group_instance_id=config.instance_id,
+        partition_assignment_strategy=[assignor],
+        enable_auto_commit=False,
+        # Positions are always sought explicitly: a position outside the log must never move by itself.
+        auto_offset_reset="none",
+        isolation_level="read_committed",
+        max_poll_records=config.max_poll_records,
+        max_partition_fetch_bytes=config.max_fetch_bytes,
+        fetch_max_bytes=FETCHES_IN_ANSWER * config.max_fetch_bytes,
+        fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
+        session_timeout_ms=int(config.session_timeout_seconds * 1000),
+        heartbeat_interval_ms=int(config.heartbeat_seconds * 1000),
+        rebalance_timeout_ms=int(config.rebalance_timeout_seconds * 1000),
+        max_poll_interval_ms=POLL_INTERVAL_MS,
+        request_timeout_ms=int(max(config.session_timeout_seconds * 4, REQUEST_SECONDS) * 1000),
+        **config.security,
+    )

@@ -1,0 +1,96 @@
+"""aiokafka's producer, mended where it would break a transaction apart or live on after its end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka import errors as kafka_errors
+from aiokafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
+
+from evictstream.streams.engine.core.permit import Permit
+from evictstream.streams.engine.kafka.connection import renew_coordination, use_broker_connections
+
+CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
+
+
+class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no types
+    """A producer whose failed transaction sends nothing more, and that asks for the end of one only once.
+
+    On an error (a topic that is forbidden, a record that is too large) aiokafka 0.14.0 forgets which partitions still
+    have to be added to the transaction, and sends their batches all the same. A partition on which the transaction
+    before has no marker yet takes them for a part of that one, whose commit makes them visible: rows and positions,
+    whose commands were refused. Here the error takes along whatever waits.
+
+    It also asks for a commit again when no answer came. The first request may be on its way still: carried out after
+    the next transaction has begun, it would commit what that one has sent by then. Here the transaction has failed.
+    """
+
+    def __init__(self, permit: Permit, **arguments: Any) -> None:
+        """`arguments` are those of `AIOKafkaProducer`, with a `transactional_id`; it fences only with the permit."""
+        use_broker_connections()
+        super().__init__(**arguments)
+        self._permit = permit
+        self._fail_transaction = self._txn_manager.error_transaction
+        self._txn_manager.error_transaction = self._fail_with_what_waits
+        self._txn_manager.increment_sequence_number = self._count_on
+        self._send_request = self.client.send
+        self.client.send = self._send_with_care
+
+    def _count_on(self, partition: TopicPartition, records: int) -> None:
+        """Count sequence numbers as brokers do: after 2**31 - 1 comes 0, where aiokafka goes on below 0."""
+        numbers = self._txn_manager._sequence_numbers  # noqa: SLF001 - there is no public way
+        numbers[partition] = (numbers[partition] + records) % 2**31
+
+    def _fail_with_what_waits(self, error: Exception) -> None:
+        self._fail_transaction(error)
+        waiting = self._message_accumulator._batches  # noqa: SLF001 - there is no public way
+        unsent = [batch for batches in waiting.values() for batch in batches]
+        waiting.clear()
+        for batch in unsent:
+            batch.failure(error)
+            batch._drain_waiter.exception()  # noqa: SLF001 - seen: the error is told by the batch
+
+    async def _send_with_care(self, node_id: int, request: object, **how: Any) -> object:
+        if isinstance(request, InitProducerIdRequest):
+            await self._permit.granted()
+        try:
+            return await self._send_request(node_id, request, **how)
+        except kafka_errors.NodeNotReadyError:  # not sent
+            raise
+        except kafka_errors.KafkaError as error:
+            if isinstance(request, EndTxnRequest):
+                self._txn_manager.fatal_error(error)
+                self._txn_manager.wait_for_transaction_end().exception()  # seen: who waits for the end is told
+            raise
+
+    async def begin_transaction(self) -> None:
+        """Begin one, over a connection that lasts to its end."""
+        if self.client._security_protocol.startswith("SASL"):  # noqa: SLF001 - there is no public way
+            renew_coordination(self.client, time.monotonic())
+        await super().begin_transaction()
+
+    async def mark(self, partition: TopicPartition, *, commit: bool) -> None:
+        """Write the end of a transaction into a partition, and nothing else."""
+        await self.begin_transaction()
+        self._txn_manager.maybe_add_partition_to_txn(partition)
+        await (self.commit_transaction() if commit else self.abort_transaction())
+
+    async def end(self) -> None:
+        """Stop; where a broker does not answer, without what is on its way. Nothing is sent afterwards."""
+        waiter = self._txn_manager.wait_for_transaction_end()
+        if waiter is not None and waiter.done() and not waiter.cancelled():
+            waiter.exception()  # seen: the error was raised by the batch or the commit
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                await self.stop()
+        sender = self._sender.sender_task
+        if sender is not None and not sender.done():
+            sender.cancel()  # a second time: at the first it waits for what is on its way
+            await asyncio.wait([sender], timeout=CLOSE_TIMEOUT_SECONDS)
+        with contextlib.suppress(Exception):
+            async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
+                await self.client.close()

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.command import decode_command
+from evictstream.models.messages.decision import decode_decision
+from evictstream.models.messages.result import decode_result
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.messages.watch_event import NodeOfFeed, PodOfFeed, WatchEvent, decode_object, decode_watch_event
+from tests.models.messages.test_commands_and_decisions import told
+
+NODE = {
+    "kind": "Node",
+    "apiVersion": "v1",
+    "metadata": {"name": "n1", "uid": "u1", "resourceVersion": "7", "labels": {"a": "b"}},
+    "spec": {"taints": [{"key": "a", "effect": "NoExecute", "timeAdded": "2026-11-21T02:15:53Z"}], "providerID": "x"},
+    "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "x"}]},
+}
+POD = {
+    "kind": "Pod",
+    "metadata": {"name": "p", "namespace": "ns", "uid": "u", "resourceVersion": "8", "deletionTimestamp": None},
+    "spec": {"nodeName": "n1", "tolerations": [{"operator": "Exists", "tolerationSeconds": -(10**30)}]},
+    "status": {"phase": "Running", "hostIP": "10.0.0.1"},
+}
+RESULT = {
+    "apiVersion": "evictstream.io/v1",
+    "kind": "EvictionResult",
+    "evictionId": "0" * 32,
+    "attempt": 1,
+    "cluster": "c",
+    "namespace": "ns",
+    "pod": "p",
+    "podUid": "u",
+    "node": "n1",
+    "outcome": "Succeeded",
+}
+
+
+def event(**fields: Any) -> WatchEvent:
+    return decode_watch_event(json.dumps({"cluster": "c", "type": "MODIFIED"} | fields))
+
+
+def test_watch_events() -> None:
+    node = decode_object(event(object=NODE, observedAt="2026-11-21T02:15:53.105869Z"))
+    assert isinstance(node, NodeOfFeed)
+    pod = decode_object(event(object=POD))
+    assert isinstance(pod, PodOfFeed)
+    assert pod.spec is not None
+    assert pod.spec.tolerations is not None
+    assert pod.spec.tolerations[0].toleration_seconds == -(10**30)
+    event(object=NODE | {"spec": {"taints": [{"key": "a", "timeAdded": "0000-01-01T00:00:00Z"}]}})
+    event(type="BOOKMARK", object={"kind": "Pod", "metadata": {"resourceVersion": "9"}})
+    assert event(type="HEARTBEAT", listedAt="2026-11-21T02:15:53Z").listed_at is not None
+    for kind in ("FORGET", "ACCEPT_GAP"):
+        event(type=kind)
+        event(type=kind, object=None)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        pytest.param({}, id="a change without its object"),
+        pytest.param({"object": {"kind": "Pod"}}, id="an object without metadata"),
+        pytest.param({"object": NODE | {"kind": "Service"}}, id="another kind"),
+        pytest.param(
+            {"object": NODE | {"spec": {"taints": [{"key": "a", "timeAdded": "2026-11-21"}]}}},
+            id="timeAdded is no instant",
+        ),
+        pytest.param({"type": "ERROR"}, id="unknown type"),
+        pytest.param({"type": "FORGET", "listedAt": "2026-11-21T02:15:53Z"}, id="listedAt elsewhere"),
+        pytest.param({"type": "FORGET", "cluster": ""}, id="no cluster"),
+        pytest.param({"type": "FORGET", "observedAt": "2026-11-21T02:15:53"}, id="no zone"),
+        pytest.param({"type": "FORGET", "observedAt": 1}, id="a number is no instant"),
+        pytest.param({"type": "FORGET", "extra": 1}, id="unknown field in what is ours"),
+    ],
+)
+def test_watch_events_that_are_refused(fields: dict[str, Any]) -> None:
+    with pytest.raises(Unreadable):
+        event(**fields)
+
+
+def test_results() -> None:
+    found = decode_result(json.dumps(RESULT))
+    assert (found.outcome, found.observed_at, found.reason) == ("Succeeded", None, "")
+    for change in ({"outcome": "Done"}, {"attempt": "1"}, {"extra": 1}, {"kind": "EvictionCommand"}):
+        with pytest.raises(Unreadable):
+            decode_result(json.dumps(RESULT | change))
+
+
+def test_commands_ignore_unknown_fields_of_kubernetes_only() -> None:
+    command = json.loads(encode(told().commands[0]))
+    command["reason"]["toleration"]["newInKubernetes"] = True
+    decode_command(json.dumps(command))
+    command["reason"]["new"] = True
+    with pytest.raises(Unreadable):
+        decode_command(json.dumps(command))
+
+
+OPTIONAL = {"nodeUid", "toleration", "outageStart", "nextAttemptAt", "previous", "warnings"}
+
+
+def without(message: dict[str, Any], name: str) -> dict[str, Any]:
+    return {field: value for field, value in message.items() if field != name}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"apiVersion": "evictstream.io/v2"},
+        {"kind": "EvictionResult"},
+        {"evictionId": "e1"},
+        {"revision": 0},
+        {"attempt": -1},
+        {"attempt": "1"},
+        {"cluster": ""},
+        {"podUid": ""},
+        {"node": ""},
+        {"node": None},
+        {"deadline": "2026-11-21T02:15:53"},
+        {"deadline": "tomorrow"},
+        {"extra": 1},
+    ],
+    ids=str,
+)
+def test_commands_and_decisions_that_are_refused(change: dict[str, Any]) -> None:
+    story = told()
+    for message, decode in ((story.commands[0], decode_command), (story.decisions[0], decode_decision)):
+        decode(encode(message))
+        with pytest.raises(Unreadable):
+            decode(json.dumps(json.loads(encode(message)) | change))
+
+
+def test_commands_and_decisions_need_their_fields() -> None:
+    story = told()
+    for message, decode in ((story.commands[0], decode_command), (story.decisions[0], decode_decision)):
+        found = json.loads(encode(message))
+        for name in found.keys() - OPTIONAL:
+            with pytest.raises(Unreadable):
+                decode(json.dumps(without(found, name)))

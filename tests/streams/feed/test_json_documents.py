@@ -1,0 +1,102 @@
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from evictstream.streams.feed.json_documents import Broken, Document, documents
+
+LIMIT = 40
+
+
+def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | Broken]:
+    return list(documents(io.BytesIO(data), largest_bytes))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        pytest.param(b"", [], id="nothing"),
+        pytest.param(b"\n \n\n", [], id="empty-lines"),
+        pytest.param(b'{"a":1}\n{"b":2}\n', [(1, '{"a":1}'), (2, '{"b":2}')], id="lines"),
+        pytest.param(b'{"a":1}\n{"b":2}', [(1, '{"a":1}'), (2, '{"b":2}')], id="no-newline-at-the-end"),
+        pytest.param(b'{"a":1}\r\n\r\n{"b":2}\r\n', [(1, '{"a":1}'), (3, '{"b":2}')], id="crlf"),
+        pytest.param(b'\xef\xbb\xbf{"a":1}\n', [(1, '{"a":1}')], id="byte-order-mark"),
+        pytest.param(b'{"a":1}{"b":2} {"c":3}\n', [(1, '{"a":1}'), (1, '{"b":2}'), (1, '{"c":3}')], id="on-one-line"),
+        pytest.param(
+            b'{\n  "a": [\n    1\n  ]\n}\n{\n}\n', [(1, '{\n  "a": [\n    1\n  ]\n}'), (6, "{\n}")], id="pretty"
+        ),
+        pytest.param(b'{"a":\n1} {"b":\n2}\n', [(1, '{"a":\n1}'), (2, '{"b":\n2}')], id="over-lines-and-on-one"),
+        pytest.param(
+            b'{"}":"{\\"[","b":"\\\\"}{"c":1}\n', [(1, '{"}":"{\\"[","b":"\\\\"}'), (1, '{"c":1}')], id="texts"
+        ),
+        pytest.param(b"[1,\n {}]\n", [(1, "[1,\n {}]")], id="a-list"),
+        pytest.param(b'{"a":nope}\n', [(1, '{"a":nope}')], id="balanced-is-enough"),
+    ],
+)
+def test_documents(data: bytes, expected: list[tuple[int, str]]) -> None:
+    assert cut(data) == [Document(number, text.encode()) for number, text in expected]
+
+
+@pytest.mark.parametrize(
+    ("broken", "problem"),
+    [
+        pytest.param(b'{"a":{"b":1\n', "ends in the middle", id="line-cut"),
+        pytest.param(b'{"a":"b\n', "not JSON", id="text-cut"),
+        pytest.param(b'{\n  "a": {\n    "b": 1\n', "ends in the middle", id="pretty-cut"),
+        pytest.param(b'{\n  "a": "b\n  }\n}\n', "not JSON", id="pretty-text-cut"),
+        pytest.param(b"error: the server is away\nreally\n", "not JSON", id="words"),
+        pytest.param(b"}\n", "not JSON", id="closes-nothing"),
+        pytest.param(b'1 {"a":1}\n', "not JSON", id="words-before"),
+        pytest.param(b"[" * 5_000 + b"\n", "ends in the middle", id="nested-without-end"),
+        pytest.param(b'{"a":"\\\n', "not JSON", id="backslash-at-the-end"),
+    ],
+)
+def test_what_is_broken_costs_only_itself(broken: bytes, problem: str) -> None:
+    found = cut(b'{"x":1}\n' + broken + b'{"y":2}\n{"z":3}\n')
+    after = 2 + broken.count(b"\n")
+    assert found == [
+        Document(1, b'{"x":1}'),
+        Broken(2, problem),
+        Document(after, b'{"y":2}'),
+        Document(after + 1, b'{"z":3}'),
+    ]
+
+
+def test_the_end_in_the_middle_is_told() -> None:
+    assert cut(b'{"a":1}\n{"b":') == [Document(1, b'{"a":1}'), Broken(2, "ends in the middle")]
+
+
+class TestLimit:
+    def test_at_the_limit(self) -> None:
+        largest = b'{"a":"' + b"x" * (LIMIT - 8) + b'"}'
+        assert len(largest) == LIMIT
+        assert cut(largest + b"\n", LIMIT) == [Document(1, largest)]
+
+    @pytest.mark.parametrize("extra", [1, 2, 1000])
+    def test_beyond_it(self, extra: int) -> None:
+        too_large = b'{"a":"' + b"x" * (LIMIT - 8 + extra) + b'"}\n'
+        assert cut(too_large + b'{"b":1}\n', LIMIT) == [Broken(1, "larger than 40 bytes"), Document(2, b'{"b":1}')]
+
+    def test_over_lines(self) -> None:
+        too_large = b'{\n"a":[' + b"1,\n" * 40 + b"1]}\n"
+        found = cut(too_large + b'{"b":1}\n', LIMIT)
+        assert found == [Broken(1, "larger than 40 bytes"), Document(43, b'{"b":1}')]
+
+    def test_a_line_without_end_may_hold_many_small_ones(self) -> None:
+        data = b"".join(b'{"a":"}%d\\""}' % number for number in range(100))
+        assert [json.loads(found.text)["a"] for found in cut(data, LIMIT) if isinstance(found, Document)] == [
+            f'}}{number}"' for number in range(100)
+        ]
+
+    def test_what_is_asked_of_the_stream_is_bounded(self) -> None:
+        asked: list[int] = []
+
+        class Endless:
+            def readline(self, size: int, /) -> bytes:
+                asked.append(size)
+                return b"[" * size if len(asked) < 5 else b""
+
+        assert list(documents(Endless(), LIMIT)) == [Broken(1, "larger than 40 bytes")]
+        assert set(asked) == {LIMIT + 1}
