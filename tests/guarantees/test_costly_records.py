@@ -22,8 +22,8 @@ from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates
-from tests.harness.probing import Probe
 from tests.harness.reading import Seen, TopicReader, commands
 from tests.harness.workers import WorkerProcess
 
@@ -143,7 +143,7 @@ def test_others_are_evicted_in_time_beside_what_costs_most(
     assert worker.stop() == 0
 
 
-def test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody(
+def test_an_object_beyond_a_limit_is_a_dead_letter(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     worker = start_worker(service).wait_ready()
@@ -167,7 +167,7 @@ def test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody(
 
 
 @pytest.mark.alone
-def test_others_are_evicted_in_time_after_a_restart_with_such_rows(
+def test_others_are_evicted_in_time_after_taking_costly_rows_over(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """Those of today, and those that versions without limits have written."""

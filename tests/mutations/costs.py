@@ -32,7 +32,7 @@ OF_COSTS = (
     Mutation(
         "read lists of any length",
         (Change(product.OBJECT_LIMITS, "", "LARGEST_LIST: Final = 1_000", "LARGEST_LIST: Final = 10**9"),),
-        (f"{COSTLY}::test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody",),
+        (f"{COSTLY}::test_an_object_beyond_a_limit_is_a_dead_letter",),
     ),
     Mutation(
         "go on evicting by what was known before a limit was passed",
