@@ -8,9 +8,12 @@ BIN := $(VENV)/bin
 # Arguments for one run: `make test ARGS="-k timers"`.
 ARGS ?=
 
+# Most tests on Kafka wait rather than compute, so one process more than two cores is worth it. Each takes 150 MB.
+TEST_PROCESSES ?= 3
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format bench scale faults lock lock-kafka clean
+.PHONY: help demo quick test check format bench scale faults lock lock-kafka clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,8 +21,18 @@ help: ## Say what each target does.
 demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafka of its own.
 	$(BIN)/evictstream demo $(ARGS)
 
+quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on all cores.
+	$(BIN)/python -m pytest --numprocesses auto --dist loadgroup -m "not kafka and not slow" $(ARGS)
+
+# Two runs: what bounds how late something may be has the machine for itself. Both run, so that all failures are seen.
+# With ARGS it is one run, in one process, of what they select.
 test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
+ifeq ($(ARGS),)
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadgroup -m "not alone"; together=$$?; \
+	$(BIN)/python -m pytest -m alone && exit $$together
+else
 	$(BIN)/python -m pytest $(ARGS)
+endif
 
 check: $(VENV)/.ready ## Check format, lint, types and which module may import which.
 	$(BIN)/ruff format --check .

@@ -1,8 +1,8 @@
 """A real Kafka for all tests, and settings that keep them apart.
 
-`kafka` is one broker for the whole run, found as `streams.broker.locate` does. `settings` and `make_settings` give each
-test topics and a group of its own on it. `own_broker` is a broker that a test may kill or freeze. Who uses one of them
-is marked `kafka` by itself, so `-m "not kafka"` needs no broker.
+`kafka` is one broker for the whole run, in however many processes the tests run. `settings` and `make_settings` give
+each test topics and a group of its own on it. `own_broker` is a broker that a test may kill or freeze. A test that uses
+one of these fixtures gets the marker `kafka` here; a test that starts a broker itself carries it in its file.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import pytest
 from evictstream.streams.broker.container import IMAGE, engine_answers
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.jars import kafka_version
-from evictstream.streams.broker.locate import Broker, locate
+from evictstream.streams.broker.locate import Broker
 from evictstream.streams.settings import Settings
+from tests.harness.shared_kafka import shared_kafka
 
 NEED_KAFKA = {"kafka", "settings", "make_settings", "own_broker"}
 
@@ -35,10 +36,15 @@ def pytest_report_header() -> str:
     return f"kafka: embedded {kafka_version()}"
 
 
+# First: pytest-xdist appends the groups of tests to their names, and -m selects by markers, in hooks of this name.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and NEED_KAFKA.intersection(item.fixturenames):
             item.add_marker(pytest.mark.kafka)
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        # The long tests first, so that no process is left with one at the end while the others have nothing to do.
+        items.sort(key=lambda item: [item.get_closest_marker(name) is None for name in ("slow", "kafka")])
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +56,10 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture(scope="session")
-def kafka() -> Iterator[Broker]:
-    """One broker for the whole run."""
-    with locate(Settings(bootstrap_servers=SERVERS)) as broker:
+def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
+    """One broker for the whole run; pytest-xdist gives each of its processes a folder beside the others'."""
+    own = tmp_path_factory.getbasetemp()
+    with shared_kafka(SERVERS, own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) as broker:
         yield broker
 
 

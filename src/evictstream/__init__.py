@@ -3,7 +3,8 @@
 Use it through its command line (`evictstream --help`) and the messages on its topics (docs/messages.md). Programs in
 Python may also import three packages, which change only with a line in CHANGELOG.md:
 
-- `models.kubernetes`: Kubernetes' rules for taints and tolerations as pure functions (docs/kubernetes-rules.md).
+- `evictstream.models.kubernetes`: Kubernetes' rules for taints and tolerations as pure functions
+  (docs/kubernetes-rules.md).
 - `evictstream.models.messages`: the messages on the topics, with their JSON Schemas (docs/messages.md).
 - `evictstream.streams.feed`: recordings of watch events, read and written.
 

@@ -26,7 +26,7 @@ from kafka.errors import (
     for_code,
 )
 
-from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
 from evictstream.streams.settings import Settings
 
@@ -45,7 +45,7 @@ HEARSAY_SECONDS = 10.0
 Severity = Literal["breaks", "weakens"]
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
     """One thing about one topic that is not as specified.
 
@@ -155,7 +155,10 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
         else:
             missing_names = {spec.name for spec in missing}
         found = [spec for spec in wanted if spec.name not in missing_names]
-        differences = [Difference(name, "topic", "present", "missing", "breaks") for name in sorted(missing_names)]
+        differences = [
+            Difference(topic=name, what="topic", expected="present", actual="missing", severity="breaks")
+            for name in sorted(missing_names)
+        ]
         differences += _differences(client, found)
     return TopicsReport(
         bootstrap_servers=str(settings.bootstrap_servers),
@@ -227,7 +230,8 @@ def compare(
     ]
     for what, expected, actual in facts:
         if actual != expected:
-            yield Difference(spec.name, what, expected, actual, "breaks" if what in spec.essential else "weakens")
+            severity: Severity = "breaks" if what in spec.essential else "weakens"
+            yield Difference(topic=spec.name, what=what, expected=expected, actual=actual, severity=severity)
 
 
 class ClosingAdminClient(KafkaAdminClient):  # type: ignore[misc] # the library has no types

@@ -20,7 +20,7 @@ from typing import Self
 
 from evictstream.streams.broker.admin import Probe, probe
 from evictstream.streams.broker.jars import kafka_version
-from evictstream.streams.broker.node import KafkaNode
+from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.ports import LOOPBACK, free_ports
 from evictstream.streams.broker.properties import Detour, NodeAddress
 from evictstream.streams.errors import BrokerFailedError, WrongUseError

@@ -27,8 +27,8 @@ Start: TypeAlias = Literal["beginning", "now"] | dt.datetime
 (which must have a zone)."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Followed:
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FollowedRecord:
     """One record.
 
     Attributes:
@@ -60,7 +60,7 @@ def follow(
     *,
     is_stopped: Callable[[], bool],
     idle_seconds: float | None = None,
-) -> Iterator[Iterator[list[Followed]]]:
+) -> Iterator[Iterator[list[FollowedRecord]]]:
     """Find the place in each partition, then give records as they come, in batches.
 
     A batch is ordered by time as well as may be; over batches only the order within a partition holds.
@@ -113,13 +113,19 @@ def _places(consumer: Any, partitions: list[TopicPartition], start: Start) -> Ma
 
 def _batches(
     settings: Settings, consumer: Any, topic: str, is_stopped: Callable[[], bool], idle_seconds: float | None
-) -> Iterator[list[Followed]]:
+) -> Iterator[list[FollowedRecord]]:
     latest_at = time.monotonic()
     while not is_stopped():
         with our_errors(settings, f"read {topic}"):
             polled = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
         records = [
-            Followed(record.partition, record.offset, record.timestamp, record.key, record.value)
+            FollowedRecord(
+                partition=record.partition,
+                offset=record.offset,
+                timestamp_ms=record.timestamp,
+                key=record.key,
+                value=record.value,
+            )
             for batch in polled.values()
             for record in batch
         ]

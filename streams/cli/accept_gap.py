@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
-from evictstream.streams.cli.invocation import invocation
-from evictstream.streams.cli.knowing import NAMES_TOLD, read_with_progress
+from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.known_clusters import NAMES_LISTED, read_with_progress
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from evictstream.streams.cli.knowing import GapShown
+    from evictstream.streams.cli.known_clusters import GapJson
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -40,12 +40,12 @@ def accept_gap(
     * `evictstream accept-gap`
     * `evictstream accept-gap --partition 3 --partition 5 --yes`
     """
-    from evictstream.streams.feed.orders import accept_gap as accept
-    from evictstream.streams.feed.orders import check_partitions
+    from evictstream.streams.feed.operator_signals import accept_gap as accept
+    from evictstream.streams.feed.operator_signals import check_partitions
     from evictstream.streams.feed.publisher import open_publisher
 
     refuse_if_nobody_answers(yes)
-    settings = invocation(context).settings
+    settings = global_options(context).settings
     is_json = output is OutputFormat.JSON
     with open_publisher(settings) as publisher:
         chosen = check_partitions(publisher, settings.nodes_topic, partition or ())
@@ -75,10 +75,12 @@ def accept_gap(
     return ExitCode.DONE
 
 
-def _sentence(gap: GapShown) -> str:
+def _sentence(gap: GapJson) -> str:
     lost = ", ".join(f"{count} records of {topic}" for topic, count in gap["lost"].items())
     unlisted = [f"{cluster} ({' and '.join(topics)})" for cluster, topics in gap["unlisted"].items()]
-    names = ", ".join(unlisted[:NAMES_TOLD]) + (f" and {more} more" if (more := len(unlisted) - NAMES_TOLD) > 0 else "")
+    names = ", ".join(unlisted[:NAMES_LISTED]) + (
+        f" and {more} more" if (more := len(unlisted) - NAMES_LISTED) > 0 else ""
+    )
     return f"partition {gap['partition']}: {lost} were lost, found at {gap['foundAt']}; not listed again since: {names}"
 
 

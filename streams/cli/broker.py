@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 
 POLL_SECONDS = 0.5
@@ -21,7 +21,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 
-class _StopAsked(BaseException):
+class _StopRequested(BaseException):
     """Somebody wants us to end; not an `Exception`, so that nothing on the way swallows it."""
 
 
@@ -54,7 +54,7 @@ def broker(
     """
     from evictstream.streams.broker.embedded import EmbeddedBroker
 
-    _ = invocation(context).settings  # wrong settings are said before anything starts; logs are set up
+    _ = global_options(context).settings  # wrong settings are said before anything starts; logs are set up
     for number in STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
     try:
@@ -67,11 +67,11 @@ def broker(
             while True:
                 kafka.raise_if_ended()
                 time.sleep(POLL_SECONDS)
-    except _StopAsked:
+    except _StopRequested:
         return
 
 
 def _ask_to_stop(_number: int, _frame: FrameType | None) -> None:
     for number in STOP_SIGNALS:
         signal.signal(number, signal.SIG_IGN)  # once is enough; a second one must not interrupt the cleaning up
-    raise _StopAsked
+    raise _StopRequested

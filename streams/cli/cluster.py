@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.confirming import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
-from evictstream.streams.cli.invocation import invocation
-from evictstream.streams.cli.knowing import read_with_progress
+from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.known_clusters import read_with_progress
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from evictstream.streams.cli.knowing import Knowledge
+    from evictstream.streams.cli.known_clusters import KnownClusters
     from evictstream.streams.settings import Settings
 
 UNREAD_SECONDS = 1.0
@@ -51,22 +51,22 @@ def forget(
     * `evictstream cluster forget prod-eu-1 --yes -o json`
     * `evictstream cluster forget prod-eu-1 --wait 0`, where no worker runs and no feed comes back
     """
-    from evictstream.streams.broker.reading import wait_until_read
-    from evictstream.streams.feed.orders import check_cluster_name, forget_cluster
+    from evictstream.streams.broker.group_progress import wait_until_read
+    from evictstream.streams.feed.operator_signals import check_cluster_name, forget_cluster
     from evictstream.streams.feed.publisher import open_publisher
 
     check_cluster_name(name)
     refuse_if_nobody_answers(yes)
-    settings = invocation(context).settings
+    settings = global_options(context).settings
     is_json = output is OutputFormat.JSON
     found: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}
     with open_publisher(settings) as publisher:
-        knowledge = read_with_progress(settings, publisher.partitions)
-        found |= knowledge.of_cluster(name)
-        if not knowledge.is_known(name):
-            return _unknown(settings, knowledge, name, found if is_json else None)
+        known = read_with_progress(settings, publisher.partitions)
+        found |= known.of_cluster(name)
+        if not known.is_known(name):
+            return _unknown(settings, known, name, found if is_json else None)
         if not is_json:
-            typer.echo(knowledge.sentence(name), err=True)
+            typer.echo(known.sentence(name), err=True)
         question = f"Cancel all evictions of {name} and forget its nodes and pods, at {settings.bootstrap_servers}?"
         if not is_confirmed(question, yes):
             return DECLINED
@@ -94,18 +94,18 @@ def forget(
     return ExitCode.DONE
 
 
-def _unknown(settings: Settings, knowledge: Knowledge, name: str, found: dict[str, object] | None) -> ExitCode:
+def _unknown(settings: Settings, known: KnownClusters, name: str, found: dict[str, object] | None) -> ExitCode:
     """Say that nothing was done, and what could have been meant."""
-    from evictstream.streams.broker.reading import wait_until_read
+    from evictstream.streams.broker.group_progress import wait_until_read
 
     unread = {
         topic: numbers
         for topic in (settings.nodes_topic, settings.pods_topic)
-        if (numbers := wait_until_read(settings, topic, knowledge.partitions, UNREAD_SECONDS))
+        if (numbers := wait_until_read(settings, topic, known.partitions, UNREAD_SECONDS))
     }
     if found is not None:
-        print_json(found | {"partitions": [], "clusters": knowledge.names, "unreadInputs": unread})
-    for line in knowledge.nothing_known(name):
+        print_json(found | {"partitions": [], "clusters": known.names, "unreadInputs": unread})
+    for line in known.nothing_known(name):
         typer.echo(f"evictstream: {line}", err=True)
     for topic, numbers in unread.items():
         which = ", ".join(map(str, numbers))

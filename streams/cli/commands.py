@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.models.messages.vocabulary import Action
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat
-from evictstream.streams.cli.stopping import Stopping
+from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from evictstream.models.messages.command import EvictionCommand
-    from evictstream.streams.broker.follow import Followed, Start
+    from evictstream.streams.broker.follow import FollowedRecord, Start
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -63,16 +63,16 @@ def commands(
     from evictstream.streams.broker.follow import follow
 
     begin = read_start(start)
-    settings = invocation(context).settings
+    settings = global_options(context).settings
     as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
     show = _Show(settings.commands_topic, as_text=as_text, maximum=maximum, wanted=_wanted(cluster, node, action))
     with (
-        Stopping() as stopping,
+        StopSignals() as stop_signals,
         follow(
             settings,
             settings.commands_topic,
             begin,
-            is_stopped=lambda: stopping.is_asked() or show.is_full,
+            is_stopped=lambda: stop_signals.is_asked() or show.is_full,
             idle_seconds=idle_seconds,
         ) as batches,
     ):
@@ -141,7 +141,7 @@ class _Show:
             self._write(self._rows.titles().encode())
             sys.stdout.buffer.flush()
 
-    def batch(self, records: Iterable[Followed]) -> None:
+    def batch(self, records: Iterable[FollowedRecord]) -> None:
         for record in records:
             if self.is_full:
                 break

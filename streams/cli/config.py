@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
 
 app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
@@ -28,7 +28,7 @@ def config(
     """
     from evictstream.streams.settings import Settings
 
-    loaded = invocation(context).loaded
+    loaded = global_options(context).loaded
     meanings = {name: " ".join((field.description or "").split()) for name, field in Settings.model_fields.items()}
     if output is OutputFormat.JSON:
         print_json(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 from evictstream.streams.errors import ExitCode
 
@@ -24,7 +24,7 @@ STOPPED_BY = 128
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
-class _StopAsked(BaseException):
+class _StopRequested(BaseException):
     """Somebody wants us to end; not an `Exception`, so that nothing on the way swallows it."""
 
     def __init__(self, number: int) -> None:
@@ -65,7 +65,7 @@ def demo(
     from evictstream.streams.demo.workers import now_us
     from evictstream.streams.logs import configure_logging
 
-    loaded = invocation(context).loaded
+    loaded = global_options(context).loaded
     settings = loaded.settings
     if settings.log_level == "info":  # what the libraries of the story do is told by the story
         configure_logging(settings.model_copy(update={"log_level": "warning"}))
@@ -79,7 +79,7 @@ def demo(
         settings = settings.model_copy(update={"bootstrap_servers": None})
     try:
         summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
-    except _StopAsked as stop:
+    except _StopRequested as stop:
         show.close()
         typer.echo("stopped; everything that was started has been stopped too", err=True)
         raise typer.Exit(STOPPED_BY + stop.number) from None
@@ -108,4 +108,4 @@ def _show(output: OutputFormat) -> Show:
 def _ask_to_stop(number: int, _frame: FrameType | None) -> None:
     for each in STOP_SIGNALS:
         signal.signal(each, signal.SIG_IGN)  # once is enough; a second one must not interrupt the cleaning up
-    raise _StopAsked(number)
+    raise _StopRequested(number)

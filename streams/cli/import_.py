@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
-from evictstream.streams.cli.stopping import Stopping
+from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
 
 if TYPE_CHECKING:
     from types import TracebackType
     from typing import Self
 
-    from evictstream.streams.feed.importing import ImportCounts
+    from evictstream.streams.feed.importer import ImportCounts
     from evictstream.streams.feed.recording import Flaw, WatchEnded
     from evictstream.streams.settings import Settings
 
@@ -77,22 +77,24 @@ def import_(
     * `evictstream import --cluster lab nodes.json pods.json`
     * `evictstream import --restamp --pace 10x incident.jsonl.gz`
     """
-    from evictstream.streams.feed.importing import Importer, ImportOptions, Watchers
+    from evictstream.streams.feed.importer import ImportCallbacks, Importer, ImportOptions
+    from evictstream.streams.feed.pace import FeedClock, read_pace
     from evictstream.streams.feed.publisher import open_publisher
     from evictstream.streams.feed.recording import open_recordings
-    from evictstream.streams.feed.timing import FeedClock, read_pace
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
-    settings = invocation(context).settings
-    with Stopping() as stopping, _Screen() as screen, open_recordings(files) as items:
-        watchers = Watchers(screen.flaw, screen.say, lambda: screen.progress(importer.counts), stopping.is_asked)
-        importer = Importer(settings, options, FeedClock(), watchers)
+    settings = global_options(context).settings
+    with StopSignals() as stop_signals, _Screen() as screen, open_recordings(files) as items:
+        callbacks = ImportCallbacks(
+            screen.flaw, screen.say, lambda: screen.progress(importer.counts), stop_signals.is_asked
+        )
+        importer = Importer(settings, options, FeedClock(), callbacks)
         sent: Counter[str] = Counter()
         try:
             with open_publisher(settings) as publisher:
                 sent = publisher.acknowledged
                 try:
-                    importer.play(stopping.interruptible(items), publisher)
+                    importer.play(stop_signals.interruptible(items), publisher)
                 finally:
                     publisher.flush()
         except FoundProblemError:
@@ -103,9 +105,9 @@ def import_(
         screen.close()
         for ended in importer.counts.ended:
             screen.say(_what_ended(ended, sorted(importer.counts.clusters) or ([cluster] if cluster else [])))
-        _show(settings, sent, importer.counts, output, is_complete=not stopping.is_asked())
+        _show(settings, sent, importer.counts, output, is_complete=not stop_signals.is_asked())
     has_problem = importer.counts.flaws or importer.counts.ended
-    return stopping.exit_code or (ExitCode.FOUND_PROBLEM if has_problem else ExitCode.DONE)
+    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if has_problem else ExitCode.DONE)
 
 
 def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:

@@ -5,7 +5,7 @@ To add a command `accept-gap`:
 1. write `streams/cli/accept_gap.py` with `app = typer.Typer(rich_markup_mode="markdown", add_completion=False)`. One
    function with `@app.command()` makes a plain command; two or more make sub-commands (as in `topics`). The docstring
    is the help; end it with examples. Take `context: typer.Context` first and get settings from
-   `invocation(context).settings`, which also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy
+   `global_options(context).settings`, which also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy
    inside the function.
 2. add its name and one sentence to `COMMANDS` here. Nothing is imported until somebody runs it, so `--help` stays fast.
 3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
@@ -29,7 +29,7 @@ import typer
 from typer._click import Command, Context  # typer carries click inside and shows only part of it
 from typer.core import TyperCommand, TyperGroup
 
-from evictstream.streams.cli.invocation import Invocation, invocation
+from evictstream.streams.cli.global_options import GlobalOptions, global_options
 from evictstream.streams.errors import EvictstreamError, ExitCode
 
 COMMANDS = {
@@ -115,12 +115,12 @@ def root(
     * `evictstream --set partitions=64 config` shows what would be used
     """
     del version
-    invocation(context).take_flags(config, bootstrap_servers, assignments or [], debug=debug)
+    global_options(context).take_flags(config, bootstrap_servers, assignments or [], debug=debug)
 
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command line (without the program's name) and return its exit code; never raises but for `SystemExit`."""
-    state = Invocation()
+    state = GlobalOptions()
     try:
         result = typer.main.get_command(app).main(
             list(arguments) or ["--help"],
@@ -140,7 +140,7 @@ def run(arguments: Sequence[str]) -> int:
     return result if isinstance(result, int) else ExitCode.DONE
 
 
-def _fail(state: Invocation, error: BaseException, line: str, code: ExitCode) -> ExitCode:
+def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode) -> ExitCode:
     if state.debug:
         traceback.print_exception(error)
     typer.echo(f"evictstream: {' '.join(line.split())}", err=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
 from evictstream.streams.errors import ExitCode
 
@@ -29,7 +29,7 @@ def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) ->
     """
     from evictstream.streams.broker.admin import declare_topics
 
-    return _show(declare_topics(invocation(context).settings), output)
+    return _show(declare_topics(global_options(context).settings), output)
 
 
 @app.command()
@@ -46,7 +46,7 @@ def check(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> E
     """
     from evictstream.streams.broker.admin import check_topics
 
-    return _show(check_topics(invocation(context).settings), output)
+    return _show(check_topics(global_options(context).settings), output)
 
 
 def _show(report: TopicsReport, output: OutputFormat) -> ExitCode:

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 import typer
 
-from evictstream.streams.cli.invocation import invocation
+from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.errors import EvictstreamError, ExitCode
 
 LOG = logging.getLogger(__name__)
@@ -35,7 +35,7 @@ def worker(context: typer.Context) -> None:
 
     from evictstream.streams.service.app import run_worker
 
-    asyncio.run(run_worker(invocation(context).settings, leave))
+    asyncio.run(run_worker(global_options(context).settings, leave))
 
 
 def leave(error: BaseException) -> NoReturn:

@@ -10,8 +10,8 @@ from typing import Final
 from kafka.errors import KafkaError
 
 from evictstream.streams.broker.admin import admin_client
-from evictstream.streams.broker.newest import newest_times_us
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.newest_times import newest_times_us
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import FoundProblemError
 from evictstream.streams.settings import Settings
 

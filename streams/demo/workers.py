@@ -20,7 +20,7 @@ from typing import Self
 
 from pydantic import SecretStr
 
-from evictstream.streams.broker import _watchdog
+from evictstream.streams.broker import reaper
 from evictstream.streams.demo.oracle.rules import to_us
 from evictstream.streams.errors import ExitCode, FoundProblemError
 from evictstream.streams.settings import Settings
@@ -67,7 +67,7 @@ class Worker:
                 _COMMAND, env=dict(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
             )
         self._watchdog = subprocess.Popen(  # noqa: S603 - our own program, no shell
-            [sys.executable, "-I", "-S", _watchdog.__file__, str(self._process.pid), str(folder)],
+            [sys.executable, "-I", "-S", reaper.__file__, str(self._process.pid), str(folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )

@@ -19,7 +19,7 @@ from kafka.partitioner import DefaultPartitioner
 
 from evictstream.streams.broker.admin import check_topics
 from evictstream.streams.broker.clients import as_our_error, client_arguments, our_errors, partitions_of
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerError, TopicsDifferError
 from evictstream.streams.settings import Settings
 

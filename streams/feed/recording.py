@@ -26,12 +26,12 @@ from typing import BinaryIO, Final, Literal, TypeAlias, cast
 
 import msgspec
 
-from evictstream.models.instants import FIRST_INSTANT_US, microseconds
+from evictstream.models.instants import FIRST_INSTANT_US, instant_text, microseconds
 from evictstream.models.kubernetes.objects import Moment
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.errors import RecordingError, WrongUseError
-from evictstream.streams.feed.documents import Broken, documents
+from evictstream.streams.feed.json_documents import Broken, documents
 
 STDIN: Final = "-"
 
@@ -47,7 +47,7 @@ _CHANGES: Final = frozenset(EventType)
 Kind: TypeAlias = Literal["Node", "Pod"]
 
 
-class Entry(msgspec.Struct, frozen=True, gc=False):
+class Entry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One change of a node or pod as it was recorded.
 
     Attributes:
@@ -252,7 +252,37 @@ def _read(source: str, line: int, text: bytes) -> Item:
             return Flaw(source, line, "its object is neither a Node nor a Pod")
     observed_at_us = None if found.observed_at is None else microseconds(found.observed_at)
     kind: Kind = about.kind
-    return Entry(source, line, found.type, kind, node_name or "", found.cluster, observed_at_us, found.object)
+    return Entry(
+        source=source,
+        line=line,
+        type=found.type,
+        kind=kind,
+        node_name=node_name or "",
+        cluster=found.cluster,
+        observed_at_us=observed_at_us,
+        object=found.object,
+    )
+
+
+class _WatchEvent(msgspec.Struct, rename="camel", gc=False):
+    cluster: str | msgspec.UnsetType
+    type: str
+    observed_at: str | msgspec.UnsetType
+    object: msgspec.Raw
+
+
+def watch_event(entry: Entry) -> bytes:
+    """Return an entry as the JSON of a watch event."""
+    cluster = msgspec.UNSET if entry.cluster is None else entry.cluster
+    observed_at = msgspec.UNSET if entry.observed_at_us is None else instant_text(entry.observed_at_us)
+    return msgspec.json.encode(
+        _WatchEvent(cluster=cluster, type=entry.type, observed_at=observed_at, object=entry.object)
+    )
+
+
+def write_recording(entries: Iterable[Entry], stream: BinaryIO) -> None:
+    """Write one watch event a line, which `read_recording` reads again."""
+    stream.writelines(watch_event(entry) + b"\n" for entry in entries)
 
 
 def _no_change(found: _Line) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import structlog
 
-from evictstream.streams.broker.newest import newest_times_us
+from evictstream.streams.broker.newest_times import newest_times_us
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.core.permit import Permit

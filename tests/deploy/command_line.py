@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import typer
 
-from evictstream.streams.cli.invocation import Invocation
+from evictstream.streams.cli.global_options import GlobalOptions
 from evictstream.streams.cli.main import app
 
 
@@ -18,7 +18,7 @@ def parse(arguments: Sequence[str]) -> None:
 
     """
     command = typer.main.get_command(app)
-    context = command.make_context("evictstream", list(arguments), obj=Invocation())
+    context = command.make_context("evictstream", list(arguments), obj=GlobalOptions())
     while isinstance(command, typer.core.TyperGroup):
         rest = [*context._protected_args, *context.args]
         name, found, rest = command.resolve_command(context, rest)

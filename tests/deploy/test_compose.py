@@ -118,7 +118,7 @@ class TestOrder:
             else:
                 assert SERVICES[other]["restart"] == "no"
 
-    def test_kafka_is_asked_with_its_own_tool_on_its_inner_listener(self) -> None:
+    def test_the_health_check_uses_kafkas_tool_on_the_inner_listener(self) -> None:
         check = KAFKA["healthcheck"]
         assert check["test"][0] == "CMD"
         tool = check["test"].index("/opt/kafka/bin/kafka-broker-api-versions.sh")

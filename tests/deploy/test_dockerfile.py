@@ -121,7 +121,7 @@ class TestResult:
         assert entrypoint.arguments[0] in PROJECT["project"]["scripts"]
         parse(command.arguments)
 
-    def test_the_environment_that_was_made_is_the_one_that_is_found(self) -> None:
+    def test_the_path_leads_to_the_environment_that_was_made(self) -> None:
         (made,) = [each.arguments[-1] for each in BUILD.of("RUN") if "venv" in each.arguments]
         (copied,) = LAST.of("COPY")
         assert copied.arguments == (made, made)

@@ -36,7 +36,7 @@ def test_the_image_starts_the_installed_command(image: ImageBuild) -> None:
     image.run(command, "config")  # its settings, and so its libraries
 
 
-def test_the_image_has_all_that_a_worker_imports_and_from_nowhere_else(image: ImageBuild) -> None:
+def test_a_worker_imports_only_from_the_image(image: ImageBuild) -> None:
     python = image.placed("/opt/evictstream/bin/python")
     where = image.run(
         python,

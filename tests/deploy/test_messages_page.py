@@ -26,9 +26,9 @@ from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import Action, DecisionKind, DecisionWarning, Outcome, Verdict
 from evictstream.models.messages.watch_event import WatchEventType, decode_watch_event
-from evictstream.streams.broker.topics import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
+from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.feed.orders import ANY_CLUSTER
+from evictstream.streams.feed.operator_signals import ANY_CLUSTER
 from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
 from evictstream.streams.service.plan import service_plan
 from tests.deploy.command_line import parse

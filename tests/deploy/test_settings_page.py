@@ -18,7 +18,7 @@ def test_tables_are_those_of_the_code() -> None:
     assert rewritten(TEXT) == TEXT == PAGE.read_text(encoding="utf-8")
 
 
-def test_every_setting_is_in_a_group_in_the_order_of_the_command() -> None:
+def test_groups_have_all_settings_in_the_order_of_the_command() -> None:
     assert [name for group in GROUPS.values() for name in group.model_fields] == list(Settings.model_fields)
 
 

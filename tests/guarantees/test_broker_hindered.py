@@ -24,6 +24,8 @@ from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import TopicReader, commands, instant
 from tests.harness.workers import WorkerProcess
 
+pytestmark = pytest.mark.kafka
+
 NODES, PODS = 4, 40
 SLOW_SECONDS = 0.3  # each way: a transaction takes seconds instead of milliseconds
 MOVE_SECONDS = 10.0  # in which leaders have to be others once that was asked for

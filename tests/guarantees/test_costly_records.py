@@ -114,6 +114,7 @@ def long_pauses(worker: WorkerProcess) -> float:
     return counts[math.inf] - counts[LONGEST_PAUSE_SECONDS]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "attack",
     [
@@ -165,6 +166,7 @@ def test_what_is_beyond_a_limit_is_a_dead_letter_and_evicts_nobody(
     assert worker.stop() == 0
 
 
+@pytest.mark.alone
 def test_others_are_evicted_in_time_after_a_restart_with_such_rows(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:

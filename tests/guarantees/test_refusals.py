@@ -10,7 +10,7 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import OpenReader, StartWorker

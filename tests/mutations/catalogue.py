@@ -69,10 +69,10 @@ MUTATIONS = (
         "seek to group offsets",
         (
             Change(
-                product.TRANSPORT,
-                "EngineConsumerThread._seek_inputs",
-                "consumer.seek(TopicPartition(topic, number), offset)",
-                "consumer.seek(place := TopicPartition(topic, number), await consumer.committed(place) or offset)",
+                product.GROUP_MEMBER,
+                "GroupMember.seek_to",
+                "self.seek(TopicPartition(topic, number), offset)",
+                "self.seek(place := TopicPartition(topic, number), await self.committed(place) or offset)",
             ),
         ),
         # No worker fault shows it: group offsets follow the positions, so more is read again, and ignored. It loses
@@ -148,11 +148,11 @@ MUTATIONS = (
     Mutation(
         "take in what was read before the newest seek",
         (
-            Change(product.WRITER, "PartitionWriter.apply", "batch.epoch != self.epochs.get(batch.topic)", "False"),
+            Change(product.WRITER, "PartitionWriter.apply", "batch.epoch != self._epochs.get(batch.topic)", "False"),
             Change(
                 product.WRITER,
                 "PartitionWriter.apply",
-                "not self.live or batch.epoch != self.epochs[batch.topic]",
+                "not self.live or batch.epoch != self._epochs[batch.topic]",
                 "not self.live",
             ),
         ),
@@ -309,9 +309,9 @@ MUTATIONS = (
         "take a broker's silence for idleness",
         (
             Change(
-                product.TRANSPORT,
-                "EngineConsumerThread._fetch_records",
-                "batches or answered_ms != self._answered_ms",
+                product.GROUP_MEMBER,
+                "GroupMember.batches",
+                "bool(batches) or answered_ms != self._answered_ms",
                 "True",
             ),
             Change(

@@ -17,8 +17,8 @@ OF_GROUP_AND_BROKERS = (
         "leave the group for want of records",
         (
             Change(
-                product.TRANSPORT,
-                "EngineConsumerThread._create_worker_consumer",
+                product.GROUP_MEMBER,
+                "group_member",
                 "max_poll_interval_ms=...",
                 "max_poll_interval_ms=300_000",
             ),
@@ -43,8 +43,8 @@ OF_GROUP_AND_BROKERS = (
         "join again before the end",
         (
             Change(
-                product.CONSUMER,
-                "StoppableConsumer.start.send_permitted",
+                product.GROUP_MEMBER,
+                "GroupMember.start.send_permitted",
                 "isinstance(request, JoinGroupRequest)",
                 "False",
             ),
@@ -65,7 +65,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "permit to join before the first look after a standstill",
-        (Change(product.PERMIT, "Permit.granted", "time.monotonic() >= self._valid_until", "False"),),
+        (Change(product.PERMIT, "Permit.granted", "self._monotonic() >= self._valid_until", "False"),),
         (f"{PERMIT}::test_who_has_stood_still_joins_only_once_it_was_looked_at",),
     ),
     Mutation(
@@ -97,7 +97,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "take no answer for nothing committed",
-        (Change(product.TAKEOVER, "_refuse_lost_state", "not committed.keys() >= set(asked)", "False"),),
+        (Change(product.ADMIN, "committed_offsets", "not found.keys() >= set(asked)", "False"),),
         ("tests/streams/engine/test_lost_state.py",),
     ),
     Mutation(
@@ -107,7 +107,14 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "wait for a silent broker as long as for a leader",
-        (Change(product.CONNECTION, "", "aiokafka.conn.AIOKafkaConnection = BrokerConnection", "pass"),),
+        (
+            Change(
+                product.CONNECTION,
+                "use_broker_connections",
+                "aiokafka.conn.AIOKafkaConnection = BrokerConnection",
+                "pass",
+            ),
+        ),
         (f"{LONG_RUNS}::test_connections_that_went_dead_without_a_word_lose_no_transaction",),
     ),
     Mutation(
@@ -144,12 +151,12 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "let what hangs in outputs go with the next transaction",
-        (Change(product.TAKEOVER, "take_over", "await markers.end_messages()", "pass"),),
+        (Change(product.TAKEOVER, "take_over", "await markers.end_messages(...)", "pass"),),
         (MARKERS, TORTURE),
     ),
     Mutation(
         "abort whatever hangs in outputs",
-        (Change(product.MARKERS, "Markers.end_messages", "transaction <= self._producers[number].number", "False"),),
+        (Change(product.MARKERS, "Markers.end_messages", "transaction <= newest[number]", "False"),),
         (MARKERS, TORTURE),
     ),
     Mutation(

@@ -119,7 +119,7 @@ def said(filtered: Repeats, name: str, at: float, text: str = "no way to node %s
     return record.getMessage() if filtered.filter(record) else None
 
 
-def test_a_library_that_repeats_itself_is_cut_short_and_says_how_often() -> None:
+def test_repeated_library_logs_are_counted_instead() -> None:
     filtered = Repeats()
     first = [said(filtered, "aiokafka", 100.0 + n / 80, "no way to node %s", n % 3) for n in range(80 * 9)]
     assert first == [f"no way to node {n % 3}" for n in range(REPEATS)] + [None] * (80 * 9 - REPEATS)

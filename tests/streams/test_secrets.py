@@ -155,12 +155,12 @@ def test_lines_stay_readable_as_json() -> None:
 
 
 @pytest.mark.parametrize("value", ["", "a", "a" * (SHORTEST_HIDDEN - 1)])
-def test_a_value_too_short_to_be_told_from_words_blanks_no_other_word(value: str) -> None:
+def test_a_very_short_secret_blanks_no_other_word(value: str) -> None:
     configure_logging(having("sasl_password", value), io.StringIO())
     assert without_secrets("banana aaa") == "banana aaa"
 
 
-def test_a_client_that_shows_its_arguments_shows_no_password_however_short() -> None:
+def test_a_client_shows_no_password_however_short() -> None:
     sasl = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_username": "me"}
     arguments = Settings.model_validate(sasl | {"sasl_password": "abc"}).security_arguments()
     assert arguments["sasl_plain_password"] == "abc"

@@ -11,8 +11,8 @@ from evictstream.streams.cli.output import OutputFormat, print_json, print_table
 from evictstream.streams.errors import ExitCode, ObjectFileError
 
 if TYPE_CHECKING:
-    from evictstream.streams.cli.rules.documents import FoundObject
-    from evictstream.streams.cli.rules.subjects import ObjectErrors
+    from evictstream.streams.cli.rules.checked_objects import ObjectErrors
+    from evictstream.streams.cli.rules.object_files import FoundObject
 
 ComparisonOption = Annotated[
     bool,
@@ -61,7 +61,7 @@ def require(found: Iterable[object], kind: str, source: str, objects: Iterable[F
     Raises:
         ObjectFileError: there is none; the message says what there is.
     """
-    from evictstream.streams.cli.rules.subjects import kinds_of
+    from evictstream.streams.cli.rules.checked_objects import kinds_of
 
     if not list(found):
         there = ", ".join(kinds_of(objects)) or "nothing"

@@ -13,7 +13,7 @@ from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseErro
 if TYPE_CHECKING:
     from evictstream.models.kubernetes import Taint
     from evictstream.models.kubernetes.kubectl import TaintChanges, TaintWord
-    from evictstream.streams.cli.rules.subjects import NodeSubject
+    from evictstream.streams.cli.rules.checked_objects import NodeSubject
 
 
 class _Changed(NamedTuple):
@@ -49,8 +49,8 @@ def taint(
     * `evictstream rules taint node.json dedicated- maintenance:NoExecute --overwrite`
     * `evictstream rules taint node.json down:NoExecute -o json | evictstream rules verdict --node - --pod pod.json`
     """
-    from evictstream.streams.cli.rules.documents import read_objects
-    from evictstream.streams.cli.rules.subjects import NODE, nodes_of, unnamed_kinds
+    from evictstream.streams.cli.rules.checked_objects import NODE, nodes_of, unnamed_kinds
+    from evictstream.streams.cli.rules.object_files import read_objects
 
     changes = _changes(specs)
     objects = read_objects(node)
@@ -101,7 +101,7 @@ def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) 
 
 def _object(changed: _Changed) -> dict[str, object]:
     """Put the taints into the node; an entry that stays is the one of the file, with its `timeAdded`."""
-    from evictstream.streams.cli.rules.words import taint_json
+    from evictstream.streams.cli.rules.formatting import taint_json
 
     raw = changed.node.raw
     spec = raw.get("spec")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from evictstream.models.kubernetes import Taint, Tolerations
     from evictstream.models.kubernetes.admission import TracedToleration
     from evictstream.models.kubernetes.precedence import OrderConflict
-    from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
+    from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
 
 _DEFAULT_SECONDS = 300
 """As `DEFAULT_SECONDS` of the models, which `--help` does not wait for."""
@@ -75,8 +75,8 @@ def tolerations(
     * `kubectl get pod web-0 -o json | evictstream rules tolerations - --node node.json`
     * `evictstream rules tolerations pods.json -o json`
     """
-    from evictstream.streams.cli.rules.documents import read_objects
-    from evictstream.streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+    from evictstream.streams.cli.rules.checked_objects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+    from evictstream.streams.cli.rules.object_files import read_objects
 
     objects = read_objects(pod) if node is None else read_objects(pod, node)
     pod_objects = [found for found in objects if found.source == pod]
@@ -161,7 +161,7 @@ def _report(
 
 
 def _show(report: _Report, *, has_nodes: bool) -> None:
-    from evictstream.streams.cli.rules.words import NOTHING, taint_words, toleration_words
+    from evictstream.streams.cli.rules.formatting import NOTHING, taint_words, toleration_words
 
     typer.echo(f"pod/{report.pod.name}")
     print_table(
@@ -194,14 +194,14 @@ def _origin_words(entry: TracedToleration) -> str:
 
 
 def _used(report: _Report, position: int) -> str:
-    from evictstream.streams.cli.rules.words import taint_words
+    from evictstream.streams.cli.rules.formatting import taint_words
 
     return ", ".join(dict.fromkeys(taint_words(use.taint) for use in report.uses if use.position == position))
 
 
 def _warning(report: _Report, conflict: OrderConflict) -> str:
     from evictstream.models.kubernetes import bounded_seconds
-    from evictstream.streams.cli.rules.words import stay_words, taint_words
+    from evictstream.streams.cli.rules.formatting import stay_words, taint_words
 
     used, later = report.tolerations[conflict.in_use], report.tolerations[conflict.passed_over]
     return (
@@ -212,7 +212,7 @@ def _warning(report: _Report, conflict: OrderConflict) -> str:
 
 
 def _json(report: _Report) -> dict[str, object]:
-    from evictstream.streams.cli.rules.words import taint_json, toleration_json
+    from evictstream.streams.cli.rules.formatting import taint_json, toleration_json
 
     return {
         "pod": report.pod.name,

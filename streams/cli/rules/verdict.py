@@ -12,9 +12,9 @@ from evictstream.streams.cli.rules.problems import ComparisonOption, require, sh
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
-    from evictstream.streams.cli.rules.choosing import Placing
-    from evictstream.streams.cli.rules.judging import Judge
-    from evictstream.streams.cli.rules.subjects import NodeSubject, ObjectErrors, PodSubject
+    from evictstream.streams.cli.rules.checked_objects import NodeSubject, ObjectErrors, PodSubject
+    from evictstream.streams.cli.rules.evaluation import Evaluator
+    from evictstream.streams.cli.rules.selection import Placement
 
 
 def verdict(
@@ -59,30 +59,30 @@ def verdict(
     * `evictstream rules verdict --node all.json --pod all.json -n shop --node-selector topology.kubernetes.io/zone=a`
     * `evictstream rules verdict --node all.json --pod all.json -l app=web --all-nodes -o json`
     """
-    from evictstream.streams.cli.rules.choosing import Choice, Placing
-    from evictstream.streams.cli.rules.judging import Judge
+    from evictstream.streams.cli.rules.evaluation import Evaluator
+    from evictstream.streams.cli.rules.selection import Placement, Selection
 
-    choice = Choice(namespace, selector, node_selector, all_nodes)
+    selection = Selection(namespace, selector, node_selector, all_nodes)
     nodes, pods, wrong = _read(node, pod, comparison_operators=comparison_operators)
     if wrong:
         return show_problems(wrong, output)
-    placing = Placing(pods, nodes, choice)
-    judge = Judge(nodes, comparison_operators=comparison_operators)
-    for kind, found in (("pod", placing.pods), ("node", placing.chosen)):
+    placement = Placement(pods, nodes, selection)
+    evaluator = Evaluator(nodes, comparison_operators=comparison_operators)
+    for kind, found in (("pod", placement.pods), ("node", placement.chosen)):
         if not found:
             typer.echo(f"evictstream: no {kind} is selected", err=True)
     if output is OutputFormat.JSON:
         head = {
             "comparisonOperators": comparison_operators,
             "notJudged": [
-                {"pod": pod.name, "node": pod.node_name or None, "reason": why} for pod, why in placing.unplaced()
+                {"pod": pod.name, "node": pod.node_name or None, "reason": why} for pod, why in placement.unplaced()
             ],
         }
-        print_long_json(head, "verdicts", _items(placing, judge))
+        print_long_json(head, "verdicts", _items(placement, evaluator))
     else:
-        from evictstream.streams.cli.rules.outcome import TITLES
+        from evictstream.streams.cli.rules.pod_on_node import TITLES
 
-        print_long_table(["pod", "node", *TITLES], _rows(placing, judge))
+        print_long_table(["pod", "node", *TITLES], _rows(placement, evaluator))
     return ExitCode.DONE
 
 
@@ -90,8 +90,8 @@ def _read(
     node: str, pod: str, *, comparison_operators: bool
 ) -> tuple[list[NodeSubject], list[PodSubject], list[ObjectErrors]]:
     """Read the files, and let go of all in them that is not used."""
-    from evictstream.streams.cli.rules.documents import read_objects
-    from evictstream.streams.cli.rules.subjects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+    from evictstream.streams.cli.rules.checked_objects import NODE, POD, nodes_of, pods_of, unnamed_kinds
+    from evictstream.streams.cli.rules.object_files import read_objects
 
     objects = read_objects(node, pod)
     node_objects = [found for found in objects if found.source == node]
@@ -105,25 +105,25 @@ def _read(
     return nodes, pods, wrong
 
 
-def _rows(placing: Placing, judge: Judge) -> Iterator[tuple[str, ...]]:
-    from evictstream.streams.cli.rules.choosing import Unplaced
-    from evictstream.streams.cli.rules.words import NOTHING
+def _rows(placement: Placement, evaluator: Evaluator) -> Iterator[tuple[str, ...]]:
+    from evictstream.streams.cli.rules.formatting import NOTHING
+    from evictstream.streams.cli.rules.selection import Unplaced
 
-    for pod in placing.pods:
-        places = placing.places(pod)
+    for pod in placement.pods:
+        places = placement.places(pod)
         if isinstance(places, Unplaced):
             why = "not bound to a node" if places is Unplaced.NOT_BOUND else "node not in the file"
             yield (pod.name, pod.node_name or NOTHING, "not judged", why, *[NOTHING] * 5)
             continue
         for index in places:
-            yield (pod.name, placing.nodes[index].name, *judge.outcome(pod, index).cells)
+            yield (pod.name, placement.nodes[index].name, *evaluator.outcome(pod, index).cells)
 
 
-def _items(placing: Placing, judge: Judge) -> Iterator[dict[str, object]]:
-    from evictstream.streams.cli.rules.choosing import Unplaced
+def _items(placement: Placement, evaluator: Evaluator) -> Iterator[dict[str, object]]:
+    from evictstream.streams.cli.rules.selection import Unplaced
 
-    for pod in placing.pods:
-        places = placing.places(pod)
+    for pod in placement.pods:
+        places = placement.places(pod)
         if not isinstance(places, Unplaced):
             for index in places:
-                yield {"pod": pod.name, "node": placing.nodes[index].name} | judge.outcome(pod, index).fields
+                yield {"pod": pod.name, "node": placement.nodes[index].name} | evaluator.outcome(pod, index).fields

@@ -39,7 +39,7 @@ from kafka.admin import (
 from kafka.errors import KafkaError
 
 from evictstream.streams.broker.admin import ClosingAdminClient
-from evictstream.streams.broker.node import KafkaNode
+from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.settings import Settings
 from tests.faults.plan import Fault
 from tests.faults.real.arena import Arena

@@ -11,7 +11,7 @@ from evictstream.streams.broker import admin
 from evictstream.streams.broker.admin import Difference, check_topics, compare, declare_topics, probe
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.broker.ports import free_ports
-from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, SettingsError, TopicsDifferError
 from evictstream.streams.settings import Settings, load_settings
 from tests.conftest import MakeSettings
@@ -128,8 +128,8 @@ def test_replication_is_compared_with_what_each_partition_has() -> None:
     spec = TopicSpec("t", 2, 3, {"cleanup.policy": "compact", "new.setting": "1"}, frozenset({"cleanup.policy"}))
     partitions = [{"replica_nodes": [1, 2, 3]}, {"replica_nodes": [1]}]
     assert list(compare(spec, partitions=partitions, configs={"cleanup.policy": "compact"})) == [
-        Difference("t", "replication.factor", "3", "1 and 3", "weakens"),
-        Difference("t", "new.setting", "1", "unknown to this Kafka", "weakens"),
+        Difference(topic="t", what="replication.factor", expected="3", actual="1 and 3", severity="weakens"),
+        Difference(topic="t", what="new.setting", expected="1", actual="unknown to this Kafka", severity="weakens"),
     ]
 
 
@@ -200,7 +200,7 @@ class LaggingBroker:
         return {"topic": {self._spec.name: known}}
 
 
-def test_broker_that_has_not_heard_of_a_new_topic_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_without_the_new_topic_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """found by the torture on three nodes (seed 543): settings that were there were called unknown"""
     monkeypatch.setattr(admin, "RETRY_SECONDS", 0.0)
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))

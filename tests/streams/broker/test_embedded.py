@@ -13,7 +13,7 @@ from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
 from evictstream.streams.broker.admin import check_topics, declare_topics, probe
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerFailedError, BrokerUnreachableError, WrongUseError
 from evictstream.streams.settings import Settings
 
@@ -111,7 +111,8 @@ def test_topics_take_the_largest_object(own_broker: EmbeddedBroker) -> None:
     assert read(own_broker, settings.dead_letters_topic, 1) == [largest]
 
 
-def test_data_in_a_given_folder_is_found_by_the_next_run(tmp_path: Path) -> None:
+@pytest.mark.kafka
+def test_the_next_run_finds_data_in_the_given_folder(tmp_path: Path) -> None:
     with EmbeddedBroker(data=tmp_path / "kafka") as first:
         settings = settings_of(first)
         declare_topics(settings)
@@ -121,6 +122,7 @@ def test_data_in_a_given_folder_is_found_by_the_next_run(tmp_path: Path) -> None
         assert read(second, settings.nodes_topic, 1) == [b"kept"]
 
 
+@pytest.mark.kafka
 def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     program = (
         "import time\n"
@@ -137,13 +139,14 @@ def test_it_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     assert becomes_true(lambda: not Path(folder).exists())
 
 
-def test_a_process_that_ends_at_once_is_an_error_with_its_last_words(own_broker: EmbeddedBroker) -> None:
+def test_a_process_that_ends_at_once_raises_its_last_output(own_broker: EmbeddedBroker) -> None:
     taken = own_broker.nodes[0].address.client_port
     with pytest.raises(BrokerFailedError, match="ended with code 1") as caught:
         EmbeddedBroker(port=taken).start()
     assert "Address already in use" in caught.value.log_tail
 
 
+@pytest.mark.kafka
 @pytest.mark.slow
 def test_three_nodes_survive_the_loss_of_one() -> None:
     with EmbeddedBroker(nodes=3, heap_megabytes=256) as broker:

@@ -9,7 +9,7 @@ from kafka import KafkaProducer
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.clients import client_arguments
-from evictstream.streams.broker.follow import Followed, Start, follow
+from evictstream.streams.broker.follow import FollowedRecord, Start, follow
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.errors import BrokerUnreachableError, TopicsDifferError
 from evictstream.streams.settings import Settings
@@ -40,7 +40,7 @@ def write(settings: Settings, *values: bytes, at_ms: int | None = None) -> None:
         producer.close()
 
 
-def values_of(batches: Iterator[list[Followed]]) -> list[bytes | None]:
+def values_of(batches: Iterator[list[FollowedRecord]]) -> list[bytes | None]:
     return [record.value for batch in batches for record in batch]
 
 

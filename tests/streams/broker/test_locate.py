@@ -81,6 +81,7 @@ def test_the_containers_port_is_published_on_loopback_only(monkeypatch: pytest.M
     assert made.env["KAFKA_CONTROLLER_QUORUM_VOTERS"] == "1@127.0.0.1:19093"
 
 
+@pytest.mark.kafka
 @pytest.mark.slow
 @pytest.mark.skipif(not engine_answers(), reason="no container engine answers here")
 def test_a_real_container_answers() -> None:

@@ -35,7 +35,7 @@ def test_as_a_file_and_as_environment() -> None:
     assert as_environment({"log.dirs": "/k"}) == {"KAFKA_LOG_DIRS": "/k"}
 
 
-def test_free_ports_are_different_free_and_below_those_of_outgoing_connections() -> None:
+def test_free_ports_differ_and_lie_below_outgoing_ones() -> None:
     ports = free_ports(20)
     assert len(set(ports)) == 20
     for port in ports:

@@ -60,7 +60,7 @@ class TestOnAPipe:
         assert titles.startswith("TIME")
         assert "shop/p-1" in row
 
-    def test_what_cannot_be_read_is_told_and_the_rest_goes_on(self, declared: Settings) -> None:
+    def test_unreadable_records_are_reported_and_the_rest_goes_on(self, declared: Settings) -> None:
         other = encode(command()).replace(b"EvictionCommand", b"SomethingElse!!")
         write(declared, b"nope", None, b"{}", other, encode(command(pod="a")))
         result = run(declared, *ALL)

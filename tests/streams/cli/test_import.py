@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.follow import Followed
+from evictstream.streams.broker.follow import FollowedRecord
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run, started, wait_until
@@ -26,7 +26,7 @@ def declared(settings: Settings) -> Settings:
     return settings
 
 
-def inputs(settings: Settings) -> list[tuple[str, Followed]]:
+def inputs(settings: Settings) -> list[tuple[str, FollowedRecord]]:
     """What is on nodes and pods."""
     found = read(settings, settings.nodes_topic, settings.pods_topic)
     return [(topic, record) for topic, records in found.items() for record in records]
@@ -103,7 +103,7 @@ def test_restamped_and_paced(declared: Settings) -> None:
     assert times[0][17:] != times[1][17:]
 
 
-def test_flaws_are_told_with_their_lines_and_the_rest_goes_on(declared: Settings) -> None:
+def test_flaws_are_reported_by_line_and_the_rest_goes_on(declared: Settings) -> None:
     data = line(node("a"), START) + b"broken\n" + kubectl_line({"kind": "Lease"}) + line(node("b"), START)
     result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=data)
     assert result.returncode == 1

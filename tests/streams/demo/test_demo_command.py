@@ -86,6 +86,7 @@ def topics(kafka: Broker) -> set[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("topics of demos")
 def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     done = subprocess.run(
@@ -109,6 +110,7 @@ def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("topics of demos")
 def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
@@ -126,6 +128,7 @@ def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("topics of demos")
 def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     shell = {
@@ -146,6 +149,7 @@ def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(
 
 
 @pytest.mark.slow
+@pytest.mark.xdist_group("topics of demos")
 def test_what_a_killed_demo_has_left_is_named_and_later_removed(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))

@@ -112,6 +112,7 @@ async def forgetful_way(own_port: int, broker_port: int) -> AsyncIterator[asynci
         server.close()
 
 
+@pytest.mark.kafka
 def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
     """As after the end of a machine, or behind a box that forgets idle connections."""
     monkeypatch.setattr(connection, "ANSWER_SECONDS", ANSWER_SECONDS)
@@ -136,6 +137,7 @@ def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypat
         run(test)
 
 
+@pytest.mark.kafka
 def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """Brokers close a connection whose time is over with the next request; aiokafka does not authenticate again."""
     monkeypatch.setattr(connection, "RENEW_SECONDS", AUTHENTICATED_SECONDS / 3)

@@ -22,8 +22,8 @@ from kafka.admin import KafkaAdminClient, NewTopic
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.broker.node import KafkaNode
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.kafka_node import KafkaNode
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_HEADER, encode_header
 from evictstream.streams.engine.core.markers import newest_message
@@ -121,6 +121,7 @@ def outcomes() -> Iterator[dict[str, Outcome]]:
 
 
 @pytest.mark.kafka
+@pytest.mark.xdist_group("markers")
 @pytest.mark.parametrize("case", CASES)
 def test_rows_and_messages_of_a_transaction_count_together(case: str, outcomes: dict[str, Outcome]) -> None:
     counted = [b"second"] if CASES[case].counts else []

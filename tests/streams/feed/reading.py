@@ -5,14 +5,14 @@ from __future__ import annotations
 from kafka import KafkaConsumer, TopicPartition
 
 from evictstream.streams.broker.clients import client_arguments
-from evictstream.streams.broker.follow import Followed
+from evictstream.streams.broker.follow import FollowedRecord
 from evictstream.streams.settings import Settings
 
 PATIENCE_POLLS = 200
 POLL_MILLISECONDS = 100
 
 
-def read(settings: Settings, *topics: str) -> dict[str, list[Followed]]:
+def read(settings: Settings, *topics: str) -> dict[str, list[FollowedRecord]]:
     """Records by topic, those of a partition in their order."""
     consumer = KafkaConsumer(
         **client_arguments(settings), enable_auto_commit=False, max_partition_fetch_bytes=4_000_000
@@ -22,13 +22,19 @@ def read(settings: Settings, *topics: str) -> dict[str, list[Followed]]:
         consumer.assign(partitions)
         consumer.seek_to_beginning(*partitions)
         ends = consumer.end_offsets(partitions)
-        found: dict[str, list[Followed]] = {topic: [] for topic in topics}
+        found: dict[str, list[FollowedRecord]] = {topic: [] for topic in topics}
         for _ in range(PATIENCE_POLLS):
             if all(consumer.position(partition) >= end for partition, end in ends.items()):
                 return found
             for partition, records in consumer.poll(timeout_ms=POLL_MILLISECONDS).items():
                 found[partition.topic] += [
-                    Followed(record.partition, record.offset, record.timestamp, record.key, record.value)
+                    FollowedRecord(
+                        partition=record.partition,
+                        offset=record.offset,
+                        timestamp_ms=record.timestamp,
+                        key=record.key,
+                        value=record.value,
+                    )
                     for record in records
                 ]
         raise TimeoutError
@@ -36,6 +42,6 @@ def read(settings: Settings, *topics: str) -> dict[str, list[Followed]]:
         consumer.close()
 
 
-def read_one(settings: Settings, topic: str) -> list[Followed]:
+def read_one(settings: Settings, topic: str) -> list[FollowedRecord]:
     """Records of one topic."""
     return read(settings, topic)[topic]

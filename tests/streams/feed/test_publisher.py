@@ -10,7 +10,7 @@ from kafka.errors import KafkaError, TopicAuthorizationFailedError
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.ports import free_ports
-from evictstream.streams.broker.topics import topic_specs
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
 from evictstream.streams.feed import publisher as publisher_module
 from evictstream.streams.feed.publisher import Publisher, open_publisher

@@ -10,7 +10,16 @@ from pathlib import Path
 import pytest
 
 from evictstream.streams.errors import RecordingError, WrongUseError
-from evictstream.streams.feed.recording import Entry, Flaw, Item, Skipped, WatchEnded, open_recordings, read_recording
+from evictstream.streams.feed.recording import (
+    Entry,
+    Flaw,
+    Item,
+    Skipped,
+    WatchEnded,
+    open_recordings,
+    read_recording,
+    write_recording,
+)
 from tests.streams.feed.samples import kubectl_line, line, node, pod
 
 FIRST, SECOND, THIRD = (f"2026-11-21T10:00:0{number}.5Z" for number in (1, 2, 3))
@@ -188,7 +197,7 @@ class TestLiveWatches:
             pytest.param(b"{}\n", [], id="no event at all, which is a flaw"),
         ],
     )
-    def test_the_end_of_a_pipe_is_told_of_what_it_watched(self, data: bytes, kinds: list[tuple[str, ...]]) -> None:
+    def test_the_end_of_a_pipe_names_the_watched_kinds(self, data: bytes, kinds: list[tuple[str, ...]]) -> None:
         items = self.read_pipe(data)
         assert [item.kinds for item in items if isinstance(item, WatchEnded)] == kinds
         assert not any(isinstance(item, WatchEnded) for item in items[:-1])
@@ -198,3 +207,12 @@ class TestLiveWatches:
         (tmp_path / "empty").touch()
         with open_recordings([str(tmp_path / "r"), str(tmp_path / "empty")]) as items:
             assert [type(item) for item in items] == [Entry]
+
+
+def test_a_written_recording_reads_as_the_same_entries() -> None:
+    lines = line(node(), "2026-01-02T03:04:05.000006Z") + kubectl_line(pod(), "DELETED")
+    entries = [item for item in read_recording("test", io.BytesIO(lines)) if isinstance(item, Entry)]
+    written = io.BytesIO()
+    write_recording(entries, written)
+    assert len(entries) == 2
+    assert list(read_recording("test", io.BytesIO(written.getvalue()))) == entries

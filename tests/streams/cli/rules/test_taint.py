@@ -122,7 +122,7 @@ def test_what_kubectl_would_refuse_for_this_node(
     assert answer == (ExitCode.FOUND_PROBLEM, "", f"evictstream: {line}\n")
 
 
-def test_one_node_that_cannot_be_changed_keeps_all_from_being_printed(rules: Rules, write: WriteFile) -> None:
+def test_one_unchangeable_node_keeps_all_from_being_printed(rules: Rules, write: WriteFile) -> None:
     path = write("{kind: Node, metadata: {name: a}}\n---\n" + json.dumps(NODE))
     answer = rules("taint", path, "old-", "-o", "json")
     assert answer == (ExitCode.FOUND_PROBLEM, "", 'evictstream: node a: taint "old" not found\n')

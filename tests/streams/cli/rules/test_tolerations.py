@@ -40,7 +40,7 @@ def origins(answer: Any) -> list[tuple[dict[str, Any], str, bool]]:
     return [(entry["toleration"], entry["origin"], entry["certain"]) for entry in found["tolerations"]]
 
 
-def test_a_pod_that_is_not_stored_gets_what_the_api_server_adds(rules: Rules, write: WriteFile) -> None:
+def test_a_pod_not_stored_gets_the_api_servers_defaults(rules: Rules, write: WriteFile) -> None:
     answer = rules("tolerations", write(pod(GPU)), "-o", "json")
     assert answer.code == ExitCode.DONE
     assert answer.json["pods"][0]["stored"] is False

@@ -157,7 +157,7 @@ def test_kubelet(annotations: str, rules: Rules, write: WriteFile, *, admitted: 
     assert found["taint"] == (None if admitted else TAINT)
 
 
-def test_where_no_pod_is_bound_each_is_judged_on_each_node(rules: Rules, write: WriteFile) -> None:
+def test_unbound_pods_are_judged_on_each_node(rules: Rules, write: WriteFile) -> None:
     nodes = write("{kind: Node, metadata: {name: n1}}\n---\n{kind: Node, metadata: {name: n2}}\n")
     pods = write("{kind: Pod, metadata: {name: a}}\n---\n{kind: Pod, metadata: {name: b, namespace: x}}\n")
     answer = rules("verdict", "--node", nodes, "--pod", pods, "-o", "json").json

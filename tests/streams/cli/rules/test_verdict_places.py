@@ -86,7 +86,7 @@ def test_who_is_judged_where(
     assert [tuple(found.values()) for found in answer.json["notJudged"]] == not_judged
 
 
-def test_a_table_has_a_row_for_each_pod_that_is_on_no_node(rules: Rules, write: WriteFile) -> None:
+def test_a_table_has_a_row_for_each_unplaced_pod(rules: Rules, write: WriteFile) -> None:
     path = write(CLUSTER)
     answer = rules("verdict", "--node", path, "--pod", path)
     rows = {line.split()[0]: line for line in answer.out.splitlines()}
@@ -97,7 +97,7 @@ def test_a_table_has_a_row_for_each_pod_that_is_on_no_node(rules: Rules, write: 
     assert " node not in the file " in rows["ops/lost"]
 
 
-def test_a_pod_is_judged_on_each_node_that_has_the_name_of_its_node(rules: Rules, write: WriteFile) -> None:
+def test_a_pod_is_judged_on_each_node_of_that_name(rules: Rules, write: WriteFile) -> None:
     path = write(
         "{kind: Node, metadata: {name: n1}}\n---\n"
         "{kind: Node, metadata: {name: n1}, spec: {taints: [{key: k, effect: NoExecute}]}}\n---\n"
@@ -138,7 +138,7 @@ def test_what_is_no_selector_is_wrong_use(option: str, rules: Rules, write: Writ
     assert "'app=web=x' is no label selector" in answer.err
 
 
-def test_rows_of_a_table_go_out_while_later_ones_are_not_made(capsys: pytest.CaptureFixture[str]) -> None:
+def test_table_rows_are_printed_before_later_ones_are_made(capsys: pytest.CaptureFixture[str]) -> None:
     def rows() -> Iterator[tuple[str, str]]:
         for number in range(10 * LOOK_AHEAD_ROWS):
             if number > LOOK_AHEAD_ROWS:
@@ -149,7 +149,7 @@ def test_rows_of_a_table_go_out_while_later_ones_are_not_made(capsys: pytest.Cap
     print_long_table(["a", "b"], rows())
 
 
-def test_items_of_json_go_out_while_later_ones_are_not_made(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_items_are_printed_before_later_ones_are_made(capsys: pytest.CaptureFixture[str]) -> None:
     def items() -> Iterator[dict[str, object]]:
         for number in itertools.count():
             assert f'{{"number":{number - 1}}}' in capsys.readouterr().out or number == 0
@@ -160,7 +160,7 @@ def test_items_of_json_go_out_while_later_ones_are_not_made(capsys: pytest.Captu
     print_long_json({"head": True}, "items", items())
 
 
-def test_a_wide_cell_far_down_moves_what_follows_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wide_cell_far_down_shifts_and_loses_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     print_long_table(["a", "b"], [("x", "y")] * LOOK_AHEAD_ROWS + [("x" * 500, "y"), ("x", "y")])
     *_, before, wide, after = capsys.readouterr().out.splitlines()
     assert (before, wide) == ("x  y", f"{'x' * 500}  y")

@@ -12,7 +12,7 @@ from evictstream.models.messages.decoding import read_node_record, read_pod_reco
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.signals import Unbound
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.importing import ImportCounts, Importer, ImportOptions, Watchers
+from evictstream.streams.feed.importer import ImportCallbacks, ImportCounts, Importer, ImportOptions
 from evictstream.streams.feed.recording import Flaw, read_recording
 from evictstream.streams.settings import Settings
 from tests.streams.feed.clocks import NOW_US, StandingClock
@@ -55,8 +55,8 @@ def play(
             records.append((topic, key, value))
             sent_at.append(round(standing.seconds, 6))
 
-    watchers = Watchers(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
-    importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, watchers)
+    callbacks = ImportCallbacks(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
+    importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, callbacks)
     importer.play(read_recording("f", io.BytesIO(data)), Sink())
     return Played(importer.counts, records, sent_at, flaws, notes, len(steps))
 
@@ -169,7 +169,7 @@ class TestTimes:
         nameless = line(node(""), "2030-01-01T00:00:00Z")
         assert play(nameless + self.DATA).sent_at == [0, 2, 5]
 
-    def test_restamped_the_first_is_now_and_the_rest_keeps_its_distance(self) -> None:
+    def test_restamping_moves_the_first_to_now_and_keeps_distances(self) -> None:
         old = b"".join(line(node(), f"2020-01-01T00:00:0{second}Z") for second in (0, 2, 5))
         played = play(old, ImportOptions(restamp=True))
         assert [value["observedAt"] for value in played.values] == [RECENT[0], RECENT[2], RECENT[5]]

@@ -2,7 +2,7 @@
 
 States: made, running (perhaps paused), down. `start` on a folder that has data goes on with it; ports and folder stay
 the same for the node's life, so clients find it again. Its process is a group of its own, so that Ctrl-C in a terminal
-reaches us and not it, and it does not outlive us: a watchdog kills it when we are gone, even by SIGKILL.
+reaches us and not it, and it does not outlive us: a reaper kills it when we are gone, even by SIGKILL.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from evictstream.streams.broker import _watchdog
+from evictstream.streams.broker import reaper
 from evictstream.streams.broker.jars import kafka_classpath
 from evictstream.streams.broker.ports import LOOPBACK
 from evictstream.streams.broker.properties import NodeAddress, as_file, node_properties
@@ -56,7 +56,7 @@ class KafkaNode:
     ) -> None:
         """Prepare; nothing is written or started yet.
 
-        `remove_folder` is what the watchdog removes if we die; `None` leaves everything in place. `properties` are
+        `remove_folder` is what the reaper removes if we die; `None` leaves everything in place. `properties` are
         added to ours and win.
         """
         self.address = address
@@ -67,7 +67,7 @@ class KafkaNode:
         self._remove_folder = remove_folder
         self._properties = properties
         self._process: subprocess.Popen[bytes] | None = None
-        self._watchdog: subprocess.Popen[bytes] | None = None
+        self._reaper: subprocess.Popen[bytes] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -88,7 +88,7 @@ class KafkaNode:
         """
         if self.pid is not None:
             return
-        self._end_watchdog()
+        self._end_reaper()
         java, classpath = _java(), kafka_classpath()
         data = self._folder / "data"
         properties = self._folder / "server.properties"
@@ -115,7 +115,7 @@ class KafkaNode:
                 cwd=self._folder,
                 start_new_session=True,
             )
-        self._start_watchdog(self._process.pid)
+        self._start_reaper(self._process.pid)
 
     def answers(self) -> bool:
         """Whether somebody accepts connections at the client port.
@@ -155,7 +155,7 @@ class KafkaNode:
         self._signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
-        self._end_watchdog()
+        self._end_reaper()
 
     def pause(self) -> None:
         """Freeze the process (SIGSTOP): connections stay open, nobody answers."""
@@ -199,22 +199,22 @@ class KafkaNode:
             message = f"the embedded Kafka could not format {self._folder}"
             raise BrokerFailedError(message, log_tail=done.stdout.decode(errors="replace"))
 
-    def _start_watchdog(self, pid: int) -> None:
+    def _start_reaper(self, pid: int) -> None:
         folder = "" if self._remove_folder is None else str(self._remove_folder)
-        self._watchdog = subprocess.Popen(  # noqa: S603 - our own arguments, no shell
-            [sys.executable, "-I", "-S", _watchdog.__file__, str(pid), folder],
+        self._reaper = subprocess.Popen(  # noqa: S603 - our own arguments, no shell
+            [sys.executable, "-I", "-S", reaper.__file__, str(pid), folder],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )
 
-    def _end_watchdog(self) -> None:
+    def _end_reaper(self) -> None:
         # Killed before its pipe closes, so that it cannot kill whoever has the number by then.
-        if self._watchdog is not None:
-            self._watchdog.kill()
-            self._watchdog.wait()
-            if self._watchdog.stdin is not None:
-                self._watchdog.stdin.close()
-            self._watchdog = None
+        if self._reaper is not None:
+            self._reaper.kill()
+            self._reaper.wait()
+            if self._reaper.stdin is not None:
+                self._reaper.stdin.close()
+            self._reaper = None
 
 
 def _java() -> str:

@@ -1,6 +1,6 @@
 """Run as a program: kills a process group when the one that started us is gone, however it went.
 
-`python _watchdog.py PID FOLDER`: waits for the end of standard input, whose other end only the starter holds and the
+`python reaper.py PID FOLDER`: waits for the end of standard input, whose other end only the starter holds and the
 system closes when the starter dies. Then kills the group PID and removes FOLDER (unless it is empty text). It imports
 little, because it stays in memory as long as the broker.
 """

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from evictstream.streams.feed.documents import Broken, Document, documents
+from evictstream.streams.feed.json_documents import Broken, Document, documents
 
 LIMIT = 40
 

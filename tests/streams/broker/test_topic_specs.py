@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.streams.broker.topics import TopicSpec, topic_specs
+from evictstream.streams.broker.topic_specs import TopicSpec, topic_specs
 from evictstream.streams.settings import Settings
 
 INPUTS = ["evictstream.nodes", "evictstream.pods", "evictstream.results"]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from evictstream.streams.settings import LoadedSettings, Settings
 
 
-class Invocation:
+class GlobalOptions:
     """Global flags, and settings that are read when a command first asks for them.
 
     So `--help` never fails on them.
@@ -75,6 +75,6 @@ class Invocation:
         return self.loaded.settings
 
 
-def invocation(context: typer.Context) -> Invocation:
+def global_options(context: typer.Context) -> GlobalOptions:
     """Return what `run` put into typer's context."""
-    return context.ensure_object(Invocation)
+    return context.ensure_object(GlobalOptions)

@@ -94,14 +94,14 @@ def test_forget_shows_before_how_much_it_forgets(known: Settings) -> None:
     assert "prod-eu-1: 5 nodes, 17 pods and 8 open evictions are known in partitions 0, 1" in said
 
 
-def test_a_node_that_was_moved_to_no_partition_counts_where_it_stands(known: Settings) -> None:
+def test_a_row_of_another_partition_counts_where_it_is(known: Settings) -> None:
     result = run(known, "cluster", "forget", "staging", "--yes", "--wait", "0", "-o", "json")
     (found,) = json.loads(result.stdout)["known"]
     where = State(known).partition_of(b"staging/n0")
     assert found == {"partition": where, "nodes": 1, "pods": 0, "openEvictions": 0}
 
 
-def test_a_cluster_of_which_only_the_feed_is_heard_can_be_forgotten(known: Settings) -> None:
+def test_a_cluster_known_by_heartbeats_alone_can_be_forgotten(known: Settings) -> None:
     result = run(known, "cluster", "forget", "heard", "--yes", "--wait", "0")
     assert result.returncode == 0
     assert len(orders(known)) == 2
@@ -137,7 +137,7 @@ def test_a_cluster_that_was_forgotten_is_not_forgotten_twice(state: State) -> No
     assert orders(state.settings) == []
 
 
-def test_a_cluster_that_one_partition_has_not_forgotten_yet_is_told_again(state: State) -> None:
+def test_a_partly_forgotten_cluster_is_forgotten_again(state: State) -> None:
     state.forget("prod-eu-1")
     where = state.partition_of(b"staging/n0")
     state.outboxes[where].rows.clear()
@@ -155,7 +155,7 @@ def test_a_cluster_all_of_whose_rows_are_gone_is_unknown(declared: Settings) -> 
     assert run(declared, "cluster", "forget", "gone", "--yes").returncode == 1
 
 
-def test_a_cluster_that_no_worker_has_read_yet_is_said_to_be_perhaps_there(known: Settings) -> None:
+def test_an_unread_cluster_is_reported_as_perhaps_there(known: Settings) -> None:
     with Feed(known, "new") as feed:
         feed.node("n0")
         feed.flush()

@@ -16,7 +16,7 @@ class _Stopped(BaseException):
     """Ends a wait for input; not an `Exception`, so that nothing on the way swallows it."""
 
 
-class Stopping:
+class StopSignals:
     """While entered, the first signal sets a flag; a second one ends the process as usual."""
 
     def __init__(self) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.timing import FASTEST, NAP_SECONDS, Pace, Restamp, read_pace
+from evictstream.streams.feed.pace import FASTEST, NAP_SECONDS, Pace, Restamp, read_pace
 from tests.streams.feed.clocks import NOW_US, StandingClock
 
 SECOND_US = 1_000_000

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from evictstream.models.kubernetes import Taint, Toleration, Tolerations, eviction_verdict
 from evictstream.models.kubernetes.scheduling import filter_node, kubelet_admission, score_nodes
-from evictstream.streams.cli.rules.judging import MOST_TOLERATIONS_KEPT, Judge
-from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.evaluation import MOST_TOLERATIONS_KEPT, Evaluator
 
 EFFECTS = ["NoExecute", "NoSchedule", "PreferNoSchedule"]
 TAINTS = st.builds(Taint, st.sampled_from("ab"), st.just(""), st.sampled_from(EFFECTS), st.sampled_from([None, 1, 2]))
@@ -23,7 +23,7 @@ TOLERATIONS = st.builds(
 
 
 def node_of(number: int, taints: tuple[Taint, ...], *, unschedulable: bool) -> NodeSubject:
-    return NodeSubject(f"n{number}", {}, taints, unschedulable, {})
+    return NodeSubject(name=f"n{number}", labels={}, taints=taints, unschedulable=unschedulable, raw={})
 
 
 def pod_of(tolerations: Tolerations, *, is_static: bool = False) -> PodSubject:
@@ -52,29 +52,29 @@ def plain(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
     faces=st.lists(st.tuples(st.lists(TAINTS, max_size=3).map(tuple), st.booleans()), min_size=1, max_size=8),
     lists=st.lists(st.tuples(st.lists(TOLERATIONS, max_size=3).map(tuple), st.booleans()), min_size=1, max_size=4),
 )
-def test_each_outcome_is_that_of_the_pod_and_the_node_alone(
+def test_an_outcome_depends_on_pod_and_node_alone(
     faces: list[tuple[tuple[Taint, ...], bool]], lists: list[tuple[Tolerations, bool]]
 ) -> None:
     nodes = [node_of(number, taints, unschedulable=cordoned) for number, (taints, cordoned) in enumerate(faces)]
-    judge = Judge(nodes, comparison_operators=False)
+    evaluator = Evaluator(nodes, comparison_operators=False)
     for tolerations, is_static in [*lists, *lists]:
         filters = [filter_node(tolerations, plain(node.taints), unschedulable=node.unschedulable) for node in nodes]
         candidates = {node.name: plain(node.taints) for node, found in zip(nodes, filters, strict=True) if found.fits}
         scores = {score.node: score.score for score in score_nodes(tolerations, candidates)}
         for index, node in enumerate(nodes):
-            outcome = judge.outcome(pod_of(tolerations, is_static=is_static), index)
+            outcome = evaluator.outcome(pod_of(tolerations, is_static=is_static), index)
             assert outcome.eviction == eviction_verdict(tolerations, plain(node.taints))
             assert outcome.scheduling == filters[index]
             assert (outcome.score and outcome.score.score) == scores.get(node.name)
             assert outcome.kubelet == kubelet_admission(tolerations, plain(node.taints), is_static=is_static)
 
 
-def test_alike_nodes_and_tolerations_share_an_outcome_and_only_so_many_are_kept() -> None:
-    judge = Judge(
+def test_alike_nodes_share_outcomes_in_a_bounded_cache() -> None:
+    evaluator = Evaluator(
         [node_of(1, (), unschedulable=False), node_of(2, (), unschedulable=False)], comparison_operators=False
     )
-    first = judge.outcome(pod_of(()), 0)
-    assert judge.outcome(pod_of(()), 1) is first
+    first = evaluator.outcome(pod_of(()), 0)
+    assert evaluator.outcome(pod_of(()), 1) is first
     for number in range(MOST_TOLERATIONS_KEPT):
-        judge.outcome(pod_of((Toleration(f"k{number}", "Exists", "", "", None),)), 0)
-    assert judge.outcome(pod_of(()), 0) is not first
+        evaluator.outcome(pod_of((Toleration(f"k{number}", "Exists", "", "", None),)), 0)
+    assert evaluator.outcome(pod_of(()), 0) is not first

@@ -13,22 +13,22 @@ import msgspec
 
 from evictstream.models.kubernetes import Taint, Tolerations, eviction_verdict
 from evictstream.models.kubernetes.scheduling import filter_node, is_static_pod, kubelet_admission, score_nodes
-from evictstream.streams.cli.rules.outcome import Outcome
-from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.pod_on_node import PodOnNode
 
 MOST_TOLERATIONS_KEPT: Final = 64
 """Lists of tolerations whose outcomes are kept, the latest ones. A cluster seldom has more; each costs 2 KB for each
 distinct list of taints, so 64 MB where 500 nodes have each their own."""
 
 
-class _Face(NamedTuple):
+class _NodeProfile(NamedTuple):
     """All that the rules see of a node."""
 
     taints: tuple[Taint, ...]
     unschedulable: bool
 
 
-class Judge:
+class Evaluator:
     """Gives the outcomes of pods on nodes. Scores are relative to all of the nodes."""
 
     def __init__(self, nodes: Sequence[NodeSubject], *, comparison_operators: bool) -> None:
@@ -39,36 +39,38 @@ class Judge:
             comparison_operators: whether `Gt` and `Lt` compare.
 
         """
-        faces: dict[_Face, int] = {}
-        self._face_of = [faces.setdefault(_face(node), len(faces)) for node in nodes]
-        self._faces = list(faces)
+        profiles: dict[_NodeProfile, int] = {}
+        self._profile_of = [profiles.setdefault(_profile(node), len(profiles)) for node in nodes]
+        self._profiles = list(profiles)
         self._comparison_operators = comparison_operators
         self._outcomes = lru_cache(MOST_TOLERATIONS_KEPT)(self._decide)
 
-    def outcome(self, pod: PodSubject, index: int) -> Outcome:
+    def outcome(self, pod: PodSubject, index: int) -> PodOnNode:
         """Return what becomes of a pod on the node with that place in the order."""
-        return self._outcomes(pod.tolerations, is_static_pod(pod.annotations))[self._face_of[index]]
+        return self._outcomes(pod.tolerations, is_static_pod(pod.annotations))[self._profile_of[index]]
 
-    def _decide(self, tolerations: Tolerations, is_static: bool) -> list[Outcome]:
+    def _decide(self, tolerations: Tolerations, is_static: bool) -> list[PodOnNode]:
         gate = self._comparison_operators
         filtered = [
-            filter_node(tolerations, face.taints, unschedulable=face.unschedulable, comparison_operators=gate)
-            for face in self._faces
+            filter_node(tolerations, profile.taints, unschedulable=profile.unschedulable, comparison_operators=gate)
+            for profile in self._profiles
         ]
         # Nodes that look alike have one raw score, so leaving the others out moves no scale.
-        candidates = {str(index): face.taints for index, face in enumerate(self._faces) if filtered[index].fits}
+        candidates = {
+            str(index): profile.taints for index, profile in enumerate(self._profiles) if filtered[index].fits
+        }
         scores = {score.node: score for score in score_nodes(tolerations, candidates, comparison_operators=gate)}
         return [
-            Outcome(
-                eviction_verdict(tolerations, face.taints, comparison_operators=gate),
+            PodOnNode(
+                eviction_verdict(tolerations, profile.taints, comparison_operators=gate),
                 filtered[index],
                 scores.get(str(index)),
-                kubelet_admission(tolerations, face.taints, is_static=is_static, comparison_operators=gate),
+                kubelet_admission(tolerations, profile.taints, is_static=is_static, comparison_operators=gate),
             )
-            for index, face in enumerate(self._faces)
+            for index, profile in enumerate(self._profiles)
         ]
 
 
-def _face(node: NodeSubject) -> _Face:
+def _profile(node: NodeSubject) -> _NodeProfile:
     taints = tuple(msgspec.structs.replace(taint, time_added_us=None) for taint in node.taints)  # no rule looks at it
-    return _Face(taints, node.unschedulable)
+    return _NodeProfile(taints, node.unschedulable)

@@ -6,13 +6,13 @@ from functools import cached_property
 
 from evictstream.models.kubernetes import Eviction, EvictionVerdict
 from evictstream.models.kubernetes.scheduling import AdmissionVerdict, FilterVerdict, NodeScore
-from evictstream.streams.cli.rules.words import NOTHING, taint_json, taint_words, toleration_json, toleration_words
+from evictstream.streams.cli.rules.formatting import NOTHING, taint_json, taint_words, toleration_json, toleration_words
 
 TITLES = ("evict", "because of", "tolerated by", "schedule", "because of", "score", "kubelet")
-"""Of `Outcome.cells`."""
+"""Of `PodOnNode.cells`."""
 
 
-class Outcome:
+class PodOnNode:
     """The verdicts of controller, scheduler and kubelet; names neither pod nor node, since many share one.
 
     Attributes:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.cli.rules import documents
-from evictstream.streams.cli.rules.documents import read_objects
+from evictstream.streams.cli.rules import object_files
+from evictstream.streams.cli.rules.object_files import read_objects
 from evictstream.streams.errors import ExitCode, ObjectFileError
 from tests.streams.cli.rules.conftest import Rules, WriteFile
 
@@ -149,7 +149,7 @@ def test_bytes_that_are_no_text(tmp_path: Path) -> None:
 
 def test_a_file_that_is_too_long(write: WriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(json.dumps(NODE))
-    monkeypatch.setattr(documents, "MOST_BYTES", 10)
+    monkeypatch.setattr(object_files, "MOST_BYTES", 10)
     with pytest.raises(ObjectFileError) as caught:
         read_objects(path)
     assert caught.value.reason == "it has more than 10 bytes"
@@ -157,7 +157,7 @@ def test_a_file_that_is_too_long(write: WriteFile, monkeypatch: pytest.MonkeyPat
 
 def test_yaml_may_be_less_long_than_json(write: WriteFile, monkeypatch: pytest.MonkeyPatch) -> None:
     as_json, as_yaml = write(json.dumps(NODE)), write("kind: Node\nmetadata: {name: a}\n")
-    monkeypatch.setattr(documents, "MOST_YAML_BYTES", 10)
+    monkeypatch.setattr(object_files, "MOST_YAML_BYTES", 10)
     assert values(as_json) == [NODE]
     with pytest.raises(ObjectFileError) as caught:
         read_objects(as_yaml)

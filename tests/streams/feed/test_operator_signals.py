@@ -9,7 +9,7 @@ from evictstream.models.messages.events import Origin
 from evictstream.models.messages.signals import AcceptGap, Forget
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.orders import accept_gap, check_cluster_name, forget_cluster
+from evictstream.streams.feed.operator_signals import accept_gap, check_cluster_name, forget_cluster
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings

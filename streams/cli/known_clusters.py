@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from evictstream.streams.service.known import ClusterRows, PartitionRows
     from evictstream.streams.settings import Settings
 
-NAMES_TOLD = 20
+NAMES_LISTED = 20
 """Clusters that a message lists; a service may have hundreds. `-o json` has all."""
 
 PROGRESS_SECONDS = 0.1
 
 
-class GapShown(TypedDict):
+class GapJson(TypedDict):
     """A gap as data: its partition, when it was found, records lost by topic, topics not listed again by cluster."""
 
     partition: int
@@ -29,7 +29,7 @@ class GapShown(TypedDict):
     unlisted: dict[str, list[str]]
 
 
-class Knowledge:
+class KnownClusters:
     """What all partitions keep, by number."""
 
     def __init__(self, rows: dict[int, PartitionRows]) -> None:
@@ -48,7 +48,7 @@ class Knowledge:
             {name for rows in self._rows.values() for name, found in rows.clusters.items() if found.is_anything}
         )
 
-    def gaps(self) -> dict[int, GapShown]:
+    def gaps(self) -> dict[int, GapJson]:
         """Gaps by partition, as data."""
         from evictstream.models.instants import instant_text
 
@@ -99,8 +99,8 @@ class Knowledge:
         near = difflib.get_close_matches(cluster, names, n=3, cutoff=0.5)
         if near and forgotten is None:
             yield f"did you mean {' or '.join(near)}?"
-        more = f" and {len(names) - NAMES_TOLD} more" if len(names) > NAMES_TOLD else ""
-        yield f"clusters that are known: {', '.join(names[:NAMES_TOLD]) or 'none'}{more}"
+        more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
+        yield f"clusters that are known: {', '.join(names[:NAMES_LISTED]) or 'none'}{more}"
 
     def _of(self, cluster: str) -> dict[int, ClusterRows]:
         return {number: rows.clusters[cluster] for number, rows in self._rows.items() if cluster in rows.clusters}
@@ -123,7 +123,7 @@ def _newest(instants_us: Iterator[int]) -> str | None:
     return instant_text(newest_us) if newest_us else None
 
 
-def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Knowledge:
+def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> KnownClusters:
     """Read what is known, and show on a terminal how far that is.
 
     Raises:
@@ -135,7 +135,7 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Knowl
     from rich.console import Console
 
     from evictstream.streams.broker.admin import check_topics
-    from evictstream.streams.broker.topics import topic_specs
+    from evictstream.streams.broker.topic_specs import topic_specs
     from evictstream.streams.service.known import read_known
 
     changelog = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
@@ -147,7 +147,7 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Knowl
     if wrong:
         raise TopicsDifferError(wrong)
     if not sys.stderr.isatty():
-        return Knowledge(read_known(settings, partitions))
+        return KnownClusters(read_known(settings, partitions))
     next_at = 0.0
     with Console(stderr=True).status("reading what is known") as status:
 
@@ -157,4 +157,4 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Knowl
                 next_at = now + PROGRESS_SECONDS
                 status.update(f"reading what is known: {rows:,} rows")
 
-        return Knowledge(read_known(settings, partitions, show))
+        return KnownClusters(read_known(settings, partitions, show))

@@ -7,7 +7,7 @@ from kafka import KafkaProducer
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.clients import client_arguments
-from evictstream.streams.broker.newest import newest_times_us
+from evictstream.streams.broker.newest_times import newest_times_us
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.errors import BrokerUnreachableError
 from evictstream.streams.settings import Settings

@@ -18,9 +18,9 @@ from evictstream.models.messages.envelope import Limits
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.orders import check_cluster_name
-from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded
-from evictstream.streams.feed.timing import FeedClock, Pace, Restamp
+from evictstream.streams.feed.operator_signals import check_cluster_name
+from evictstream.streams.feed.pace import FeedClock, Pace, Restamp
+from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
 from evictstream.streams.feed.trimming import trimmed
 from evictstream.streams.settings import Settings
 
@@ -77,7 +77,7 @@ class ImportCounts:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Watchers:
+class ImportCallbacks:
     """Who is told of what, and who may end it.
 
     Attributes:
@@ -94,17 +94,12 @@ class Watchers:
     is_stopped: Callable[[], bool] = lambda: False
 
 
-class _Envelope(msgspec.Struct, rename="camel", gc=False):
-    cluster: str
-    type: str
-    observed_at: str | msgspec.UnsetType
-    object: msgspec.Raw
-
-
 class Importer:
     """Plays items into a sink; `counts` grows meanwhile."""
 
-    def __init__(self, settings: Settings, options: ImportOptions, clock: FeedClock, watchers: Watchers) -> None:
+    def __init__(
+        self, settings: Settings, options: ImportOptions, clock: FeedClock, callbacks: ImportCallbacks
+    ) -> None:
         """Begin nothing yet.
 
         Raises:
@@ -120,7 +115,7 @@ class Importer:
         self._clock = clock
         self._pace = Pace(options.pace, clock)
         self._restamp = Restamp(clock) if options.restamp else None
-        self._watchers = watchers
+        self._callbacks = callbacks
 
     def play(self, items: Iterable[Item | WatchEnded], sink: Sink) -> None:
         """Send what can be sent, until the end or until stopped.
@@ -130,7 +125,7 @@ class Importer:
 
         """
         for item in items:
-            if self._watchers.is_stopped():
+            if self._callbacks.is_stopped():
                 return
             match item:
                 case Entry():
@@ -141,7 +136,7 @@ class Importer:
                     self._flawed(item)
                 case WatchEnded():
                     self.counts.ended.append(item)
-            self._watchers.progress()
+            self._callbacks.progress()
 
     def _play(self, entry: Entry, sink: Sink) -> None:
         cluster = self._cluster or entry.cluster
@@ -153,23 +148,23 @@ class Importer:
             return
         key = f"{cluster}/{entry.node_name}".encode()
         found = trimmed(entry.kind, entry.object) if self._options.trim else entry.object
+        sent = msgspec.structs.replace(entry, cluster=cluster, object=found)
         try:
-            self._check(entry, key, _value(entry, cluster, found, entry.observed_at_us))
+            self._check(entry.kind, key, watch_event(sent))
         except Unreadable as error:
             self._flawed(Flaw(entry.source, entry.line, str(error)))
             return
         self._note_times(entry.observed_at_us)
-        self._pace.wait(entry.observed_at_us, self._watchers.is_stopped)
-        if self._watchers.is_stopped():
+        self._pace.wait(entry.observed_at_us, self._callbacks.is_stopped)
+        if self._callbacks.is_stopped():
             return
-        observed_at_us = entry.observed_at_us
-        if observed_at_us is not None and self._restamp is not None:
-            observed_at_us = self._restamp.moved(observed_at_us)
-        sink.send(self._topics[entry.kind], key, _value(entry, cluster, found, observed_at_us))
+        if entry.observed_at_us is not None and self._restamp is not None:
+            sent = msgspec.structs.replace(sent, observed_at_us=self._restamp.moved(entry.observed_at_us))
+        sink.send(self._topics[entry.kind], key, watch_event(sent))
         self._count(entry, cluster)
 
-    def _check(self, entry: Entry, key: bytes, value: bytes) -> None:
-        read = read_node_record if entry.kind == "Node" else read_pod_record
+    def _check(self, kind: Kind, key: bytes, value: bytes) -> None:
+        read = read_node_record if kind == "Node" else read_pod_record
         read(key, value, 0, _NOWHERE, self._limits)
 
     def _count(self, entry: Entry, cluster: str) -> None:
@@ -183,7 +178,7 @@ class Importer:
 
     def _flawed(self, flaw: Flaw) -> None:
         self.counts.flaws += 1
-        self._watchers.flaw(flaw)
+        self._callbacks.flaw(flaw)
 
     def _note_times(self, observed_at_us: int | None) -> None:
         """Say once, before the first event, what will become of recorded times."""
@@ -191,18 +186,13 @@ class Importer:
             return
         if observed_at_us is None:
             if self._options.restamp or self._options.pace is not None:
-                self._watchers.note("no recorded times: sent without a pace; their append times count")
+                self._callbacks.note("no recorded times: sent without a pace; their append times count")
         elif self._options.restamp:
             if self._options.pace is None or self._options.pace > 1:
-                self._watchers.note("faster than recorded: later times lie ahead, so their append times count instead")
+                self._callbacks.note("faster than recorded: later times lie ahead, so their append times count instead")
         elif observed_at_us < self._clock.now_us() - self._longest_delay_us:
             limit = self._longest_delay_us / MICROSECONDS_PER_SECOND
-            self._watchers.note(
+            self._callbacks.note(
                 f"recorded times are old (the first is {instant_text(observed_at_us)}): each event counts as observed"
                 f" {limit:g} s before it is appended; --restamp moves them to now, `evictstream replay` keeps them"
             )
-
-
-def _value(entry: Entry, cluster: str, found: msgspec.Raw, observed_at_us: int | None) -> bytes:
-    observed_at = msgspec.UNSET if observed_at_us is None else instant_text(observed_at_us)
-    return msgspec.json.encode(_Envelope(cluster, entry.type, observed_at, found))

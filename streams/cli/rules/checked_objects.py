@@ -11,8 +11,8 @@ from evictstream.models.kubernetes.times import read_time
 from evictstream.models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
 from evictstream.models.kubernetes.validation.errors import required, wrong_type
 from evictstream.models.kubernetes.validation.raw import object_at, text_at
-from evictstream.streams.cli.rules.documents import FoundObject
 from evictstream.streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, forbid_unknown, texts_at
+from evictstream.streams.cli.rules.object_files import FoundObject
 
 NODE = "Node"
 POD = "Pod"
@@ -93,7 +93,11 @@ def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[Ob
         if errors:
             wrong.append(ObjectErrors(found.source, f"{NODE} {name}".strip(), _each_once(errors)))
         else:
-            nodes.append(NodeSubject(name, labels, _taints(spec), unschedulable, found.value))
+            nodes.append(
+                NodeSubject(
+                    name=name, labels=labels, taints=_taints(spec), unschedulable=unschedulable, raw=found.value
+                )
+            )
     return nodes, wrong
 
 

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from evictstream.models.kubernetes.selectors import Requirement, SelectorError, parse_selector, selects
-from evictstream.streams.cli.rules.subjects import NodeSubject, PodSubject
+from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
 from evictstream.streams.errors import WrongUseError
 
 
-class Choice(NamedTuple):
+class Selection(NamedTuple):
     """What is asked for.
 
     Attributes:
@@ -36,7 +36,7 @@ class Unplaced(enum.StrEnum):
     NODE_NOT_FOUND = "NodeNotFound"
 
 
-class Placing:
+class Placement:
     """The pods and nodes that were chosen, and who is judged where.
 
     Attributes:
@@ -46,25 +46,27 @@ class Placing:
 
     """
 
-    def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], choice: Choice) -> None:
+    def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], selection: Selection) -> None:
         """Choose.
 
         Raises:
             WrongUseError: a selector is none.
 
         """
-        for_pods, for_nodes = _selector(choice.pods), _selector(choice.nodes)
-        self.pods = [pod for pod in pods if choice.namespace in (None, pod.namespace) and selects(for_pods, pod.labels)]
+        for_pods, for_nodes = _selector(selection.pods), _selector(selection.nodes)
+        self.pods = [
+            pod for pod in pods if selection.namespace in (None, pod.namespace) and selects(for_pods, pod.labels)
+        ]
         self.nodes = nodes
         self.chosen = [index for index, node in enumerate(nodes) if selects(for_nodes, node.labels)]
         self._is_chosen = frozenset(self.chosen)
-        self._is_everywhere = choice.all_nodes or not any(pod.node_name for pod in self.pods)
+        self._is_everywhere = selection.all_nodes or not any(pod.node_name for pod in self.pods)
         self._named: defaultdict[str, list[int]] = defaultdict(list)  # a file may hold several of one name
         for index, node in enumerate(nodes):
             self._named[node.name].append(index)
 
     def places(self, pod: PodSubject) -> Sequence[int] | Unplaced:
-        """Return where a pod is judged, which may be nowhere by choice, or why its node is not known."""
+        """Return where a pod is judged, which may be nowhere by selection, or why its node is not known."""
         if self._is_everywhere:
             return self.chosen
         if not pod.node_name:
