@@ -9,7 +9,7 @@ own beginning and each pod keeps its own, so node and pod events can interleave 
 
 import enum
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -82,41 +82,22 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
     tolerated: tuple[ToleratedTaint, ...] = ()
 
 
-class CoverageCache:
-    """The coverages that one step has worked out. Most pods of a node share a few lists of tolerations.
+Coverages: TypeAlias = dict[int, tuple[Tolerations, Coverage]]
+"""What one step has worked out for the lists of tolerations of its pods, most of which share a few lists.
 
-    An entry is found by the identity of its list, because equal lists are one shared tuple and hashing the tolerations
-    for every pod costs more than the look-up. The entry holds the list, so no other list can get the same identity.
-    """
-
-    __slots__ = ("_entries", "_node")
-
-    def __init__(self) -> None:
-        self._node: NodeState | None = None
-        self._entries: dict[int, tuple[Tolerations, Coverage]] = {}
-
-    def find(self, node: NodeState, tolerations: Tolerations, rules: Rules) -> Coverage:
-        """Give the coverage of a node's taints by a list of tolerations. All calls of one cache have the same rules."""
-        if node is not self._node:
-            self._node = node
-            self._entries.clear()
-        entry = self._entries.get(id(tolerations))
-        if entry is None:
-            coverage = cover(node, tolerations, comparison_operators=rules.comparison_operators)
-            entry = self._entries[id(tolerations)] = (tolerations, coverage)
-        return entry[1]
+The key is the identity of the list: equal lists are one shared tuple, and to hash the tolerations of every pod is what
+this saves. The entry holds the list, so no other list can get its identity. Good for one `NodeState` and one `Rules`.
+"""
 
 
-def decide(
-    node: NodeState | None, pod: PodState, rules: Rules, coverages: CoverageCache | None = None
-) -> Due | NothingDue:
+def decide(node: NodeState | None, pod: PodState, rules: Rules, coverages: Coverages | None = None) -> Due | NothingDue:
     """Decide about a pod.
 
     Args:
         node: its node, None if that is not known.
         pod: the pod.
         rules: only `comparison_operators` matters here.
-        coverages: of this step, for pods that share their tolerations; added to.
+        coverages: of this step, which looks at the taints of one `node` only; added to.
 
     Returns:
         `Due` with the deadline, which may lie in the past ("due now") or ahead ("due then"); or the reason why
@@ -128,7 +109,13 @@ def decide(
         return NothingDue.NODE_UNKNOWN
     if not node.taints:
         return NothingDue.UNDECIDABLE if node.is_undecidable else NothingDue.NO_TAINT
-    coverage = (coverages or CoverageCache()).find(node, pod.tolerations, rules)
+    known = coverages.get(id(pod.tolerations)) if coverages is not None else None
+    if known is not None:
+        coverage = known[1]
+    else:
+        coverage = cover(node, pod.tolerations, comparison_operators=rules.comparison_operators)
+        if coverages is not None:
+            coverages[id(pod.tolerations)] = (pod.tolerations, coverage)
     state = coverage.untolerated
     if state is not None:
         return Due(

@@ -22,7 +22,15 @@ from evictstream.models.eviction.step import Step
 from evictstream.models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
 
 _SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
+_ISSUED = EvictionState.ISSUED
+_RETRYING = EvictionState.RETRYING
 _DONE = EvictionState.DONE
+_SCHEDULE = Action.SCHEDULE
+_EVICT = Action.EVICT
+_DECIDED_SCHEDULED = DecisionKind.SCHEDULED
+_DECIDED_DUE = DecisionKind.DUE
+_DECIDED_ISSUED = DecisionKind.ISSUED
+_DECIDED_RETRIED = DecisionKind.RETRIED
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 
 _SPREAD_PARTS: Final = 10  # up to a tenth is taken off, enough to pull 45,000 equal timers apart by seconds
@@ -63,7 +71,7 @@ def end(step: Step, pod: PodState, eviction: Eviction, verdict: Verdict) -> None
     is deleted, so no later event of that pod can open another one.
     """
     previous = before(eviction)
-    is_issued = eviction.state in (EvictionState.ISSUED, EvictionState.RETRYING)
+    is_issued = eviction.state in (_ISSUED, _RETRYING)
     eviction.next_attempt_us = None
     if is_issued and verdict in _LEAVING:
         eviction.state = _DONE
@@ -86,15 +94,15 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
         eviction.revision += 1
     eviction.due = due
     eviction.attempt += 1
-    eviction.state = EvictionState.ISSUED if is_first else EvictionState.RETRYING
+    eviction.state = _ISSUED if is_first else _RETRYING
     eviction.issued_at_us = issued_at_us(step, due)  # executors that count the wait from it see no repeat too soon
     eviction.outcome = None
-    send(step, Action.EVICT, pod, eviction, due.verdict)
+    send(step, _EVICT, pod, eviction, due.verdict)
     rules = step.rules
     eviction.next_attempt_us = eviction.issued_at_us + wait_us(
         rules.silence_us, rules.retry_ceiling_us, step.commands[-1].eviction_id, eviction.attempt
     )
-    record(step, DecisionKind.ISSUED if is_first else DecisionKind.RETRIED, pod, eviction, due.verdict, previous)
+    record(step, _DECIDED_ISSUED if is_first else _DECIDED_RETRIED, pod, eviction, due.verdict, previous)
     step.write_eviction(pod)
     step.wake(eviction.next_attempt_us, pod.uid)
 
@@ -104,10 +112,10 @@ def _open(step: Step, pod: PodState, due: Due) -> None:
     pod.opened += 1
     if _is_ahead(due, step.at_us):
         eviction.is_announced = True
-        send(step, Action.SCHEDULE, pod, eviction, due.verdict)
-        record(step, DecisionKind.SCHEDULED, pod, eviction, due.verdict)
+        send(step, _SCHEDULE, pod, eviction, due.verdict)
+        record(step, _DECIDED_SCHEDULED, pod, eviction, due.verdict)
     else:
-        record(step, DecisionKind.DUE, pod, eviction, due.verdict)
+        record(step, _DECIDED_DUE, pod, eviction, due.verdict)
     step.write_eviction(pod)
     step.wake(due.deadline_us, pod.uid)
 
@@ -122,7 +130,7 @@ def _reschedule(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None
         eviction.revision += 1
         if _is_ahead(due, step.at_us):
             eviction.is_announced = True
-            send(step, Action.SCHEDULE, pod, eviction, due.verdict)
+            send(step, _SCHEDULE, pod, eviction, due.verdict)
         record(step, DecisionKind.MOVED, pod, eviction, due.verdict, previous)
         step.wake(due.deadline_us, pod.uid)
     step.write_eviction(pod)  # the reason alone may have changed; a later record then names the right one
@@ -136,7 +144,7 @@ def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     eviction.revision += 1
     eviction.is_announced = True
     eviction.next_attempt_us = None
-    send(step, Action.SCHEDULE, pod, eviction, due.verdict)
+    send(step, _SCHEDULE, pod, eviction, due.verdict)
     record(step, DecisionKind.WITHDRAWN, pod, eviction, due.verdict, previous)
     step.write_eviction(pod)
     step.wake(due.deadline_us, pod.uid)

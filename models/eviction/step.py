@@ -7,7 +7,7 @@ from typing import Final, NewType
 
 import msgspec
 
-from evictstream.models.eviction.decision import CoverageCache
+from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import eviction_value, gone_value, node_value, pod_value
 from evictstream.models.eviction.rules import MOST_DEPARTED, Rules
@@ -136,7 +136,7 @@ class Step:
         self.rules = rules
         self.at_us = at_us
         self.node_uid = aggregate.node.uid if aggregate.node is not None else None
-        self.coverages = CoverageCache()
+        self.coverages: Coverages = {}
         self.commands: list[EvictionCommand] = []
         self.decisions: list[DecisionRecord] = []
         self.wakeups: list[tuple[int, str]] = []
