@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypedDict
 from evictstream.streams.errors import TopicsDifferError
 
 if TYPE_CHECKING:
-    from evictstream.streams.service.known import ClusterRows, PartitionRows
+    from evictstream.streams.service.stored_rows import ClusterRows, PartitionRows
     from evictstream.streams.settings import Settings
 
 NAMES_LISTED = 20
@@ -136,7 +136,7 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
 
     from evictstream.streams.broker.admin import check_topics
     from evictstream.streams.broker.topic_specs import topic_specs
-    from evictstream.streams.service.known import read_known
+    from evictstream.streams.service.stored_rows import read_known
 
     changelog = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
     wrong = [

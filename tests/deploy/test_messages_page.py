@@ -30,7 +30,7 @@ from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYP
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.feed.operator_signals import ANY_CLUSTER
 from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
-from evictstream.streams.service.plan import service_plan
+from evictstream.streams.service.service_config import service_config
 from tests.deploy.command_line import parse
 from tests.deploy.pages import ROOT, Example, examples, page, section
 from tests.deploy.story import SETTINGS, Story
@@ -109,7 +109,7 @@ def test_headers_are_those_that_are_written() -> None:
         story.tell(example)
     changes = next(changes for command, changes in story.sent if command.action is Action.EVICT)
     outbox = Outbox()
-    plan = service_plan(SETTINGS, SETTINGS.max_message_bytes)
+    plan = service_config(SETTINGS, SETTINGS.max_message_bytes)
     plan.message_writer(story.partition).put(changes, story.key, outbox)
     (command,), (decision,) = outbox.messages[SETTINGS.commands_topic], outbox.messages[SETTINGS.decisions_topic]
     assert as_text(command.headers) == shown_headers(one("text", "headers", "command"))

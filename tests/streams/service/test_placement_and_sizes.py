@@ -10,8 +10,8 @@ from evictstream.models.eviction import EventType, NodeEvent, Origin, PodEvent
 from evictstream.models.kubernetes.objects import Node, Pod
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.streams.service.placement import belongs, partition_of
-from evictstream.streams.service.sizes import fitting
+from evictstream.streams.service.partitioner import belongs, partition_of
+from evictstream.streams.service.record_sizes import fitting
 
 
 class OneTopic:
