@@ -252,7 +252,7 @@ MUTATIONS = (
     ),
     Mutation(
         "accept outdated events",
-        (Change(product.ACCEPTING, "is_older", "version < stored", "False"),),
+        (Change(product.RESOURCE_VERSIONS, "is_older", "version < stored", "False"),),
         (f"{INPUT}::test_a_duplicate_or_outdated_event_changes_nothing",),
     ),
     Mutation(
@@ -280,7 +280,7 @@ MUTATIONS = (
     ),
     Mutation(
         "fire without deciding again",
-        (Change(product.TIMER_STEP, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
+        (Change(product.POD_STEPS, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
         ("tests/models/eviction",),
     ),
     Mutation(
