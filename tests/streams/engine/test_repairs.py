@@ -15,7 +15,7 @@ from evictstream.streams.engine.core.partitions import CONFIRM_POLL_SECONDS, Par
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import PartitionLostError
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 
 Positions = Mapping[tuple[str, int], int]
 
@@ -25,8 +25,8 @@ PATIENCE_SECONDS = 30.0
 
 def run(
     config: EngineConfig,
-    on_seek: Callable[[Partitions[Noting]], None],
-    test: Callable[[Partitions[Noting]], Awaitable[None]],
+    on_seek: Callable[[Partitions[OffsetLogic]], None],
+    test: Callable[[Partitions[OffsetLogic]], Awaitable[None]],
 ) -> list[BaseException]:
     """Own partition 0 in a group that confirms all the time; returns what the application crashed of."""
     crashes: list[BaseException] = []
@@ -50,7 +50,7 @@ def run(
         crashes.append(error)
 
     partitions = Partitions(
-        config, new_logic=Noting, kafka=KafkaClients(config), group=OwnGroup(), clock=SYSTEM_CLOCK, crash=crash
+        config, new_logic=OffsetLogic, kafka=KafkaClients(config), group=OwnGroup(), clock=SYSTEM_CLOCK, crash=crash
     )
 
     async def confirm() -> None:
@@ -71,7 +71,7 @@ def run(
     return crashes
 
 
-async def first_takeover(partitions: Partitions[Noting]) -> None:
+async def first_takeover(partitions: Partitions[OffsetLogic]) -> None:
     """Take partition 0 over, as often as a broker that has just started wants to be asked."""
     for generation in range(1, 100):
         try:
@@ -90,7 +90,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_the_brokers_time_is_known_before_anything_is_stepped(config: EngineConfig) -> None:
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         for _ in range(2):
             known = next(partitions.live()).last_commit
             assert known is not None
@@ -101,14 +101,14 @@ def test_the_brokers_time_is_known_before_anything_is_stepped(config: EngineConf
 
 
 def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: EngineConfig) -> None:
-    seeks: list[PartitionWriter[Noting]] = []
+    seeks: list[PartitionWriter[OffsetLogic]] = []
 
-    def lose_the_first(partitions: Partitions[Noting]) -> None:
+    def lose_the_first(partitions: Partitions[OffsetLogic]) -> None:
         seeks.extend(partitions.live())
         if len(seeks) == 1:
             seeks[0].fail(LOST)
 
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         next(partitions.live()).fail(LOST)
         await until(lambda: len(seeks) == 2)
         assert next(partitions.live()) is seeks[1]
@@ -117,7 +117,7 @@ def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: E
 
 
 def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         (given,) = partitions.live()
         await partitions.assign(set(), partitions._generation + 1)
         assert not given.live
@@ -129,7 +129,7 @@ def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
 def test_the_state_of_a_lost_partition_is_not_kept_in_memory(config: EngineConfig) -> None:
     """States have cycles, and a worker's collector looks through everything only when it is asked to."""
 
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         async def repaired() -> None:
             next(partitions.live()).fail(LOST)
             await until(lambda: next(partitions.live(), None) is not None)
@@ -155,13 +155,13 @@ def test_the_state_of_a_lost_partition_is_not_kept_in_memory(config: EngineConfi
 def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: EngineConfig) -> None:
     seeks = 0
 
-    def lose_every_other(_: Partitions[Noting]) -> None:
+    def lose_every_other(_: Partitions[OffsetLogic]) -> None:
         nonlocal seeks
         seeks += 1
         if seeks % 2:
             raise LOST
 
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         next(partitions.live()).fail(LOST)
         await until(lambda: seeks == 2)
         next(partitions.live()).fail(LOST)
@@ -174,7 +174,7 @@ def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: Eng
 def test_a_partition_lost_while_the_group_assigns_is_left_to_the_assignment(config: EngineConfig) -> None:
     """It may go to somebody else, whom a repair would fence; and what cannot be sought would end the process."""
 
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         mine = next(partitions.live())
         await partitions.revoked()
         mine.fail(LOST)
@@ -190,7 +190,7 @@ def test_a_partition_lost_while_the_group_assigns_is_left_to_the_assignment(conf
 def test_a_partition_lost_while_the_group_assigns_it_to_us_again_is_taken_over_once_more(config: EngineConfig) -> None:
     seeks: list[int] = []
 
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         await partitions.assign({0}, 100)
         kept = next(partitions.live())
         assigning = asyncio.create_task(partitions.assign({0, 1}, 101))
@@ -206,7 +206,7 @@ def test_a_partition_lost_while_the_group_assigns_it_to_us_again_is_taken_over_o
 def test_a_partition_lost_before_any_offset_was_committed_has_offsets_to_be_confirmed_by(config: EngineConfig) -> None:
     """Without any the group never confirmed us, and the repair waited for that until the watchdog came."""
 
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         next(partitions.live()).fail(LOST)
         assert partitions.durable_positions()
 
@@ -214,7 +214,7 @@ def test_a_partition_lost_before_any_offset_was_committed_has_offsets_to_be_conf
 
 
 def test_an_assignment_that_is_tried_again_keeps_what_is_healthy(config: EngineConfig) -> None:
-    async def test(partitions: Partitions[Noting]) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         await partitions.assign({0}, 100)
         mine = next(partitions.live())
         await partitions.assign({0}, 100)
