@@ -17,6 +17,8 @@ from faust.serializers.schemas import Schema
 from mode.utils.queues import FlowControlEvent
 from yarl import URL
 
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.faust.recovery import EngineTableManager
 from evictstream.streams.engine.faust.transport import EngineConsumer, EngineConsumerThread, EngineTransport
 
@@ -113,6 +115,7 @@ class EngineApp(faust.App):
         """Declare the app, its input topics, one agent for each and the table; `partitions` ask `group`."""
         self.config = config
         self.partitions = partitions
+        self.ownership = Ownership(partitions, group, SYSTEM_CLOCK)
         self.clients = clients
         self._group = group
         # From the very first look on: a worker that the group has not answered yet is not one in reserve.
@@ -190,7 +193,5 @@ class EngineApp(faust.App):
 
     async def on_stop(self) -> None:
         """Commit what was stepped and tell the group how far it got, then let go; the group is left after that."""
-        await self.partitions.flush()
-        await self.consumer.commit()
-        await self.partitions.close()
+        await self.ownership.let_go(self.consumer.commit)
         await super().on_stop()

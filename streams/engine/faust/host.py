@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from faust.types import AppT
 
     from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.ownership import Ownership
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.kafka.clients import KafkaClients
 
@@ -17,13 +18,15 @@ class EngineHost(Protocol):
 
     Attributes:
         config: names, limits and times.
-        partitions: gets batches and assignments.
+        partitions: gets batches.
+        ownership: gets assignments.
         clients: makes the member of the group.
 
     """
 
     config: EngineConfig
     partitions: Partitions[Any]
+    ownership: Ownership
     clients: KafkaClients
 
 
