@@ -72,7 +72,7 @@ class EvictionService:
         await self.app.crash(error)
 
     def serve_health(self) -> Endpoint:
-        """Begin to answer on health and metrics.
+        """Serve health and metrics from threads of their own.
 
         Raises:
             AddressTakenError: the address cannot be listened on.
@@ -95,7 +95,7 @@ class EvictionService:
         return endpoint
 
     async def _pulse(self) -> None:
-        """Show that the loop comes round, and what the partitions look like."""
+        """Show once a second that the event loop runs, and take the snapshot that probes and metrics read."""
         while True:
             self.partitions.waits.loop.progress(SYSTEM_CLOCK.monotonic())
             self._snapshot = self._core.snapshot()
@@ -104,7 +104,7 @@ class EvictionService:
     async def run(self) -> BaseException | None:
         """Work until SIGTERM or SIGINT, or until something cannot go on; returns what that was.
 
-        A stop by signal commits what was stepped, tells the group, and leaves it.
+        A signal stops in order: the worker commits all steps and the group offsets, then leaves the group.
         """
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
@@ -165,7 +165,7 @@ async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
     try:
         async with asyncio.timeout(SHORT_TIMEOUT_SECONDS):
             await asyncio.gather(*tasks, return_exceptions=True)
-    except TimeoutError:  # what was stepped is committed all the same
+    except TimeoutError:  # the app commits all steps nevertheless
         log.warning("parts do not end", parts=[task.get_name() for task in tasks if not task.done()])
 
 
@@ -183,7 +183,7 @@ async def run_worker(settings: Settings, leave: Leave) -> None:
     """Check what a worker depends on, then run until stopped.
 
     `leave` ends the process when something cannot go on. It has to do so at once: after a crash some of Faust's tasks
-    and threads never end, and a worker that hangs there would keep its supervisor from restarting it.
+    and threads never end, and a worker that waits for them would keep its supervisor from restarting it.
 
     Raises:
         TopicsDifferError: topics are missing or not as they must be.

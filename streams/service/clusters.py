@@ -1,7 +1,7 @@
-"""What one partition knows of clusters: heartbeats of their feeds, forgetting, and gaps in the input.
+"""What one partition knows of clusters: heartbeats of their feeds, forgotten clusters, and gaps in the input.
 
-All of it is rows, so it survives take-overs and is a function of the log. Heartbeat times are append times: no
-clock of a feed counts. A cluster that never sent one is not gated by silence.
+Each fact is a row, so it survives take-overs and depends on the log alone. Heartbeat times are append times: no clock
+of a feed counts. A cluster whose feed never sent a heartbeat never counts as silent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ GAP_KEY = b"gap"
 
 
 class ClusterState(msgspec.Struct, omit_defaults=True):
-    """One cluster as seen by one partition; instants are microseconds UTC.
+    """One cluster as one partition knows it; instants are microseconds UTC.
 
     Attributes:
         nodes_heartbeat_at_us: append time of the newest heartbeat on the node topic, 0 for none.
@@ -41,7 +41,7 @@ class ClusterState(msgspec.Struct, omit_defaults=True):
         return bool(self.nodes_heartbeat_at_us or self.pods_heartbeat_at_us)
 
     def silent_since_us(self) -> int | None:
-        """Append time of the older one of the two newest heartbeats; ``None`` for feeds that send none."""
+        """Give the append time of the older of the two newest heartbeats; `None` for feeds that send none."""
         if not self.is_heard:
             return None
         return min(self.nodes_heartbeat_at_us, self.pods_heartbeat_at_us)
@@ -53,7 +53,7 @@ class Gap(msgspec.Struct):
     Attributes:
         found_at_us: when that was noticed.
         lost: records lost by topic.
-        unlisted: for each cluster the topics (``nodes``, ``pods``) that its feed has not listed again since.
+        unlisted: for each cluster the topics (`nodes`, `pods`) that its feed has not listed again since.
 
     """
 
@@ -67,20 +67,19 @@ class Clusters:
 
     Attributes:
         gap: input that expired unread and was neither listed again nor accepted.
-        any_forgotten: whether some cluster was ever forgotten here: the cheap question before the exact one.
+        any_forgotten: whether any cluster was ever forgotten here; a cheap test before `is_forgotten`.
 
     """
 
     __slots__ = ("_states", "any_forgotten", "gap")
 
     def __init__(self) -> None:
-        """Begin knowing nobody."""
         self._states: dict[str, ClusterState] = {}
         self.gap: Gap | None = None
         self.any_forgotten = False
 
     def load(self, key: bytes, value: bytes | None) -> bool:
-        """Take a row if it is one of these; returns whether it was."""
+        """Load a row if it is a cluster's or the gap's; returns whether it was."""
         if key == GAP_KEY:
             self.gap = msgspec.json.decode(value, type=Gap) if value is not None else None
             return True
@@ -99,7 +98,7 @@ class Clusters:
     ) -> None:
         """Note that a feed is alive, and perhaps that it has listed its cluster completely.
 
-        Not by what it sent before its cluster was forgotten: a feed without heartbeats may come after it.
+        A heartbeat from before its cluster was forgotten does not count: the next feed may send none.
         """
         if self.is_forgotten(cluster, appended_at_us):
             return
@@ -117,7 +116,7 @@ class Clusters:
             self._write_gap(gap if gap.unlisted else None, outbox)
 
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
-        """Note that all that was said of a cluster until now is void, its heartbeats included."""
+        """Note that all earlier records of a cluster are void, heartbeats included."""
         self._states[cluster] = ClusterState(forgotten_at_us=appended_at_us)
         self.any_forgotten = True
         self._write(cluster, outbox)
@@ -130,35 +129,35 @@ class Clusters:
         return state is not None and appended_at_us <= state.forgotten_at_us
 
     def first_ordinal(self, cluster: str) -> int:
-        """Ordinal of the first eviction of a new pod, above all that a forgotten past of the cluster has used."""
+        """Give the ordinal of a new pod's first eviction: higher than any from before the cluster was forgotten."""
         state = self._states.get(cluster)
         return 0 if state is None else state.forgotten_at_us // MILLISECOND_US
 
     def open_gap(self, lost: dict[str, int], clusters: set[str], now_us: int, outbox: Outbox) -> None:
-        """Close firing until these clusters have been listed again or somebody accepts the loss.
+        """Hold evictions back until these clusters have been listed again, or an operator accepts the loss.
 
-        Without any cluster nothing is known that the lost records could have changed: then nothing has to wait.
+        Without any cluster there is nothing that the lost records could have changed, and nothing waits.
         """
         unlisted = {cluster: {"nodes", "pods"} for cluster in sorted(clusters)}
         if unlisted:
             self._write_gap(Gap(now_us, lost, unlisted), outbox)
 
     def accept_gap(self, outbox: Outbox) -> None:
-        """Open firing again: an operator accepts what was lost."""
+        """Let evictions go on: an operator accepts the loss."""
         if self.gap is not None:
             self._write_gap(None, outbox)
 
     def heard(self) -> Iterator[str]:
-        """Clusters whose feed sends heartbeats and that were not forgotten since."""
+        """List clusters whose feed sends heartbeats and that were not forgotten since."""
         return (name for name, state in self._states.items() if state.is_heard)
 
     @property
     def states(self) -> Mapping[str, ClusterState]:
-        """What is known of each cluster that was ever heard or forgotten."""
+        """The state of each cluster that ever sent a heartbeat or was forgotten."""
         return self._states
 
     def silent(self, older_than_us: int) -> Iterator[str]:
-        """Clusters whose feed sends heartbeats, the latest of them before ``older_than_us``."""
+        """List clusters whose feed sends heartbeats, the latest of them before `older_than_us`."""
         for name, state in self._states.items():
             since = state.silent_since_us()
             if since is not None and since < older_than_us:

@@ -1,7 +1,7 @@
 """What a worker has done since it started, in plain numbers that metrics are made of.
 
 All partitions of a worker share them, so a partition that moves away takes nothing with it: these numbers only grow.
-They count what was stepped. What a lost transaction takes back is stepped, and counted, again.
+They count steps. A step whose transaction was lost is repeated, and counted again.
 """
 
 from __future__ import annotations
@@ -39,14 +39,13 @@ class WorkerCounters:
         dead_letters: records that could not be read or decided, by reason.
         commands: commands by action.
         decisions: decisions by kind and verdict.
-        results: results of executors that counted, by outcome.
+        results: results of executors that belonged to an open attempt, by outcome.
         lateness: seconds from the deadline of an eviction to the decision to issue it, for first attempts.
         deletion: seconds from the deadline to the deletion seen on the input (semantics.md 13 row 18).
 
     """
 
     def __init__(self) -> None:
-        """Begin with nothing counted."""
         self.events: dict[str, collections.Counter[str]] = {}
         self.dead_letters: collections.Counter[str] = collections.Counter()
         self.commands: collections.Counter[str] = collections.Counter()
@@ -56,7 +55,7 @@ class WorkerCounters:
         self.deletion = Histogram(DELETION_BOUNDS_SECONDS)
 
     def of_input(self, topic: str) -> collections.Counter[str]:
-        """Give the counter of one input, to be looked up once and not for each record."""
+        """Give the counter of one input. Look it up once for a batch: a look-up for each record costs."""
         return self.events.setdefault(topic, collections.Counter())
 
     def take(
@@ -65,7 +64,7 @@ class WorkerCounters:
         decisions: Sequence[DecisionRecord],
         pending: collections.Counter[str],
     ) -> None:
-        """Count what a step has decided; ``pending`` are the open evictions of its partition by cluster."""
+        """Count what a step has decided, also in `pending`, the open evictions of its partition by cluster."""
         for command in commands:
             self.commands[command.action._value_] += 1
         for decision in decisions:

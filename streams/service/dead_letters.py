@@ -1,8 +1,7 @@
-"""Records that cannot be read or decided: kept as they came, with the reason, and the stream goes on.
+"""Dead letters: records that cannot be read or decided, set aside as they came, with the reason.
 
-A dead letter goes out in the transaction of its partition, so it exists exactly once if and only if the position
-has moved past the record. One that would not fit its topic is cut to its first 64 KB, or what fits; its hash is of the
-whole.
+A dead letter is part of its partition's transaction. So it exists, exactly once, if and only if the position has moved
+past the record. A record that would not fit the topic is cut to its first 64 KB, or less; its hash is of the whole.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from evictstream.streams.service.messages import DEAD_LETTER_TYPE
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
+    from evictstream.streams.engine.core.ports import Place
 
 UNDECIDABLE = "Undecidable"  # what has to be written about it would be too large
 WRONG_PARTITION = "WrongPartition"  # its key hashes to another one
@@ -29,16 +29,16 @@ KEY_LIMIT_BYTES = 4_096  # a longer key is no address of anything
 def put_dead_letter(
     outbox: Outbox,
     dead_letters_topic: str,
-    record: Record,
-    origin: tuple[str, int],
     *,
+    record: Record,
+    origin: Place,
     reason: str,
     detail: str,
     limit_bytes: int,
 ) -> None:
-    """Add a dead letter for a record of partition ``origin`` (topic, number).
+    """Add a dead letter for a record that stands in `origin`.
 
-    ``detail`` names fields and types, never content; it goes into a header, which people see first.
+    `detail` names fields and types, never content; it goes into a header, which people see first.
     """
     value, key = record.value or b"", record.key or b""
     cut = len(value) + len(key) + HEADROOM_BYTES > limit_bytes

@@ -1,7 +1,7 @@
-"""Health and metrics over HTTP, from threads of their own: they answer while the event loop stands still.
+"""Health and metrics over HTTP, from threads of their own: they answer while the event loop is stuck.
 
-Plain `http.server`: a probe a second needs no more, and a web framework on the event loop would be silent exactly when
-it is asked whether the loop is stuck. No password and no TLS, so it stands on loopback unless a setting says otherwise.
+Plain `http.server` is enough for a probe a second. A web framework on the event loop would be silent exactly when a
+probe asks whether the loop is stuck. There is no password and no TLS, so it listens on loopback by default.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-REQUEST_TIMEOUT_SECONDS = 5.0  # for a client to finish what it began to ask
+REQUEST_TIMEOUT_SECONDS = 5.0  # for a client to finish its request
 REQUESTS_AT_ONCE = 16  # far more than probes and scrapers make; beyond it connections are closed
 
 Answer = tuple[int, str, bytes]
@@ -80,7 +80,7 @@ class Endpoint(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing: a client that went away is its own business."""
+        """Log nothing: clients may go away."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -90,7 +90,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
 
     def do_GET(self) -> None:
-        """Answer what is asked for."""
+        """Answer one of the paths."""
         answer = self.server.answers.get(self.path.partition("?")[0])
         try:
             status, content_type, body = answer() if answer else NOT_FOUND
@@ -104,7 +104,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
-        """Log nothing: a probe a second would drown everything else."""
+        """Log nothing: a probe a second would fill the log."""
 
 
 def _as_json(report: Report) -> Answer:

@@ -1,11 +1,11 @@
-"""The logic of one partition: records in, node aggregates stepped, rows and messages out.
+"""The logic of one partition: records come in and step node aggregates; rows and messages go out.
 
-All state about a node lives here: its taints, its pods, their evictions, and what is known of its cluster. Records
-that cannot be read become dead letters; records that change nothing cost a look-up and leave nothing behind. Timers
-are only wake-ups: what is due is decided by the aggregate at that moment, with the newest state.
+All state about a node is here: its taints, its pods, their evictions, and the state of its cluster. Records that cannot
+be read become dead letters; records that change nothing cost a look-up and write nothing. Timers are only wake-ups: the
+aggregate decides at that moment, with the newest state, whether anything is due.
 
-After a take-over the rows are loaded, the inputs are read to their end, and then every pod of every node with a
-``NoExecute`` taint is decided anew before anything may fire.
+After a take-over the rows are loaded and the inputs are read to their end. Then every pod of every node with a
+`NoExecute` taint is decided anew before anything may fire.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ if TYPE_CHECKING:
     Event = NodeEvent | PodEvent | ResultEvent
     E = TypeVar("E", bound=Event)
 
-LOOK_AGAIN_US = 200_000  # how soon a feed that is heard again is noticed
-CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion always takes the long way
+LOOK_AGAIN_US = 200_000  # how soon the heartbeat of a silent feed is noticed
+CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion never takes the fast path
 LABORIOUS_BYTES = 8_192  # a record of that size may be a third of a millisecond of work: others may come in after it
 FORGOTTEN_LIKE_A_POD = 40  # to forget so many deleted pods takes as long as to evict one
 SUSPECT_BYTES = 65_536  # smaller records, or below a quarter of what a topic takes, cannot make anything too large
@@ -72,17 +72,17 @@ _ISSUED = DecisionKind.ISSUED
 
 
 class EvictionPartition:
-    """State of one partition number; implements the engine's ``PartitionLogic``.
+    """State of one partition number; implements the engine's `PartitionLogic`.
 
     Attributes:
-        parked: wake-ups that are due and wait for their cluster's feed, by cluster, one for each node's key and UID.
+        waiting_for_feed: wake-ups that are due in clusters whose feed is silent, by cluster, one for each node's key
+            and UID.
 
     """
 
     def __init__(self, partition: int, config: ServiceConfig) -> None:
-        """Begin empty; rows come through :meth:`load`."""
         self.partition = partition
-        self.parked: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
+        self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
         self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
         self._look_again_at_us = 0
         self._config = config
@@ -128,7 +128,7 @@ class EvictionPartition:
             try:
                 event = read(record.key, record.value, appended_at_us, Origin(topic, partition, record.offset), limits)
             except Unreadable as error:
-                self._effects.bury(topic, record, outbox, error.reason, error.detail)
+                self._effects.bury(topic, record, outbox, reason=error.reason, detail=error.detail)
                 continue
             for _ in self._step(event, topic, record, outbox):
                 yield record.offset
@@ -163,7 +163,7 @@ class EvictionPartition:
                     continue
                 event = read_opened_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
             except Unreadable as error:
-                self._effects.bury(topic, record, outbox, error.reason, error.detail)
+                self._effects.bury(topic, record, outbox, reason=error.reason, detail=error.detail)
                 continue
             for _ in self._step(event, topic, record, outbox):
                 yield record.offset
@@ -185,7 +185,7 @@ class EvictionPartition:
             if node is not None and node.taints:
                 if is_crowded(aggregate, rules):
                     crowd = itertools.chain((changes,), crowd_slices(aggregate, event.at_us, rules, event.origin))
-                    return self._take_slices(crowd, _UNDECIDABLE, aggregate, topic, record, outbox)
+                    return self._take_slices(aggregate, crowd, topic, record, outbox, note=_UNDECIDABLE)
                 self._is_laborious = self._is_laborious or weight_of(node, event.pod.tolerations) > 1
         elif isinstance(event, NodeEvent):
             slices = node_slices(aggregate, event, rules)
@@ -193,7 +193,7 @@ class EvictionPartition:
             following = next(slices, None)
             if following is not None:  # most nodes have few pods, or nothing to decide about them
                 whole = itertools.chain((changes, following), slices)
-                return self._take_slices(whole, changes.note, aggregate, topic, record, outbox)
+                return self._take_slices(aggregate, whole, topic, record, outbox, note=changes.note)
         else:
             changes = apply_result(aggregate, event, rules)
         if changes.rows and aggregate.record_key not in self._by_key:
@@ -204,12 +204,13 @@ class EvictionPartition:
 
     def _take_slices(
         self,
-        slices: Iterator[Changes],
-        note: Note,
         aggregate: NodeAggregate,
+        slices: Iterator[Changes],
         topic: str,
         record: Record,
         outbox: Outbox,
+        *,
+        note: Note,
     ) -> Iterator[None]:
         self._keep(aggregate)  # one with so much to do is known; a new pod may be its first row
         yield from self._effects.put_slices(slices, aggregate, outbox)
@@ -227,7 +228,13 @@ class EvictionPartition:
         if len(record.value or b"") > self._suspect_bytes:
             fit = fitting(event, self._config.record_limit_bytes)
             if fit is None:
-                self._effects.bury(topic, record, outbox, UNDECIDABLE, "rows or messages about it would be too large")
+                self._effects.bury(
+                    topic,
+                    record,
+                    outbox,
+                    reason=UNDECIDABLE,
+                    detail="rows or messages about it would be too large",
+                )
                 return None
             event = fit
         aggregate = self._by_key.get(key)
@@ -235,7 +242,9 @@ class EvictionPartition:
             # Elsewhere it would split a node from its pods. Only the first record of a node is checked: the hash, in
             # Python, costs as much as the whole step.
             if partition_of(key, self._config.partitions) != self.partition:
-                self._effects.bury(topic, record, outbox, WRONG_PARTITION, "the key hashes to another partition")
+                self._effects.bury(
+                    topic, record, outbox, reason=WRONG_PARTITION, detail="the key hashes to another partition"
+                )
                 return None
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
@@ -261,7 +270,7 @@ class EvictionPartition:
             case AcceptGap():
                 self._clusters.accept_gap(outbox)
             case _:
-                pass  # bookmarks and unbound pods say nothing that is kept
+                pass  # bookmarks and unbound pods change no state
         self._effects.counts["signal"] += 1
 
     def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
@@ -275,13 +284,13 @@ class EvictionPartition:
                 self._effects.put(changes, aggregate, aside)
                 yield
         outbox.absorb(aside)
-        self.parked.pop(cluster, None)
+        self.waiting_for_feed.pop(cluster, None)
         self._nodes.pop(cluster, None)
         self._effects.pending.pop(cluster, None)
         self._clusters.forget(cluster, appended_at_us, outbox)
 
     def caught_up(self, outbox: Outbox) -> Iterator[None]:
-        """Decide every pod anew, now that nothing known at take-over is unread; with a pause after each node."""
+        """Decide every pod anew, now that the inputs are read to their end at take-over; pause after each node."""
         now_us = self._config.now_us()
         for aggregate in list(self._by_key.values()):
             yield from self._effects.put_slices(
@@ -292,17 +301,17 @@ class EvictionPartition:
     def next_due_at_us(self) -> int | None:
         """When to look next: at the earliest timer, or at those that wait for a feed."""
         next_at_us = self._timers.next_at_us()
-        if not self.parked:
+        if not self.waiting_for_feed:
             return next_at_us
         return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
-        """Look at up to ``limit`` wake-ups that are due, in deadline order; at fewer where they are much work.
+        """Look at up to `limit` wake-ups that are due, in deadline order; at fewer where they are much work.
 
-        Those of clusters with a silent feed are parked until it is heard again.
+        Those of a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat.
         """
         silent = set(self._clusters.silent(now_us - self._config.feed_silence_us))
-        self._unpark(silent)
+        self._wake_heard(silent)
         self._look_again_at_us = now_us + LOOK_AGAIN_US
         handled = 0
         while handled < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
@@ -315,7 +324,7 @@ class EvictionPartition:
                 self._effects.hold(wakeup)
                 continue
             if uid and aggregate.cluster in silent:
-                self.parked.setdefault(aggregate.cluster, {})[key, uid] = wakeup
+                self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
             changes = fire(aggregate, uid, now_us, self._config.rules)
             pod = aggregate.pods.get(uid)
@@ -340,16 +349,16 @@ class EvictionPartition:
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Show evictions whose time has come and that have not fired, those that wait for their feed first.
 
-        Looks at no more than ``limit`` wake-ups of each silent feed, and ``limit`` others.
+        Looks at no more than `limit` wake-ups of each silent feed, and `limit` others.
         """
-        for wakeups_ in self.parked.values():
+        for wakeups_ in self.waiting_for_feed.values():
             some = itertools.islice(wakeups_.values(), limit)
             yield from overdue(self._by_key, some, now_us, waits_for_feed=True)
         yield from overdue(self._by_key, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
 
-    def _unpark(self, silent: set[str]) -> None:
-        for cluster in [name for name in self.parked if name not in silent]:
-            for wakeup in self.parked.pop(cluster).values():
+    def _wake_heard(self, silent: set[str]) -> None:
+        for cluster in [name for name in self.waiting_for_feed if name not in silent]:
+            for wakeup in self.waiting_for_feed.pop(cluster).values():
                 self._timers.push(wakeup)
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
@@ -357,7 +366,7 @@ class EvictionPartition:
         self._clusters.open_gap(lost, {found.cluster for found in self._aggregates.values()}, now_us, outbox)
 
     def objection(self) -> str | None:
-        """Say why firing waits for a gap in the input, or ``None``."""
+        """Say why firing waits for a gap in the input, or `None`."""
         gap = self._clusters.gap
         if gap is None:
             return None

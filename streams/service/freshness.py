@@ -1,9 +1,9 @@
-"""How fresh a partition's view is: when we last knew that we had applied everything there was.
+"""How fresh a partition's view is: when it was last known to have applied everything in the log.
 
-Every second the brokers are asked for the ends of all inputs. An answer says "at the moment we asked, the log
-ended here"; once the partition's positions have passed it, the view is known to be at least as fresh as that
-moment. No answer, or no progress, and the view ages. This one number covers a slow worker, a slow consumer and a
-silent broker, counts markers and holes right because it looks at positions, and needs no clock but our own.
+Every second the worker asks the brokers where all inputs end. An answer says "at the moment of asking, the log ended
+here". Once the partition's positions have passed it, the view is at least as fresh as that moment. Without an answer,
+or without progress, the view ages. This one number covers a slow worker, a slow consumer and a silent broker. It counts
+transaction markers and compacted records right, because it compares positions, and it needs only the worker's clock.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ASK_SECONDS = 1.0  # one ListOffsets request per broker and second costs nothing
+ASK_SECONDS = 1.0  # one ListOffsets request for each broker: it costs nothing
 ANSWER_TIMEOUT_SECONDS = 5.0
-SAMPLES_KEPT = 30  # unmet answers by partition; newer ones wait until the oldest has been passed
+SAMPLES_KEPT = 30  # answers not passed yet, by partition
 
-ASK_NEWEST_AGAIN_SECONDS = 10.0  # it takes a client of its own, and only one answer by partition is needed
+ASK_NEWEST_AGAIN_SECONDS = 10.0  # each question takes a client of its own, and each partition needs one answer
 
 AskNewest = Callable[[list[Place]], Awaitable[Mapping[Place, int]]]
 
 
 class Freshness:
-    """Asks for ends and remembers, by partition number, which answers have been passed.
+    """Asks for ends and keeps, by partition number, the answers that are not passed yet.
 
     Attributes:
-        lag: what the answers say of the lag of inputs.
+        lag: the lag of each input, from the same answers.
 
     """
 
@@ -53,7 +53,7 @@ class Freshness:
         self._fresh_at: dict[int, float] = {}
 
     async def run(self) -> None:
-        """Ask for ever. The first failed answer of a row is only logged: the views age by themselves."""
+        """Ask for ever. Of failures in a row only the first is logged; the views age by themselves."""
         has_failed = False
         while True:
             try:
@@ -67,7 +67,7 @@ class Freshness:
             await asyncio.sleep(ASK_SECONDS)
 
     async def ask_once(self) -> None:
-        """Ask for the ends of all inputs of live partitions and keep the answer until it is passed."""
+        """Ask for the ends of all inputs of live partitions and keep the answer until they have passed it."""
         writers = list(self._partitions.live())
         asked_at = self._clock.monotonic()
         wanted = [(topic, writer.partition) for writer in writers for topic in writer.positions]
@@ -79,7 +79,7 @@ class Freshness:
         self.lag.note_ends(ends, asked_us)
         for writer in writers:
             samples = self._samples.setdefault(writer.partition, collections.deque())
-            if len(samples) < SAMPLES_KEPT:  # or none would ever be passed by who is always behind by more than these
+            if len(samples) < SAMPLES_KEPT:  # else a partition that is always behind by more would never pass one
                 samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
 
     async def watch_newest(self, ask_newest: AskNewest) -> None:
@@ -100,7 +100,7 @@ class Freshness:
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
     def age_seconds(self, writer: PartitionWriter[EvictionPartition]) -> float:
-        """Seconds since a moment at which everything in the log is known to be applied; may be infinite."""
+        """Seconds since the partition was last known to have applied everything in the log; may be infinite."""
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):
             self._fresh_at[writer.partition] = samples.popleft()[0]

@@ -1,15 +1,15 @@
-"""When firing waits. A closed gate delays an eviction, it never drops one (architecture: "When firing waits").
+"""When firing waits. A closed gate delays an eviction and never drops one (docs/guarantees.md, "When firing waits").
 
 | gate | closed while |
 |---|---|
-| owner | a rebalance is on, or the lease is older than the session timeout less a margin |
-| clock | our clock jumped forward, or is ahead of the brokers' |
+| owner | the group rebalances, or the lease is older than the session timeout less a margin |
+| clock | the wall clock jumped forward, or is ahead of the brokers' |
 | caught up | the inputs have not been read to the end that they had at take-over |
-| fresh view | it is too long ago that we knew to have applied everything in the log |
+| fresh view | everything in the log was last known to be applied too long ago |
 | gap | input expired unread, and neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
 
-All but the last close a whole partition. They are asked right before firing.
+All but the last close a whole partition. The timer service asks them right before it fires.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Closed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GateLimits:
-    """Beyond these the gates of a worker are closed; the settings of the same names say more."""
+    """Limits beyond which gates close; the settings have the same names and say more."""
 
     lag_limit_seconds: float
     clock_skew_limit_seconds: float
@@ -85,7 +85,7 @@ class Gates:
         self._lag_limit_seconds = lag_limit_seconds
 
     def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
-        """Name the first gate that is closed for a partition, or ``None`` when its timers may fire."""
+        """Name the first gate that is closed for a partition, or `None` when its timers may fire."""
         if self._group.is_rebalancing:
             return Closed(Gate.OWNER, "the group rebalances")
         if not self._lease.valid:

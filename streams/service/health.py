@@ -1,7 +1,7 @@
-"""What a worker says of itself: alive while nothing is stuck, ready while its timers may fire.
+"""The answers to probes: a worker is alive while nothing is stuck, and ready while its timers may fire.
 
-`/livez` is for whoever restarts: 503 means that the process ends by itself within seconds. `/readyz` is for whoever
-rolls out or alerts: 503 also while a broker is away, a take-over runs or a gate is closed, which no restart mends.
+`/livez` is for supervisors: 503 means that the process ends by itself within seconds. `/readyz` is for roll-outs and
+alerts: it is 503 also while a broker is away, a take-over runs or a gate is closed, which a restart does not mend.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OK = 200
 UNAVAILABLE = 503
-OLDEST_SNAPSHOT_SECONDS = 5.0  # one is taken each second; if the loop has not come round, nothing fires either
+OLDEST_SNAPSHOT_SECONDS = 5.0  # one is taken each second; while the event loop is stuck, nothing fires either
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -30,10 +30,9 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Health:
-    """Answers from any thread."""
+    """Answers probes; any thread may ask."""
 
     def __init__(self, watchdog: Watchdog, snapshot: Callable[[], Snapshot]) -> None:
-        """``snapshot`` gives the newest one."""
         self._watchdog = watchdog
         self._snapshot = snapshot
 
@@ -56,7 +55,7 @@ class Health:
         reasons: list[dict[str, object]] = []
         loop_age = self._watchdog.ages(now)[WaitKind.LOOP]
         if loop_age > OLDEST_SNAPSHOT_SECONDS:
-            reasons.append({"reason": f"the event loop has not come round for {loop_age:.1f} s"})
+            reasons.append({"reason": f"the event loop has not run for {loop_age:.1f} s"})
         if self._watchdog.is_stopping:
             reasons.append({"reason": "the worker stops"})
         if not snapshot.is_settled:

@@ -1,9 +1,9 @@
-"""How far what was applied is behind what has happened: newest event time less processed event time.
+"""Lag: how much newer the newest record of an input is than the newest that was applied, by their append times.
 
-Event time is the append time of records. That of the newest applied record is known exactly. That of the newest record
-in the log is known to a second: an end that has moved between two questions moved before the later one. What stood
-there before the first question has to be asked for once. A topic in which nothing happens therefore has no lag,
-however old its last record is, and a worker that reads last week's records is as late as the last of them is newer.
+The append time of the newest applied record is known exactly. That of the newest record in the log is known to a
+second: if an end has moved between two questions, it moved before the later one. For a record that stood there before
+the first question the worker asks once. So a quiet topic has no lag, however old its last record is, and a worker that
+reads last week's records lags by the time from the one that it applies to the last.
 """
 
 from __future__ import annotations
@@ -18,17 +18,16 @@ Place = tuple[str, int]
 
 
 class Lag:
-    """Ends of inputs and the time of their newest record, as last told by the brokers."""
+    """The ends of inputs and the times of their newest records, by the brokers' last answers."""
 
     def __init__(self) -> None:
-        """Know nothing."""
         self._ends: dict[Place, int] = {}
         self._newest_us: dict[Place, int] = {}
 
     def note_ends(self, ends: Mapping[Place, int], asked_us: int) -> None:
-        """Take an answer to a question that was asked at ``asked_us`` (wall clock, microseconds).
+        """Take an answer to a question that was asked at `asked_us` (wall clock, microseconds).
 
-        Places that are not in it are forgotten: what they did meanwhile is not known when they come back.
+        Places that it leaves out are forgotten: what happens there meanwhile stays unknown.
         """
         for place, end in ends.items():
             known = self._ends.get(place)
@@ -38,13 +37,13 @@ class Lag:
         self._newest_us = {place: at_us for place, at_us in self._newest_us.items() if place in ends}
 
     def note_newest(self, newest_us: Mapping[Place, int]) -> None:
-        """Take the times of newest records that were asked for, unless an end has moved meanwhile."""
+        """Note the append times of newest records, except where the end has moved since."""
         for place, at_us in newest_us.items():
             if place in self._ends:
                 self._newest_us.setdefault(place, at_us)
 
     def unknown(self, positions: Mapping[Place, int]) -> list[Place]:
-        """Give the places that are behind an end whose newest record's time is not known."""
+        """List the places that are behind an end whose newest record's time is not known."""
         return [
             place
             for place, position in positions.items()
@@ -52,11 +51,11 @@ class Lag:
         ]
 
     def records(self, place: Place, position: int) -> int:
-        """Offsets between a position and the known end; markers and holes count."""
+        """Count offsets between a position and the known end; markers and compacted records count too."""
         return max(0, self._ends.get(place, 0) - position)
 
     def seconds(self, place: Place, position: int, event_ms: int | None) -> float:
-        """Newest event time less that of the newest applied record (``event_ms``, none applied: ``None``).
+        """Give the append time of the newest record less `event_ms`, that of the newest applied one, if there is one.
 
         0 at the end of the log; infinite while there is something to apply and one of the two is not known.
         """

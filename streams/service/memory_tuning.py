@@ -1,10 +1,9 @@
-"""Memory of a worker: how often the collector looks, and giving back what a backlog has used.
+"""Memory of a worker: how often the garbage collector runs, and how the memory of a backlog is given back.
 
-The collector looks for cycles every 700 new objects by default, several times for each batch of records. None of ours
-are in cycles but the state of a partition as a whole, so it may look less often, and through everything (a second with
-a million pods) only when partitions have been given away: the engine asks for that then. glibc keeps freed memory for
-later; a worker that has read a backlog would hold on to tens of megabytes for ever, so a worker that has nothing to do
-gives them back.
+By default the collector runs every 700 new objects, several times for each batch of records. Only the state of a
+partition as a whole is in cycles, so here it runs less often. A full collection takes a second with a million pods: the
+engine asks for one when a partition's state is dropped. glibc keeps freed memory for later: a worker that has read a
+backlog would keep tens of megabytes for ever. So a worker without work gives them back.
 """
 
 from __future__ import annotations
@@ -21,12 +20,12 @@ COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then rounds; 50,000 s
 
 
 def calm_collector() -> None:
-    """Let the collector look less often; once, when a worker starts."""
+    """Let the garbage collector run less often; call it once, when a worker starts."""
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 
 async def give_memory_back_in_pauses(partitions: Partitions[Any], interval_seconds: float) -> None:
-    """Return freed memory to the system whenever nothing was stepped for one interval; ends by cancellation."""
+    """Return freed memory to the system whenever no position has moved for one interval; ends by cancellation."""
     steps_before = -1
     while True:
         await asyncio.sleep(interval_seconds)

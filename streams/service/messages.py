@@ -1,7 +1,6 @@
 """From messages to records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
 
-A ``ce_id`` is made of what the message is, never of when it was sent, so a consumer that sees a record again by
-another way knows it for the same.
+A `ce_id` names what the message says, never when it was sent, so a consumer recognises a message that it gets twice.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ class MessageWriter:
     __slots__ = ("_commands_topic", "_decisions_topic", "_source")
 
     def __init__(self, commands_topic: str, decisions_topic: str, source: str) -> None:
-        """``source`` is the ``ce_source`` of everything written."""
+        """`source` is the `ce_source` of everything written."""
         self._commands_topic = commands_topic
         self._decisions_topic = decisions_topic
         self._source = ("ce_source", source.encode())

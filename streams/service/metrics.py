@@ -1,7 +1,7 @@
-"""Metrics for Prometheus, made when somebody asks, from plain numbers that cost the work itself nothing.
+"""Metrics for Prometheus, made at each scrape from plain numbers, so that they cost the work itself nothing.
 
-Names, units and meanings are described in docs/operations.md; a test holds both to each other. Seconds and counts
-only. Labels are bounded: partitions by their setting, clusters by ``CLUSTERS_SHOWN``.
+docs/operations.md describes names, units and meanings; a test compares it with this file. Seconds and counts
+only. Labels are bounded: partitions by their setting, clusters by `CLUSTERS_SHOWN`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key")
 
-CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each of more would be a cost to every scrape
+CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each further one would burden every scrape
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
 
 OUTCOMES = (*(note.value for note in Note), "forgotten", "dead-letter", "signal")  # what becomes of records
 
 
 class WorkerMetrics(Collector):
-    """Everything that one worker tells; may be collected in any thread."""
+    """All metrics of one worker; any thread may collect them."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class WorkerMetrics(Collector):
         self._clock = clock
 
     def collect(self) -> Iterable[Metric]:
-        """Make all metrics from what is known now."""
+        """Make all metrics from the numbers of this moment and the newest snapshot."""
         snapshot = self._snapshot()
         return itertools.chain(self._counted(), self._worker(), self._owned(snapshot), self._open(snapshot))
 
@@ -189,7 +189,7 @@ def _label(cluster: str, shown: set[str]) -> str:
 
 
 def _zeros(names: Iterable[str]) -> dict[str, int]:
-    """Begin to count at 0 under each name: what comes up with a 1 has not grown, as Prometheus sees it."""
+    """Show 0 under each name: a series that begins with 1 has not grown, as Prometheus sees it."""
     return dict.fromkeys(map(str, names), 0)
 
 

@@ -1,4 +1,4 @@
-"""Looking at open evictions without changing anything: how many there are, what is late, since when."""
+"""Questions about open evictions: how many there are, which are late, and since when."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Overdue(NamedTuple):
 def overdue(
     aggregates: Mapping[bytes, NodeAggregate], wakeups: Iterable[Wakeup], now_us: int, *, waits_for_feed: bool
 ) -> Iterator[Overdue]:
-    """Show those behind these wake-ups, each once; a wake-up that was overtaken has nothing behind it."""
+    """Give the evictions that these wake-ups are about and that are late, each once; outdated wake-ups give none."""
     seen: set[tuple[bytes, str]] = set()
     for _, key, uid in wakeups:
         aggregate = aggregates.get(key)

@@ -1,4 +1,4 @@
-"""Whether what would be written about an object fits our topics; asked before the step, only for large records.
+"""Whether rows and messages about an object will fit their topics; asked before the step, only for large records.
 
 A row holds all taints or tolerations of its object; a message holds one of each, the other one from an object
 that came earlier. So the whole must fit, and a single taint or toleration must take at most a quarter.

@@ -1,7 +1,4 @@
-"""What the parts of the service and the engine are given of the settings, worked out once at the start.
-
-The settings know nothing of parts, so a test makes the logic of a partition with a few lines.
-"""
+"""What the service, its gates and the engine get of the settings, worked out once at the start."""
 
 from __future__ import annotations
 
@@ -19,8 +16,8 @@ from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.messages import MessageWriter
 from evictstream.streams.settings import Settings
 
-# A topic that takes less is somebody's mistake, or meant to be for minutes: its refusal ends the worker and drops
-# nothing, whereas good records would become dead letters for good.
+# A topic that takes less is misconfigured, or so for minutes only. Its refusal ends the worker and loses nothing; a
+# smaller limit would turn good records into dead letters for good.
 LEAST_LIMIT_BYTES = 262_144
 
 
@@ -32,7 +29,7 @@ class ServiceConfig:
         record_limit_bytes: largest record that each topic of the service takes.
         feed_silence_us: a cluster waits when the latest heartbeat of its feed is older.
         now_us: reads the wall clock; tests and replays give another.
-        counters: counts of the worker, shared by its partitions.
+        counters: counts of the worker, which all its partitions share.
         lean_floor: below that many wake-ups a partition's heap of timers is never replaced by a leaner one.
 
     """

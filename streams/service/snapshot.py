@@ -1,7 +1,6 @@
-"""What a worker's partitions look like, taken on the event loop once a second for readers in other threads.
+"""The state of a worker's partitions, taken on the event loop once a second for probes and metrics in other threads.
 
-A snapshot is never changed once it is made, so nobody needs a lock, and the last one is still there when the loop
-stands still.
+A snapshot never changes, so its readers need no lock, and the last one is there while the event loop is stuck.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ class Waiting:
     oldest_at_us: int
 
     def joined(self, other: Waiting) -> Waiting:
-        """Put two together: the sum, and the older of both."""
+        """Add another: the sum of the counts, and the older start."""
         return Waiting(self.count + other.count, min(self.oldest_at_us, other.oldest_at_us))
 
 
@@ -42,13 +41,13 @@ class PartitionView:
 
     Attributes:
         partition: its number.
-        caught_up: whether it has read to the end that its inputs had at take-over.
+        caught_up: whether it has read its inputs to the end that they had at take-over.
         closed: the gate that its timers would wait behind now, if any.
-        view_age_seconds: since it was last known to have applied everything; may be infinite.
+        view_age_seconds: since it was last known to have applied everything in the log; may be infinite.
         lag_seconds: append time of the newest record less that of the newest applied one, by input topic; may be
             infinite.
         lag_records: offsets not applied yet, by input topic.
-        pending: open evictions by cluster, also 0, of all clusters that are known.
+        pending: open evictions by cluster, 0 for known clusters without one.
         waiting: evictions whose time has come, by gate and cluster.
 
     """
@@ -69,7 +68,7 @@ class Snapshot:
 
     Attributes:
         is_settled: whether everything that the group has assigned is taken over; false before it has assigned.
-        partitions: those that are, in order.
+        partitions: those that are taken over, in order.
 
     """
 

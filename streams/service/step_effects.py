@@ -1,7 +1,7 @@
-"""What steps of one partition have changed, put where it belongs: rows and messages, wake-ups, counts, dead letters.
+"""Carries out what steps of one partition have decided: rows and messages, wake-ups, counts, dead letters.
 
-A step about all pods of a node comes in slices. Others may work between two of them, but what the step writes is held
-aside until it is whole, and wake-ups of its node wait as long.
+A step about all pods of a node comes in slices, and other work may come between two of them. So what the step writes is
+held aside until the last slice, and wake-ups of its node wait as long.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _UNDECIDABLE = Note.UNDECIDABLE
 
 
 class StepEffects:
-    """Takes what steps have changed.
+    """Puts the changes of steps into outbox, timers and counters.
 
     Attributes:
-        pending: open evictions by cluster, also 0, for clusters with nodes here.
+        pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         counts: what became of the records of the input that is being applied.
         stepped: the node in the middle of a step, if any.
 
@@ -38,7 +38,6 @@ class StepEffects:
     __slots__ = ("_config", "_held", "_partition", "_timers", "_writer", "counts", "pending", "stepped")
 
     def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap) -> None:
-        """Begin with nothing pending; wake-ups go into ``timers``."""
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.stepped: NodeAggregate | None = None
@@ -49,7 +48,7 @@ class StepEffects:
         self._writer = config.message_writer(partition)
 
     def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
-        """Take changes of one node."""
+        """Carry out changes of one node."""
         key = aggregate.record_key
         if changes.decisions or changes.commands:
             self._writer.put(changes, key, outbox)
@@ -61,7 +60,7 @@ class StepEffects:
             self._timers.push((at_us, key, uid))
 
     def put_slices(self, slices: Iterator[Changes], aggregate: NodeAggregate, outbox: Outbox) -> Iterator[None]:
-        """Take the slices of one step, all of them or none, with a pause after each but the last."""
+        """Carry out the slices of one step, all of them or none, with a pause after each but the last."""
         aside: Outbox | None = None
         changes = next(slices)
         for following in slices:
@@ -79,22 +78,22 @@ class StepEffects:
             self._held.clear()
 
     def hold(self, wakeup: Wakeup) -> None:
-        """Keep a wake-up that has come due for the node in the middle of a step, until that is whole."""
+        """Keep a wake-up that is due for the node in the middle of a step, until the last slice."""
         self._held.append(wakeup)
 
     def count(self, note: Note, topic: str, record: Record, outbox: Outbox) -> None:
         """Count what became of a record; one that is beyond a limit is a dead letter too."""
         self.counts[note._value_] += 1
         if note is _UNDECIDABLE:
-            self.bury(topic, record, outbox, UNDECIDABLE, TOO_MUCH)
+            self.bury(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
 
-    def bury(self, topic: str, record: Record, outbox: Outbox, reason: str, detail: str) -> None:
+    def bury(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
         """Add a dead letter for a record of an input."""
         put_dead_letter(
             outbox,
             self._config.dead_letters_topic,
-            record,
-            (topic, self._partition),
+            record=record,
+            origin=(topic, self._partition),
             reason=reason,
             detail=detail,
             limit_bytes=self._config.record_limit_bytes,

@@ -1,8 +1,7 @@
-"""What the service knows of clusters and of gaps, read from its rows for somebody who is about to give an order.
+"""The clusters and gaps that a service has in its rows, read for an operator who is about to give an order.
 
-The rows are the truth: they are read as a worker would read them, `read_committed` and to the end that they have now,
-one partition after the other, so that only the keys of one are in memory. What workers have not read of the inputs yet
-is not known.
+Rows are read as a take-over reads them: `read_committed`, and to their end of this moment. Partitions are read one
+after the other, so that the keys of only one are in memory. Input that no worker has read yet is not in the rows.
 """
 
 from __future__ import annotations
@@ -66,14 +65,13 @@ class Rows:
     """Takes the rows of one partition, as many versions of each as the log has."""
 
     def __init__(self) -> None:
-        """Begin with none."""
         self.taken = 0
         self._clusters = Clusters()
         self._keys: dict[str, dict[RowKind, set[bytes]]] = {}
         self._past: dict[str, set[bytes]] = {}
 
     def take(self, key: bytes, value: bytes | None) -> None:
-        """Take one row; the last one of a key counts. Raises `RowError` for one that is not ours."""
+        """Take one row; the last one of a key counts. Raises `RowError` for a row of another version."""
         self.taken += 1
         if key in ENGINES_OWN or self._clusters.load(key, value):
             return
@@ -87,7 +85,7 @@ class Rows:
             (past if _is_past(kind, key, value) else keys).add(key)
 
     def found(self) -> PartitionRows:
-        """Count what is left of all that was taken."""
+        """Count the rows that are left."""
         states = self._clusters.states
         return PartitionRows({name: self._of(name, states) for name in {*states, *self._keys}}, self._clusters.gap)
 
@@ -103,7 +101,7 @@ class Rows:
 
 
 def _is_past(kind: RowKind, key: bytes, value: bytes) -> bool:
-    """Tell whether a row only remembers what was: that decides nothing any more but what is news."""
+    """Say whether a row only remembers something that has ended, so that repeated events are recognised."""
     if kind is RowKind.EVICTION:
         return read_eviction_value(key, value).state is EvictionState.DONE
     return kind is RowKind.GONE or (kind is RowKind.NODE and read_node_value(key, value)[0] is None)
@@ -112,7 +110,7 @@ def _is_past(kind: RowKind, key: bytes, value: bytes) -> bool:
 def read_known(
     settings: Settings, partitions: Iterable[int], on_progress: Callable[[int], None] = lambda _: None
 ) -> dict[int, PartitionRows]:
-    """Read what these partitions keep; `on_progress` is told how many rows have been read.
+    """Read what these partitions keep; `on_progress` gets the count of rows read so far.
 
     Blocks; a million rows take some twenty seconds. Waits for Kafka as long as for one answer of it.
 

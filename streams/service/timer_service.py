@@ -1,9 +1,9 @@
-"""The timer service: the only thing that makes ``Evict`` go out.
+"""The timer service, the only part that makes a worker send `Evict`.
 
 It sleeps until the earliest wake-up of any partition, asks the gates right before firing, and lets the partition's
-logic decide again what is really due. A turn is bounded, so input and commits come in between; what waits behind a
-closed gate stays on the heap and is looked at again a few times a second. It reads the wall clock anew at each turn
-and sleeps by the monotonic one, so a clock step neither stalls nor bursts it.
+logic decide again what is really due. A turn is bounded, so input and commits come in between. A timer behind a closed
+gate stays on the heap and is tried again a few times a second. The service reads the wall clock at each turn and sleeps
+by the monotonic one, so a step of the wall clock neither stalls it nor makes it fire in a burst.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FIRED_PER_TURN = 100  # usual ones of one partition, about 4 ms; other partitions and the input come next
+FIRED_PER_TURN = 100  # of one partition, about 4 ms where they cost as usual; then others and the input are next
 LONGEST_SLEEP_SECONDS = 0.2  # how soon an opened gate is noticed, and clocks are compared
 
 
@@ -35,8 +35,8 @@ class TimerService:
     """Fires due timers of live partitions while their gates are open.
 
     Attributes:
-        waiting: by partition number the closed gate that timers which are due wait behind.
-        waited: waits for the next turn.
+        waiting: by partition number the closed gate behind which due timers wait.
+        waited: how long the next turn has been awaited.
 
     """
 
@@ -79,7 +79,7 @@ class TimerService:
         closed = self._gates.closed(writer)
         if closed is not None:
             if closed.gate is Gate.CLOCK and not waiting:
-                writer.probe()  # a quiet worker would never learn that the clocks agree again
+                writer.probe()  # without a transaction a quiet worker never learns that the clocks agree again
             waiting[writer.partition] = closed
             return False
         if not writer.has_room:
@@ -119,13 +119,13 @@ class TimerService:
             if due_us is not None and due_us <= now:
                 more = self._fire(writer, now, waiting) or more
                 due_us = writer.logic.next_due_at_us() if writer.live else None
-            # One without room is looked at again as soon as there is some; to look all the time would only burn time.
+            # A writer without room calls `stepped` as soon as it has some; to try it all the time would only burn time.
             if due_us is not None and writer.partition not in waiting and writer.has_room:
                 self._planned_us = min(self._planned_us, due_us)
-        self._tell(waiting)
+        self._log_changes(waiting)
         return more
 
-    def _tell(self, waiting: dict[int, Closed]) -> None:
+    def _log_changes(self, waiting: dict[int, Closed]) -> None:
         """Log when a partition begins or ends to wait, not at each turn."""
         for number, closed in waiting.items():
             before = self.waiting.get(number)

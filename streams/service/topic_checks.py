@@ -1,4 +1,4 @@
-"""What must be true of the topics before a worker touches anything; differences are told, never mended."""
+"""Checks of the topics before a worker touches anything. Differences are reported, never repaired."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FRAMING_BYTES = 4_096  # what Kafka adds to a record that is alone in its batch, headers of ours included
+FRAMING_BYTES = 4_096  # what Kafka's framing and evictstream's headers add to a record that is alone in its batch
 
 
 async def checked_record_limit(settings: Settings) -> int:
@@ -26,7 +26,7 @@ async def checked_record_limit(settings: Settings) -> int:
 
     Raises:
         TopicsDifferError: something without which a worker would be wrong.
-        OtherStateVersionError: our changelog is empty beside one of another state version.
+        OtherStateVersionError: the changelog is empty beside one of another state version.
         BrokerUnreachableError: no Kafka answered in time.
 
     """
@@ -40,7 +40,7 @@ async def checked_record_limit(settings: Settings) -> int:
 
 
 async def _refuse_empty_beside_another_version(settings: Settings, topics: frozenset[str]) -> None:
-    """Never begin with nothing where another version has state: every window would start anew."""
+    """Refuse to begin without state where another version has some: every window would start anew."""
     pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
     others = sorted(name for name in topics if pattern.fullmatch(name))
     if not others:

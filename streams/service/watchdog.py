@@ -1,17 +1,17 @@
 """The watchdog: ends a worker that waits for something longer than is ever legitimate, and says for what.
 
-A worker that is stuck keeps its partitions as long as its member thread sends heartbeats, and nobody fires for them. So
-it has to end, and its supervisor to start it again. Its peers need not wait for that: it leaves the group first, and
-takes nothing over any more (`engine.core.permit`). What an outage explains is waited for: the limits lie above all
-time-outs of ours, and gates, not the watchdog, are what holds firing back meanwhile.
+A stuck worker keeps its partitions as long as its member thread sends heartbeats, and no worker fires for them. So it
+has to end, and its supervisor has to start it again. It leaves the group first, and takes nothing over any more
+(`engine.core.permit`), so that its peers need not wait. Outages of brokers do not end a worker at once: the limits are
+above all time-outs of its clients, and meanwhile the gates, not the watchdog, hold firing back.
 
-It is a thread of its own that needs neither the event loop nor a log that somebody reads: when writing the last words
-blocks as well, the process ends without them. A call that never lets go of the interpreter stops this thread too; then
-faulthandler's timer, which is re-armed at each look and runs outside of the interpreter, writes the stacks and ends.
+The watchdog is a thread of its own. It needs neither the event loop nor a reader of the log: if writing the last words
+blocks as well, the process ends without them. A call that never releases the interpreter stops this thread too. Then
+faulthandler's timer, which runs outside of the interpreter and is set anew at each look, writes the stacks and ends.
 
-A process that was frozen as a whole (SIGSTOP, a stalled machine) is not stuck: what it waited for stood still with it.
-So ages grow by the time between two looks, and by little where the second one is late. If it was frozen for longer than
-faulthandler's timer, nobody can tell that from a call that never lets go, and it ends in the moment in which it wakes.
+A process that was frozen as a whole (SIGSTOP, a stalled machine) is not stuck: its waits stood still with it. So ages
+grow by the time between two looks, and by little if the second look is late. If it was frozen for longer than
+faulthandler's timer, that looks like a call that never releases the interpreter, and it ends as soon as it wakes.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.5  # much less than any sensible limit
-LATE_SECONDS = 2 * LOOK_SECONDS  # ages grow by no more from look to look: a later one was held up itself
-LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it ends, whatever hangs
+LATE_SECONDS = 2 * LOOK_SECONDS  # ages grow by no more from look to look: a later look was itself held up
+LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it ends, whatever blocks
 
 
 class Stuck(NamedTuple):
-    """What has been waited for too long."""
+    """A wait beyond its limit."""
 
     wait: WaitKind
     age_seconds: float
@@ -73,7 +73,7 @@ def find_stuck(ages: Mapping[WaitKind, float], limits: Mapping[WaitKind, float])
 
 
 def stacks() -> str:
-    """Write down where each thread stands. faulthandler could, but holds on to the interpreter while it writes."""
+    """Write down where each thread is. faulthandler could, but keeps the interpreter while it writes."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     return "".join(
         f"Thread {names.get(ident, ident)}:\n{''.join(traceback.format_stack(frame))}\n"
@@ -86,7 +86,7 @@ class Watchdog:
 
     Attributes:
         limits: the longest legitimate waits, seconds.
-        stuck: what it has found; from then on the process ends, also if the wait ends.
+        stuck: what it has found; from then on the process ends, even if the wait ends.
         is_stopping: whether the worker stops in order.
 
     """
@@ -98,9 +98,9 @@ class Watchdog:
         leave: Callable[..., object],
         permit: Permit | None = None,
     ) -> None:
-        """``ages`` are asked for a moment of the monotonic clock; ``leave`` ends the process, with the error given.
+        """`ages` gives the ages at a moment of the monotonic clock; `leave` ends the process with an error.
 
-        ``permit`` is extended at each look of the thread that finds nothing, and withdrawn when something is stuck.
+        `permit` is extended at each look of the thread that finds nothing, and withdrawn when something is stuck.
         """
         self.stuck: Stuck | None = None
         self._ages = ages
@@ -109,16 +109,16 @@ class Watchdog:
         self._permit = permit or Permit(time.monotonic)
         self._looked_at: float | None = None
         self._watched: Mapping[WaitKind, float] = {}
-        self._lock = threading.Lock()  # probes of health look as well
+        self._lock = threading.Lock()  # probes of health look too
         self.is_stopping = False
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
-        """Give all ages; while the worker stops, only that of the loop, since it lets go of everything else."""
+        """Give all ages; while the worker stops only that of the loop, since it closes everything else."""
         ages = self._ages(now)
         return {WaitKind.LOOP: ages[WaitKind.LOOP]} if self.is_stopping else ages
 
     def look(self, now: float) -> Stuck | None:
-        """Judge the ages, less the time in which nobody could look; what was found once stays found."""
+        """Judge the ages, less the time in which no look was possible; a finding is final."""
         with self._lock:
             if self.stuck is None:
                 self._watched = self._ages_watched(now)
@@ -135,11 +135,11 @@ class Watchdog:
         return {wait: min(age, self._watched.get(wait, 0.0) + grown) for wait, age in ages.items()}
 
     def start(self) -> None:
-        """Begin to watch; it goes on until the process ends."""
+        """Watch until the process ends."""
         threading.Thread(target=self._run, name="watchdog", daemon=True).start()
 
     def stopping(self) -> None:
-        """Be told that the worker stops in order."""
+        """Note that the worker stops in order."""
         self.is_stopping = True
 
     def _run(self) -> None:
@@ -155,7 +155,7 @@ class Watchdog:
         self._end(stuck)
 
     def _end(self, stuck: Stuck) -> None:
-        """Say what it was, then end: in any case, whatever the last words meet."""
+        """Say what it was, then end, whatever happens to the last words."""
         error = WorkerStuckError(wait=str(stuck.wait), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds)
         in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
         in_any_case.daemon = True

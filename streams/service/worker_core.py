@@ -1,4 +1,4 @@
-"""What each worker is made of, whoever brings its records: partitions, clock watch, freshness, gates and timers.
+"""The parts of every worker, whatever brings its records: partitions, clock watch, freshness, gates and timers.
 
 `service.app` gives it Kafka, the machine's clock and Faust's member of the group; the simulation of `tests/faults`
 gives it a simulated broker and a virtual clock. Both run the same object, put together only here.
@@ -35,8 +35,9 @@ class WorkerCore:
     Attributes:
         clock_watch: whether the wall clock may be trusted.
         freshness: how old the view of each partition is.
-        gates: what holds firing back.
-        timers: fires what is due.
+        partitions: what the group has assigned.
+        gates: when firing waits.
+        timers: fires due timers.
 
     """
 
@@ -88,7 +89,7 @@ class WorkerCore:
         self.timers.stepped(writer)
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
-        """Give for each thing that this worker waits for how long it has waited at `now`, monotonic seconds."""
+        """Give the age of each wait of this worker at `now`, monotonic seconds."""
         return self.partitions.waits.ages(now, self.partitions.live(), self.timers.waited)
 
     def snapshot(self) -> Snapshot:
@@ -99,7 +100,7 @@ class WorkerCore:
         return Snapshot(is_settled, tuple(views))
 
     def parts(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """Make what has to run beside the agents, by name. None of them ends by itself; an error ends the worker."""
+        """Make the coroutines that run beside the agents, by name. None ends by itself; an error ends the worker."""
         return {
             "timers": self.timers.run(),
             "freshness": self.freshness.run(),
@@ -107,7 +108,7 @@ class WorkerCore:
         }
 
     async def _write_positions(self) -> None:
-        """Make positions durable now and then where nothing else is written."""
+        """Write positions where nothing else is written for a while."""
         while True:
             await asyncio.sleep(self._position_interval_seconds)
             for writer in self.partitions.live():

@@ -203,8 +203,8 @@ class TestDeadLetters:
         put_dead_letter(
             outbox,
             SETTINGS.dead_letters_topic,
-            Consumed(int(offset), NODE_KEY.encode(), value),
-            (topic, int(partition)),
+            record=Consumed(int(offset), NODE_KEY.encode(), value),
+            origin=(topic, int(partition)),
             reason=error.value.reason,
             detail=error.value.detail,
             limit_bytes=SETTINGS.max_record_bytes,

@@ -258,7 +258,7 @@ def test_what_waits_for_a_silent_feed_is_kept_once_however_often_wake_ups_are_li
     for minute in range(3, 6):
         story.fire(60 * minute)
         story.logic._timers.rebuild()
-    assert [len(kept) for kept in story.logic.parked.values()] == [1]
+    assert [len(kept) for kept in story.logic.waiting_for_feed.values()] == [1]
 
 
 def test_partitions_lag_and_waiting() -> None:
