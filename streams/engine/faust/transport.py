@@ -194,7 +194,7 @@ class EngineConsumer(driver.Consumer):
         )
 
     async def _poll(self) -> dict[TP, Batch]:
-        """Fetch from active partitions. Without any, Faust would sleep a second, which is longer than most rebalances."""
+        """Fetch from active partitions. Without any, Faust would sleep a second: longer than most rebalances."""
         if not self.flow_active:
             await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
         active = self._get_active_partitions()

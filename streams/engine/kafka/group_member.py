@@ -95,7 +95,7 @@ class GroupMember(StoppableConsumer):
         """Read on from these offsets; returns the new seek epoch of each partition.
 
         Raises:
-            PartitionLostError: one is not assigned any more: the group assigns anew, which only this thread knows yet.
+            PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
 
         """
         for (topic, number), offset in positions.items():
