@@ -1,8 +1,8 @@
 """Faust's table manager and recovery, with the take-over in place of the record-by-record replay.
 
-What stays Faust's: when a recovery starts and is cancelled by the next rebalance, pausing, resuming,
-flow control and signals. What is ours: changelogs are not subscribed by the group but read by the take-over,
-a recovery ends by position, and an error ends the process instead of being logged.
+Faust decides when a recovery starts, cancels it at the next rebalance, pauses, resumes and controls the flow. The
+engine differs in three things: the group does not subscribe to changelogs, the take-over reads them; a recovery ends by
+position; and an error ends the process instead of being logged.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from evictstream.streams.errors import AssignmentBrokenError, PartitionLostError
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
 
-LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
+LOG = logging.getLogger(
+    "faust.engine"
+)  # for what Faust logs through these classes: its level is that of Faust's own loggers
 
 RETRY_PAUSE_SECONDS = 1.0
 
@@ -47,7 +49,7 @@ class TakeoverRecovery(Recovery):
     async def on_rebalance(
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
-        """Remember the assignment and start a take-over; one that is running is given up."""
+        """Remember the assignment and start a take-over; a running one is cancelled."""
         del revoked, newly_assigned  # the whole assignment says all
         self._assigned = frozenset(assigned)
         self._generation_id = generation_id
@@ -66,7 +68,7 @@ class TakeoverRecovery(Recovery):
                 numbers = self._numbers()
                 await self._wait(self._partitions.revoked())
                 if failures and self._partitions.durable_positions():
-                    # A worker that was thrown out gets no confirmation, and so does not fence the new owner again.
+                    # A worker that was thrown out gets no confirmation, and so does not fence the new owner.
                     await self._wait(self._partitions.confirmed_since(failed_at))
                 await self._wait(self._partitions.assign(numbers, generation_id))
                 await self._wait(self.on_recovery_completed(generation_id))
@@ -80,7 +82,7 @@ class TakeoverRecovery(Recovery):
             except ServiceStopped:
                 break
             except PartitionLostError as error:
-                # Fenced while taking over: the group has moved on, or the broker is away. Again, but not for ever.
+                # Fenced while taking over: the group has assigned again, or the broker is away. Try again, a few times.
                 failures, failed_at = failures + 1, time.monotonic()
                 if failures >= host_of(self.app).config.takeover_attempts:
                     await self.app.crash(TakeoverFailedError(partition=error.partition, attempts=failures))
@@ -93,7 +95,7 @@ class TakeoverRecovery(Recovery):
                 break
 
     def _numbers(self) -> set[int]:
-        """Partition numbers of the assignment; every input must be there for each of them."""
+        """Return the partition numbers of the assignment; it must have every input of each of them."""
         inputs = host_of(self.app).config.inputs
         numbers = {tp.partition for tp in self._assigned}
         missing = [f"{topic}-{n}" for n in numbers for topic in inputs if TP(topic, n) not in self._assigned]
