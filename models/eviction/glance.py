@@ -16,7 +16,7 @@ from evictstream.models.eviction.row_layout import pod_value
 from evictstream.models.eviction.state import NodeAggregate
 from evictstream.models.kubernetes.objects import API_VERSION, TERMINAL_PHASES, PodObject
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
-from evictstream.models.messages.envelope import DECODE_ERRORS, Limits, event_at_us
+from evictstream.models.messages.envelope import DECODE_ERRORS, InputLimits, event_at_us
 from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
 
 Glance: TypeAlias = tuple[bytes, bytes] | bool
@@ -27,7 +27,7 @@ _POD: Final = RowKind.POD  # bound once: an enum looks its members up slowly
 
 
 def glance_at(
-    aggregate: NodeAggregate, seen: PodObject, observed_at: dt.datetime | None, append_at_us: int, limits: Limits
+    aggregate: NodeAggregate, seen: PodObject, observed_at: dt.datetime | None, append_at_us: int, limits: InputLimits
 ) -> Glance:
     """Take in a pod that is the known one, unmarked, with a newer version and at most other tolerations.
 

@@ -86,7 +86,7 @@ MUTATIONS = (
     ),
     Mutation(
         "let a stop that fails keep a crashed worker",
-        (Change(product.SERVICE, "EvictionService.run", "Exception", "ZeroDivisionError"),),
+        (Change(product.SERVICE, "EvictionService._stop_app", "Exception", "ZeroDivisionError"),),
         (f"{BROKER}::test_a_crash_whose_stop_comes_too_late",),
     ),
     Mutation(
@@ -134,8 +134,8 @@ MUTATIONS = (
             Change(
                 product.PARTITIONS,
                 "Partitions.assign",
-                "await self._drop(set(self._writers) - kept)",
-                "kept = set(self._writers)",
+                "await self._drop(...)",
+                "self._slots = before | self._slots\nkept = set(self._slots)",
             ),
         ),
         (f"{REPAIRS}::test_a_partition_that_is_given_away_is_let_go",),

@@ -59,7 +59,7 @@ OF_COSTS = (
         (
             Change(
                 product.EFFECTS,
-                "Effects.put_slices",
+                "StepEffects.put_slices",
                 "aside, self.stepped = Outbox(), aggregate",
                 "aside, self.stepped = outbox, aggregate",
             ),

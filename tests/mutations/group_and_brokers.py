@@ -84,7 +84,7 @@ OF_GROUP_AND_BROKERS = (
             Change(
                 product.RECOVERY,
                 "TakeoverRecovery._restart_recovery",
-                "failures and self._app.partitions.durable_positions()",
+                "failures and self._partitions.durable_positions()",
                 "False",
             ),
         ),
@@ -198,7 +198,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "take the passing mistake of a topic for a limit",
-        (Change(product.PLAN, "service_plan", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
+        (Change(product.PLAN, "service_config", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
         ("tests/guarantees/test_broker_faults.py::test_produce_refused_for_good",),
     ),
 )

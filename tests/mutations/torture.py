@@ -46,7 +46,7 @@ BY_TORTURE = (
                 product.EVICTION_PARTITION,
                 "EvictionPartition.loaded",
                 "found.first_ordinal = ...",
-                "[setattr(pod, 'since_us', self._plan.now_us()) for pod in found.pods.values()]",
+                "[setattr(pod, 'since_us', self._config.now_us()) for pod in found.pods.values()]",
             ),
         ),
         (TORTURE,),

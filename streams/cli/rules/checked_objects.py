@@ -25,7 +25,7 @@ class ObjectErrors(NamedTuple):
     """What is wrong with one object.
 
     Attributes:
-        source: the file it stands in, `-` for standard input.
+        source: its file, `-` for standard input.
         subject: how people name it, such as `Pod default/web-0`.
         errors: every broken rule with its field.
     """

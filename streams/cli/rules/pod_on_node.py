@@ -30,7 +30,6 @@ class PodOnNode:
         score: NodeScore | None,
         kubelet: AdmissionVerdict,
     ) -> None:
-        """Keep them; words are made when they are first asked for."""
         self.eviction = eviction
         self.scheduling = scheduling
         self.score = score

@@ -23,6 +23,7 @@ from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
 from evictstream.streams.engine.core.ports import KafkaClientError
+from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.engine.kafka.group_member import POSITION_ERRORS, GroupMember
 from evictstream.streams.errors import InputTruncatedError
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
     from evictstream.streams.engine.core.batches import Batch
     from evictstream.streams.engine.core.ports import Place
-    from evictstream.streams.engine.faust.app import EngineApp
 
 LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
 
@@ -54,9 +54,8 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: driver.Transport) -> GroupMember:
         del transport  # its URL is our configuration's
-        app = cast("EngineApp", self.app)
-        self._assignor = app.assignor
-        return app.clients.group_member(self._assignor)
+        self._assignor = self.app.assignor
+        return host_of(self.app).clients.group_member(self._assignor)
 
     @property
     def _member(self) -> GroupMember:
@@ -90,7 +89,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     ) -> dict[TP, Batch]:
         # Faust changes this set from the other thread while we wait; what was asked for is what must be delivered.
         wanted = set(active_partitions)
-        waiting = cast("EngineApp", self.app).partitions.waits.fetch
+        waiting = host_of(self.app).partitions.waits.fetch
         if not (wanted and self.consumer.flow_active):
             waiting.end()  # nothing is asked for
             return {}
@@ -180,18 +179,16 @@ class EngineConsumer(driver.Consumer):
     def _to_message(self, tp: TP, batch: Batch) -> ConsumerMessage:
         """Wrap a batch as one Faust message, which agents get as their value."""
         return ConsumerMessage(
-            tp.topic,
-            tp.partition,
-            batch.position - 1,
-            0.0,
-            0,
-            {},
-            None,
-            cast("bytes", batch),  # Faust types values as bytes; our schema hands this one through
-            None,
-            None,
-            None,
-            tp,
+            topic=tp.topic,
+            partition=tp.partition,
+            offset=batch.position - 1,
+            timestamp=0.0,
+            timestamp_type=0,
+            headers={},
+            key=None,
+            value=cast("bytes", batch),  # Faust types values as bytes; BatchSchema passes this one through
+            checksum=None,
+            tp=tp,
             generation_id=self.app.consumer_generation_id,
         )
 
@@ -204,7 +201,7 @@ class EngineConsumer(driver.Consumer):
             fetched = await self._getmany(active_partitions=active, timeout=POLL_SECONDS)
             return cast("dict[TP, Batch]", fetched or {})
         confirmed_at = await self._thread.check_membership()
-        cast("EngineApp", self.app).partitions.waits.confirmed_in_reserve(time.monotonic(), confirmed_at)
+        host_of(self.app).partitions.waits.confirmed_in_reserve(time.monotonic(), confirmed_at)
         await self.sleep(POLL_SECONDS)
         return {}
 
@@ -216,7 +213,7 @@ class EngineConsumer(driver.Consumer):
                         # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
                         # was read before, its epoch is over and the writer ignores it.
                         await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
-                    cast("EngineApp", self.app).partitions.waits.handed_over(time.monotonic())
+                    host_of(self.app).partitions.waits.handed_over(time.monotonic())
                     await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
         except self.consumer_stopped_errors:
             if not self.app.should_stop:
@@ -229,11 +226,11 @@ class EngineConsumer(driver.Consumer):
 
     async def perform_seek(self) -> None:
         """Seek every live partition to its writer's position (Faust asks for this after a recovery)."""
-        await cast("EngineApp", self.app).partitions.seek_all()
+        await host_of(self.app).partitions.seek_all()
 
     async def force_commit(self, topics: object = None, start_new_transaction: bool = True) -> bool:  # noqa: FBT001, FBT002, ARG002
         """Commit the positions of committed transactions to the group; a success renews the lease."""
-        partitions = cast("EngineApp", self.app).partitions
+        partitions = host_of(self.app).partitions
         asked_at = time.monotonic()
         offsets = {TP(topic, number): offset for (topic, number), offset in partitions.durable_positions().items()}
         if not offsets or not await self._commit(offsets):
@@ -259,7 +256,7 @@ class EngineProducer(driver.Producer):
 
     async def flush(self) -> None:
         """Wait until all partition writers have committed what they stepped (Faust asks at revocation)."""
-        await cast("EngineApp", self.app).partitions.flush()
+        await host_of(self.app).partitions.flush()
 
     def supports_headers(self) -> bool:
         """Say yes: all brokers that know transactions know headers."""

@@ -126,7 +126,14 @@ class GroupMember(StoppableConsumer):
             start, position = self._seen[key], state.position
             if records or position != start:
                 self._seen[key] = position
-                batches[key] = Batch(topic, number, records, start, position, self._epochs[key])
+                batches[key] = Batch(
+                    topic=topic,
+                    partition=number,
+                    records=records,
+                    start=start,
+                    position=position,
+                    epoch=self._epochs[key],
+                )
         has_answered = bool(batches) or answered_ms != self._answered_ms
         if has_answered:
             self._answered_ms = answered_ms

@@ -203,7 +203,11 @@ class TestTaintsTimesPods:
             scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
         scene.node(1, A)
         seen = Node(NODE, "node-2", "9999", (A, B), "True")
-        slices = list(node_slices(scene.aggregate, NodeEvent(EventType.ADDED, seen, us(2), ORIGIN), scene.rules))
+        slices = list(
+            node_slices(
+                scene.aggregate, NodeEvent(type=EventType.ADDED, node=seen, at_us=us(2), origin=ORIGIN), scene.rules
+            )
+        )
         assert [part.note for part in slices] == [Note.UNDECIDABLE] * len(slices)
         assert len(slices) > 2
 

@@ -16,7 +16,7 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka import connection
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.noting import Noting

@@ -1,6 +1,6 @@
-"""What the service's parts have to know, worked out once from the settings.
+"""What the parts of the service and the engine are given of the settings, worked out once at the start.
 
-Kept apart from the settings so that the logic of a partition can be made in tests with a few lines.
+The settings know nothing of parts, so a test makes the logic of a partition with a few lines.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ import dataclasses
 from collections.abc import Callable
 
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
-from evictstream.streams.service.clock import SECOND_US, now_us
+from evictstream.streams.service.clock_watch import SECOND_US
+from evictstream.streams.service.counters import WorkerCounters
+from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.messages import MessageWriter
-from evictstream.streams.service.tally import Tally
 from evictstream.streams.settings import Settings
 
 # A topic that takes less is somebody's mistake, or meant to be for minutes: its refusal ends the worker and drops
@@ -23,14 +25,14 @@ LEAST_LIMIT_BYTES = 262_144
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ServicePlan:
+class ServiceConfig:
     """Topics, rules and limits of one service.
 
     Attributes:
-        record_limit_bytes: largest record that all our topics take.
+        record_limit_bytes: largest record that each topic of the service takes.
         feed_silence_us: a cluster waits when the latest heartbeat of its feed is older.
-        now_us: the wall clock; given here so that tests and replays can give another.
-        tally: counts of the worker, shared by its partitions.
+        now_us: reads the wall clock; tests and replays give another.
+        counters: counts of the worker, shared by its partitions.
         lean_floor: below that many wake-ups a partition's heap of timers is never replaced by a leaner one.
 
     """
@@ -44,11 +46,11 @@ class ServicePlan:
     application: str
     partitions: int
     rules: Rules
-    limits: Limits
+    limits: InputLimits
     record_limit_bytes: int
     feed_silence_us: int
-    now_us: Callable[[], int] = now_us
-    tally: Tally = dataclasses.field(default_factory=Tally)
+    now_us: Callable[[], int] = SYSTEM_CLOCK.now_us
+    counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
     lean_floor: int = LEAN_FLOOR
 
     def message_writer(self, partition: int) -> MessageWriter:
@@ -69,9 +71,9 @@ def rules_of(settings: Settings) -> Rules:
     )
 
 
-def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
-    """Work the plan out; ``record_limit_bytes`` is what the smallest of our topics takes."""
-    return ServicePlan(
+def service_config(settings: Settings, record_limit_bytes: int) -> ServiceConfig:
+    """Work it out from the settings; `record_limit_bytes` is what the smallest of the service's topics takes."""
+    return ServiceConfig(
         nodes_topic=settings.nodes_topic,
         pods_topic=settings.pods_topic,
         results_topic=settings.results_topic,
@@ -81,16 +83,26 @@ def service_plan(settings: Settings, record_limit_bytes: int) -> ServicePlan:
         application=settings.faust_app_id,
         partitions=settings.partitions,
         rules=rules_of(settings),
-        limits=Limits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
+        limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
         record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
     )
 
 
-def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> EngineConfig:
-    """Translate the settings into what the engine has to be told.
+def gate_limits(settings: Settings) -> GateLimits:
+    """Take the limits of the gates from the settings."""
+    return GateLimits(
+        lag_limit_seconds=settings.lag_limit_seconds,
+        clock_skew_limit_seconds=settings.clock_skew_limit_seconds,
+        clock_jump_limit_seconds=settings.clock_jump_limit_seconds,
+        clock_jump_hold_seconds=settings.clock_jump_hold_seconds,
+    )
 
-    ``record_limit_bytes`` is what the smallest of our topics takes, which counts for whole batches too.
+
+def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> EngineConfig:
+    """Translate the settings for the engine.
+
+    `record_limit_bytes` is what the smallest of the service's topics takes. It limits whole batches too.
     """
     most = settings.max_batch_bytes
     return EngineConfig(

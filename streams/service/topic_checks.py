@@ -11,7 +11,7 @@ import structlog
 from evictstream.streams.broker.admin import check_topics
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import OtherStateVersionError
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 
 if TYPE_CHECKING:
     from evictstream.streams.settings import Settings

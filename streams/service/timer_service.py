@@ -9,19 +9,19 @@ and sleeps by the monotonic one, so a clock step neither stalls nor bursts it.
 from __future__ import annotations
 
 import asyncio
-import time
 from typing import TYPE_CHECKING
 
 import structlog
 
 from evictstream.streams.engine.core.waits import Wait, set_within
-from evictstream.streams.service.clock import SECOND_US, now_us
+from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.gates import Gate
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.service.clock import ClockWatch
+    from evictstream.streams.service.clock_watch import ClockWatch
     from evictstream.streams.service.gates import Closed, Gates
 
 log = structlog.get_logger(__name__)
@@ -39,13 +39,22 @@ class TimerService:
 
     """
 
-    def __init__(self, partitions: Partitions, gates: Gates, clock: ClockWatch) -> None:
-        """Watch over the partitions; :meth:`run` does the work."""
+    def __init__(
+        self,
+        partitions: Partitions,
+        gates: Gates,
+        *,
+        clock: Clock,
+        clock_watch: ClockWatch,
+        longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
+    ) -> None:
         self.waiting: dict[int, Closed] = {}
         self.waited = Wait()
         self._partitions = partitions
         self._gates = gates
         self._clock = clock
+        self._clock_watch = clock_watch
+        self._longest_sleep_seconds = longest_sleep_seconds
         self._wake = asyncio.Event()
         self._planned_us = 0
         self._firing = False
@@ -55,9 +64,9 @@ class TimerService:
         due_us = writer.logic.next_due_at_us()
         if self._firing or due_us is None:
             return
-        now = now_us()
+        now = self._clock.now_us()
         if due_us <= now and writer.partition not in self.waiting:
-            self._clock.tick(now, time.monotonic())
+            self._clock_watch.tick(now, self._clock.monotonic())
             self._fire(writer, now, {})
             due_us = writer.logic.next_due_at_us() if writer.live else None
         if due_us is not None and due_us < self._planned_us and writer.has_room:
@@ -82,10 +91,12 @@ class TimerService:
 
     async def run(self) -> None:
         """Fire for ever; ends by cancellation."""
-        self.waited.begin(time.monotonic())
+        self.waited.begin(self._clock.monotonic())
         while True:
             more = self.turn()
-            delay = 0.0 if more else min(LONGEST_SLEEP_SECONDS, (self._planned_us - now_us()) / SECOND_US)
+            delay = (
+                0.0 if more else min(self._longest_sleep_seconds, (self._planned_us - self._clock.now_us()) / SECOND_US)
+            )
             if delay <= 0:
                 await asyncio.sleep(0)
                 continue
@@ -94,11 +105,11 @@ class TimerService:
 
     def turn(self) -> bool:
         """Fire what is due in each partition, bounded; returns whether more is due that may fire at once."""
-        now = now_us()
-        monotonic = time.monotonic()
-        self._clock.tick(now, monotonic)
+        now = self._clock.now_us()
+        monotonic = self._clock.monotonic()
+        self._clock_watch.tick(now, monotonic)
         self.waited.progress(monotonic)
-        latest = now + int(LONGEST_SLEEP_SECONDS * SECOND_US)
+        latest = now + int(self._longest_sleep_seconds * SECOND_US)
         self._planned_us = latest
         more = False
         waiting: dict[int, Closed] = {}

@@ -12,7 +12,6 @@ a faster one has shown, and a clock that was set right again is trusted again at
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,11 +19,6 @@ if TYPE_CHECKING:
 
 MILLISECOND_US = 1000
 SECOND_US = 1_000_000
-
-
-def now_us() -> int:
-    """Wall clock in microseconds UTC. Only the timer service and the gates call it."""
-    return time.time_ns() // 1000
 
 
 class ClockWatch:

@@ -40,13 +40,13 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.timers import TimerHeap
-from evictstream.streams.service.clock import MILLISECOND_US, SECOND_US
+from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION
-from evictstream.streams.service.effects import Effects
 from evictstream.streams.service.overdue import count_open, deadline_us, overdue
-from evictstream.streams.service.placement import belongs
-from evictstream.streams.service.sizes import SHARE, fitting
+from evictstream.streams.service.partitioner import belongs
+from evictstream.streams.service.record_sizes import SHARE, fitting
+from evictstream.streams.service.step_effects import StepEffects
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.timers import Wakeup
     from evictstream.streams.service.overdue import Overdue
-    from evictstream.streams.service.plan import ServicePlan
+    from evictstream.streams.service.service_config import ServiceConfig
 
     Event = NodeEvent | PodEvent | ResultEvent
     E = TypeVar("E", bound=Event)
@@ -79,20 +79,20 @@ class EvictionPartition:
 
     """
 
-    def __init__(self, partition: int, plan: ServicePlan) -> None:
+    def __init__(self, partition: int, config: ServiceConfig) -> None:
         """Begin empty; rows come through :meth:`load`."""
         self.partition = partition
         self.parked: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
         self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
         self._look_again_at_us = 0
-        self._plan = plan
-        self._tally = plan.tally
-        self._suspect_bytes = min(SUSPECT_BYTES, plan.record_limit_bytes // SHARE)
+        self._config = config
+        self._counters = config.counters
+        self._suspect_bytes = min(SUSPECT_BYTES, config.record_limit_bytes // SHARE)
         self._aggregates: dict[str, NodeAggregate] = {}
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
-        self._timers = TimerHeap(self._wanted_wakeups, lean_floor=plan.lean_floor)
-        self._effects = Effects(partition, plan, self._timers)
+        self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
+        self._effects = StepEffects(partition, config, self._timers)
         self._is_laborious = False  # whether the newest record was much work: others may come in before the next
 
     def load(self, key: bytes, value: bytes | None) -> None:
@@ -113,13 +113,13 @@ class EvictionPartition:
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of one input in offset order, with a pause wherever much was done."""
-        self._effects.counts = self._tally.of_input(topic)
+        self._effects.counts = self._counters.of_input(topic)
         self._is_laborious = False
-        if topic == self._plan.pods_topic:
+        if topic == self._config.pods_topic:
             yield from self._apply_pods(topic, records, outbox)
             return
-        read = read_node_record if topic == self._plan.nodes_topic else read_result_record
-        limits, partition = self._plan.limits, self.partition
+        read = read_node_record if topic == self._config.nodes_topic else read_result_record
+        limits, partition = self._config.limits, self.partition
         for record in records:
             if self._is_laborious:
                 yield record.offset
@@ -135,7 +135,7 @@ class EvictionPartition:
 
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of the pods topic: most can be taken in at a glance."""
-        limits, partition, by_key, clusters = self._plan.limits, self.partition, self._by_key, self._clusters
+        limits, partition, by_key, clusters = self._config.limits, self.partition, self._by_key, self._clusters
         newer, edited, suspect_bytes = 0, 0, self._suspect_bytes
         for record in records:
             if self._is_laborious:
@@ -178,7 +178,7 @@ class EvictionPartition:
         if let_in is None:
             return ()
         aggregate, event = let_in
-        rules = self._plan.rules
+        rules = self._config.rules
         if isinstance(event, PodEvent):
             changes = apply_pod(aggregate, event, rules)
             node = aggregate.node
@@ -225,14 +225,14 @@ class EvictionPartition:
         """Give the aggregate of an event, perhaps a new one, and the event as it can be written; `None` for neither."""
         key, topic = record.key or b"", event.origin.topic
         if len(record.value or b"") > self._suspect_bytes:
-            fit = fitting(event, self._plan.record_limit_bytes)
+            fit = fitting(event, self._config.record_limit_bytes)
             if fit is None:
                 self._effects.bury(topic, record, outbox, UNDECIDABLE, "rows or messages about it would be too large")
                 return None
             event = fit
         aggregate = self._by_key.get(key)
         if aggregate is None:
-            if not belongs(key, self.partition, self._plan.partitions):
+            if not belongs(key, self.partition, self._config.partitions):
                 self._effects.bury(topic, record, outbox, WRONG_PARTITION, "the key hashes to another partition")
                 return None
             cluster, _, node = key.decode().partition("/")
@@ -249,7 +249,7 @@ class EvictionPartition:
             case Heartbeat(cluster=cluster, listed_at_us=listed_at_us):
                 self._clusters.heartbeat(
                     cluster,
-                    on_nodes=topic == self._plan.nodes_topic,
+                    on_nodes=topic == self._config.nodes_topic,
                     appended_at_us=appended_at_us,
                     listed_at_us=listed_at_us,
                     outbox=outbox,
@@ -269,7 +269,7 @@ class EvictionPartition:
             if aggregate is None:  # its last memory has fired in a pause
                 continue
             del self._by_key[aggregate.record_key]
-            for changes in forget_slices(aggregate, at_us, self._plan.rules):
+            for changes in forget_slices(aggregate, at_us, self._config.rules):
                 self._effects.put(changes, aggregate, aside)
                 yield
         outbox.absorb(aside)
@@ -280,10 +280,10 @@ class EvictionPartition:
 
     def caught_up(self, outbox: Outbox) -> Iterator[None]:
         """Decide every pod anew, now that nothing known at take-over is unread; with a pause after each node."""
-        now_us = self._plan.now_us()
+        now_us = self._config.now_us()
         for aggregate in list(self._by_key.values()):
             yield from self._effects.put_slices(
-                decide_all_slices(aggregate, now_us, self._plan.rules), aggregate, outbox
+                decide_all_slices(aggregate, now_us, self._config.rules), aggregate, outbox
             )
             yield
 
@@ -299,7 +299,7 @@ class EvictionPartition:
 
         Those of clusters with a silent feed are parked until it is heard again.
         """
-        silent = set(self._clusters.silent(now_us - self._plan.feed_silence_us))
+        silent = set(self._clusters.silent(now_us - self._config.feed_silence_us))
         self._unpark(silent)
         self._look_again_at_us = now_us + LOOK_AGAIN_US
         handled = 0
@@ -315,7 +315,7 @@ class EvictionPartition:
             if uid and aggregate.cluster in silent:
                 self.parked.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
-            changes = fire(aggregate, uid, now_us, self._plan.rules)
+            changes = fire(aggregate, uid, now_us, self._config.rules)
             pod = aggregate.pods.get(uid)
             if pod is not None:
                 handled += weight_of(aggregate.node, pod.tolerations) - 1
@@ -323,7 +323,7 @@ class EvictionPartition:
                 handled += len(changes.rows) // FORGOTTEN_LIKE_A_POD
             self._effects.put(changes, aggregate, outbox)
             if changes.decisions and changes.decisions[-1].decision is _ISSUED:
-                self._tally.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
+                self._counters.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
                 del self._by_key[key], self._aggregates[aggregate.key]
                 self._nodes[aggregate.cluster] -= 1

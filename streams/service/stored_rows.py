@@ -19,7 +19,7 @@ from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import BrokerUnreachableError, FoundProblemError
 from evictstream.streams.service.clusters import Clusters, ClusterState
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 
 if TYPE_CHECKING:
     from evictstream.streams.service.clusters import Gap

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from evictstream.models.eviction import Changes, NodeAggregate
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
-    from evictstream.streams.service.plan import ServicePlan
+    from evictstream.streams.service.service_config import ServiceConfig
 
 TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
 _UNDECIDABLE = Note.UNDECIDABLE
 
 
-class Effects:
+class StepEffects:
     """Takes what steps have changed.
 
     Attributes:
@@ -35,25 +35,25 @@ class Effects:
 
     """
 
-    __slots__ = ("_held", "_partition", "_plan", "_timers", "_writer", "counts", "pending", "stepped")
+    __slots__ = ("_config", "_held", "_partition", "_timers", "_writer", "counts", "pending", "stepped")
 
-    def __init__(self, partition: int, plan: ServicePlan, timers: TimerHeap) -> None:
+    def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap) -> None:
         """Begin with nothing pending; wake-ups go into ``timers``."""
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.stepped: NodeAggregate | None = None
         self._held: list[Wakeup] = []
         self._partition = partition
-        self._plan = plan
+        self._config = config
         self._timers = timers
-        self._writer = plan.message_writer(partition)
+        self._writer = config.message_writer(partition)
 
     def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Take changes of one node."""
         key = aggregate.record_key
         if changes.decisions or changes.commands:
             self._writer.put(changes, key, outbox)
-            self._plan.tally.take(changes.commands, changes.decisions, self.pending)
+            self._config.counters.take(changes.commands, changes.decisions, self.pending)
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)
@@ -92,12 +92,12 @@ class Effects:
         """Add a dead letter for a record of an input."""
         put_dead_letter(
             outbox,
-            self._plan.dead_letters_topic,
+            self._config.dead_letters_topic,
             record,
             (topic, self._partition),
             reason=reason,
             detail=detail,
-            limit_bytes=self._plan.record_limit_bytes,
+            limit_bytes=self._config.record_limit_bytes,
         )
         self.counts["dead-letter"] += 1
-        self._plan.tally.dead_letters[reason] += 1
+        self._config.counters.dead_letters[reason] += 1

@@ -1,7 +1,7 @@
 """What a worker has done since it started, in plain numbers that metrics are made of.
 
-One tally is shared by all partitions of a worker, so a partition that moves away takes nothing with it: these numbers
-only grow. They count what was stepped. What a lost transaction takes back is stepped, and counted, again.
+All partitions of a worker share them, so a partition that moves away takes nothing with it: these numbers only grow.
+They count what was stepped. What a lost transaction takes back is stepped, and counted, again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLOSING = frozenset({DecisionKind.CANCELLED._value_, DecisionKind.COMPLETED._val
 DELETED = frozenset({Verdict.POD_TERMINATING, Verdict.POD_GONE, Verdict.POD_REPLACED})
 
 
-class Tally:
+class WorkerCounters:
     """Counts of one worker.
 
     Attributes:
