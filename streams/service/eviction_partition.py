@@ -27,7 +27,6 @@ from evictstream.models.eviction import (
     decide_all_slices,
     fire,
     forget_slices,
-    glance_at,
     is_crowded,
     load_row,
     node_slices,
@@ -43,6 +42,7 @@ from evictstream.streams.engine.core.timers import TimerHeap
 from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION
+from evictstream.streams.service.fast_path import apply_plain_change
 from evictstream.streams.service.overdue import count_open, deadline_us, overdue
 from evictstream.streams.service.partitioner import belongs
 from evictstream.streams.service.record_sizes import SHARE, fitting
@@ -134,7 +134,7 @@ class EvictionPartition:
                 yield record.offset
 
     def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
-        """Apply records of the pods topic: most can be taken in at a glance."""
+        """Apply records of the pods topic: most take the fast path."""
         limits, partition, by_key, clusters = self._config.limits, self.partition, self._by_key, self._clusters
         newer, edited, suspect_bytes = 0, 0, self._suspect_bytes
         for record in records:
@@ -153,11 +153,11 @@ class EvictionPartition:
                     and found.cluster == aggregate.cluster
                     and len(value) <= suspect_bytes  # type: ignore[arg-type]  # it was decoded
                     and not (clusters.any_forgotten and clusters.is_forgotten(aggregate.cluster, appended_at_us))
-                    and (taken := glance_at(aggregate, found.object, found.observed_at, appended_at_us, limits))
+                    and (row := apply_plain_change(aggregate, found.object, found.observed_at, appended_at_us, limits))
                 ):
-                    if isinstance(taken, tuple):
+                    if isinstance(row, tuple):
                         edited += 1
-                        outbox.put(*taken)
+                        outbox.put(*row)
                     else:
                         newer += 1
                     continue

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
-from evictstream.models.eviction.row_layout import read_eviction_value, read_node_value
+from evictstream.models.eviction.row_values import read_eviction_value, read_node_value
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader

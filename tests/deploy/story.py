@@ -11,7 +11,7 @@ from collections import Counter, deque
 from typing import Any
 
 from evictstream.models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
-from evictstream.models.eviction.changes import Changes
+from evictstream.models.eviction.step import Changes
 from evictstream.models.instants import microseconds
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command

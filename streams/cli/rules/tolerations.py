@@ -184,11 +184,11 @@ def _show(report: _Report, *, has_nodes: bool) -> None:
 
 
 def _origin_words(entry: TracedToleration) -> str:
-    from evictstream.models.kubernetes.admission import Origin
+    from evictstream.models.kubernetes.admission import AddedBy
 
     if entry.is_certain:
         return entry.origin
-    if entry.origin is Origin.WRITTEN:
+    if entry.origin is AddedBy.WRITTEN:
         return "written, or a default of the namespace or the cluster"
     return f"{entry.origin}, or written"
 

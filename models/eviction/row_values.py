@@ -1,4 +1,4 @@
-"""What is written per node, pod, eviction and remembered UID: the values of the table's rows.
+"""The values of the table's rows: one format for nodes, pods, evictions and remembered UIDs each.
 
 Values are msgpack arrays that begin with the number of their format, so that a later version can tell old rows from
 its own. Instants are integer microseconds. Tolerations are kept as JSON lists inside, because msgpack ends at 64 bit
@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from evictstream.models.eviction.accepting import Version, read_version
 from evictstream.models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
 from evictstream.models.eviction.state import OVER_LIMIT, Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
+from evictstream.models.kubernetes.resource_versions import Version, read_version
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
@@ -27,7 +27,7 @@ _LONGEST_SHARED: Final = 512  # characters; a real taint has at most 380
 _LARGEST_INTEGER: Final = 2**63 - 1  # of msgpack; a version above it is written as text
 
 
-class _TaintRow(msgspec.Struct, array_like=True, gc=False):
+class _TaintRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     key: str
     value: str
     since_us: int
@@ -35,13 +35,13 @@ class _TaintRow(msgspec.Struct, array_like=True, gc=False):
     time_added_us: int | None
 
 
-class _DepartedRow(msgspec.Struct, array_like=True, gc=False):
+class _DepartedRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     uid: str
     version: Version
     until_us: int
 
 
-class _NodeRow(msgspec.Struct, array_like=True, gc=False):
+class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     uid: str | None  # None: the node is not there, the row only remembers
     version: Version
@@ -49,21 +49,21 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False):
     outage_since_us: int | None
     gap_since_us: int | None
     departed: list[_DepartedRow]
-    is_undecidable: bool = False  # rows of before have no such field
+    is_undecidable: bool = False  # older rows have no such field
 
 
-class _PodRow(msgspec.Struct, array_like=True, gc=False):
+class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     address: str
     version: Version
     tolerations: bytes
     since_us: int
     tolerations_since_us: int
-    marks: int
+    exemptions: int
     opened: int
 
 
-class _EvictionRow(msgspec.Struct, array_like=True, gc=False):
+class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     state: EvictionState
     ordinal: int
@@ -82,14 +82,14 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False):
     outcome: Outcome | None
 
 
-class _GoneRow(msgspec.Struct, array_like=True, gc=False):
+class _GoneRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     version: Version
     until_us: int
     opened: int
 
 
-_Row = TypeVar("_Row", _NodeRow, _PodRow, _EvictionRow, _GoneRow)
+_Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _GoneRow)
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _format_decoder: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
@@ -104,17 +104,16 @@ def node_value(node: NodeState | None, departed: Iterable[tuple[str, Gone]]) -> 
     outage = node.outage if node is not None else None
     return _encoder.encode(
         _NodeRow(
-            FORMAT,
-            node.uid if node is not None else None,
-            _storable(node.version) if node is not None else 0,
-            [
-                _TaintRow(state.taint.key, state.taint.value, state.since_us, state.value_since_us, state.time_added_us)
-                for state in (node.taints if node is not None else ())
+            format=FORMAT,
+            uid=node.uid if node is not None else None,
+            version=_storable(node.version) if node is not None else 0,
+            taints=[_taint_row(state) for state in (node.taints if node is not None else ())],
+            outage_since_us=outage.since_us if outage is not None else None,
+            gap_since_us=outage.gap_since_us if outage is not None else None,
+            departed=[
+                _DepartedRow(uid=uid, version=_storable(gone.version), until_us=gone.until_us) for uid, gone in departed
             ],
-            outage.since_us if outage is not None else None,
-            outage.gap_since_us if outage is not None else None,
-            [_DepartedRow(uid, _storable(gone.version), gone.until_us) for uid, gone in departed],
-            node is not None and node.is_undecidable,
+            is_undecidable=node is not None and node.is_undecidable,
         )
     )
 
@@ -129,25 +128,28 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
     departed = {entry.uid: Gone(_loaded(entry.version), entry.until_us) for entry in row.departed}
     if row.uid is None:
         return None, departed
-    # Versions before had no limits on taints.
+    # Older rows may have been written without limits on taints.
     is_undecidable = row.is_undecidable or len(row.taints) > LARGEST_LIST or _has_long_taint(value, row)
     taints = () if is_undecidable else tuple(map(_taint_state, row.taints))
     outage = None if row.outage_since_us is None else Outage(row.outage_since_us, row.gap_since_us)
-    return NodeState(row.uid, _loaded(row.version), taints, outage, is_undecidable), departed
+    node = NodeState(
+        uid=row.uid, version=_loaded(row.version), taints=taints, outage=outage, is_undecidable=is_undecidable
+    )
+    return node, departed
 
 
 def pod_value(pod: PodState) -> bytes:
     """Write a pod without its eviction."""
     return _encoder.encode(
         _PodRow(
-            FORMAT,
-            pod.address,
-            _storable(pod.version),
-            shared_tolerations_row(pod.tolerations),
-            pod.since_us,
-            pod.tolerations_since_us,
-            pod.marks,
-            pod.opened,
+            format=FORMAT,
+            address=pod.address,
+            version=_storable(pod.version),
+            tolerations=shared_tolerations_row(pod.tolerations),
+            since_us=pod.since_us,
+            tolerations_since_us=pod.tolerations_since_us,
+            exemptions=pod.exemptions,
+            opened=pod.opened,
         )
     )
 
@@ -159,19 +161,19 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
         RowError: it is not such a row.
     """
     row = _read(_pod_decoder, key, value)
-    is_undecidable = is_too_long(row.tolerations, opening=b"[")  # versions before had no limits on them
+    is_undecidable = is_too_long(row.tolerations, opening=b"[")  # older rows may have been written without limits
     tolerations = () if is_undecidable else read_tolerations_row(row.tolerations)
     if len(row.tolerations) > LONGEST_TEXT and has_long_text(tolerations):
         tolerations, is_undecidable = (), True
     return PodState(
-        uid,
-        row.address,
-        _loaded(row.version),
-        tolerations,
-        row.since_us,
-        row.tolerations_since_us,
-        row.marks | OVER_LIMIT if is_undecidable else row.marks,
-        row.opened,
+        uid=uid,
+        address=row.address,
+        version=_loaded(row.version),
+        tolerations=tolerations,
+        since_us=row.since_us,
+        tolerations_since_us=row.tolerations_since_us,
+        exemptions=row.exemptions | OVER_LIMIT if is_undecidable else row.exemptions,
+        opened=row.opened,
     )
 
 
@@ -180,22 +182,22 @@ def eviction_value(eviction: Eviction) -> bytes:
     due = eviction.due
     return _encoder.encode(
         _EvictionRow(
-            FORMAT,
-            eviction.state,
-            eviction.ordinal,
-            eviction.revision,
-            eviction.attempt,
-            eviction.is_announced,
-            due.deadline_us,
-            due.verdict,
-            due.taint.key,
-            due.taint.value,
-            None if due.toleration is None else tolerations_row((due.toleration,)),
-            due.window_start_us,
-            due.outage_since_us,
-            eviction.issued_at_us,
-            eviction.next_attempt_us,
-            eviction.outcome,
+            format=FORMAT,
+            state=eviction.state,
+            ordinal=eviction.ordinal,
+            revision=eviction.revision,
+            attempt=eviction.attempt,
+            is_announced=eviction.is_announced,
+            deadline_us=due.deadline_us,
+            verdict=due.verdict,
+            taint_key=due.taint.key,
+            taint_value=due.taint.value,
+            toleration=None if due.toleration is None else tolerations_row((due.toleration,)),
+            window_start_us=due.window_start_us,
+            outage_since_us=due.outage_since_us,
+            issued_at_us=eviction.issued_at_us,
+            next_attempt_us=eviction.next_attempt_us,
+            outcome=eviction.outcome,
         )
     )
 
@@ -208,29 +210,31 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
     """
     row = _read(_eviction_decoder, key, value)
     due = Due(
-        row.deadline_us,
-        row.verdict,
-        _taint(row.taint_key, row.taint_value),
-        None if row.toleration is None else read_tolerations_row(row.toleration)[0],
-        row.window_start_us,
-        row.outage_since_us,
+        deadline_us=row.deadline_us,
+        verdict=row.verdict,
+        taint=_taint(row.taint_key, row.taint_value),
+        toleration=None if row.toleration is None else read_tolerations_row(row.toleration)[0],
+        window_start_us=row.window_start_us,
+        outage_since_us=row.outage_since_us,
     )
     return Eviction(
-        row.state,
-        row.ordinal,
-        due,
-        row.revision,
-        row.attempt,
-        row.is_announced,
-        row.issued_at_us,
-        row.next_attempt_us,
-        row.outcome,
+        state=row.state,
+        ordinal=row.ordinal,
+        due=due,
+        revision=row.revision,
+        attempt=row.attempt,
+        is_announced=row.is_announced,
+        issued_at_us=row.issued_at_us,
+        next_attempt_us=row.next_attempt_us,
+        outcome=row.outcome,
     )
 
 
 def gone_value(gone: Gone) -> bytes:
     """Write the memory of a deleted pod."""
-    return _encoder.encode(_GoneRow(FORMAT, _storable(gone.version), gone.until_us, gone.opened))
+    return _encoder.encode(
+        _GoneRow(format=FORMAT, version=_storable(gone.version), until_us=gone.until_us, opened=gone.opened)
+    )
 
 
 def read_gone_value(key: bytes, value: bytes) -> Gone:
@@ -274,6 +278,16 @@ def _loaded(version: Version) -> Version:
 
 def _has_long_taint(value: bytes, row: _NodeRow) -> bool:
     return len(value) > LONGEST_TEXT and any(len(taint.key) + len(taint.value) > LONGEST_TEXT for taint in row.taints)
+
+
+def _taint_row(state: TaintState) -> _TaintRow:
+    return _TaintRow(
+        key=state.taint.key,
+        value=state.taint.value,
+        since_us=state.since_us,
+        value_since_us=state.value_since_us,
+        time_added_us=state.time_added_us,
+    )
 
 
 def _taint_state(row: _TaintRow) -> TaintState:

@@ -75,7 +75,7 @@ def stack() -> Iterator[ExitStack]:
         pytest.param(ArenaKind.CLUSTER, FaultKind.LEADER_MOVE, 0.0, id="leader-moves"),
     ],
 )
-def test_broker_slow_or_leader_moves(
+def test_slow_brokers_and_moving_leaders_repeat_no_eviction(
     arena: ArenaKind, kind: FaultKind, amount: float, tmp_path: Path, stack: ExitStack
 ) -> None:
     """Everything due is issued once, nothing early; what recovered meanwhile is cancelled; the worker stays."""
@@ -111,7 +111,7 @@ def test_broker_slow_or_leader_moves(
         assert worker.stop() == 0
 
 
-def test_writing_forbidden_for_good(tmp_path: Path, stack: ExitStack) -> None:
+def test_forbidden_writing_stops_the_worker_and_loses_nothing(tmp_path: Path, stack: ExitStack) -> None:
     """The process stops with a clear error and nothing is passed over: with the right given, all comes out."""
     stage = Stage(ArenaKind.SHARED, tmp_path, stack)
     service = stage.settings

@@ -1,4 +1,4 @@
-"""A worker whose event loop stands still for good on SIGUSR1: `python -m tests.harness.stuck_worker`."""
+"""A worker whose event loop stands still for good on SIGUSR1: `python -m tests.harness.blocked_worker`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The short way says the same as the long one, or says nothing."""
+"""The fast path does exactly what `apply_pod` would do, or nothing."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, Rules, apply_pod, glance_at
+from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, Rules, apply_pod
 from evictstream.models.eviction.state import NodeState, TaintState
 from evictstream.models.kubernetes import Taint
 from evictstream.models.messages.decoding import open_pod_record, read_opened_pod
 from evictstream.models.messages.envelope import DEFAULT_LIMITS
 from evictstream.models.messages.unreadable import Unreadable
+from evictstream.streams.service.fast_path import apply_plain_change
 
 KEY = b"lab/n0"
 RULES = Rules()
@@ -50,7 +51,7 @@ def known() -> NodeAggregate:
 
 
 def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
-    """The long way; returns the changes, or the error."""
+    """Apply it by `apply_pod`; returns the changes, or the error."""
     try:
         opened = open_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
         event = read_opened_pod(opened, KEY, 10**15, Origin("pods", 0, 0))
@@ -60,22 +61,22 @@ def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
     return apply_pod(aggregate, event, RULES)
 
 
-def glance(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes] | bool:
+def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes] | bool:
     opened = open_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
     assert opened.object is not None
-    return glance_at(aggregate, opened.object, None, 10**15, DEFAULT_LIMITS)
+    return apply_plain_change(aggregate, opened.object, None, 10**15, DEFAULT_LIMITS)
 
 
-def test_a_status_change_is_told_at_a_glance() -> None:
+def test_a_status_change_takes_the_fast_path() -> None:
     aggregate = known()
-    assert glance(aggregate, with_change("status.conditions", [{"type": "Ready", "status": "True"}]))
+    assert fast(aggregate, with_change("status.conditions", [{"type": "Ready", "status": "True"}]))
     assert aggregate.pods["u"].version == 101
 
 
-def test_an_edit_is_taken_in_at_a_glance_while_nothing_is_owed() -> None:
+def test_an_edit_takes_the_fast_path_while_nothing_is_due() -> None:
     aggregate, twin = known(), known()
     edited = with_change("spec.tolerations", [])
-    taken = glance(aggregate, edited)
+    taken = fast(aggregate, edited)
     assert isinstance(taken, tuple)
     changes = step(twin, edited)
     assert isinstance(changes, Changes)
@@ -84,11 +85,11 @@ def test_an_edit_is_taken_in_at_a_glance_while_nothing_is_owed() -> None:
 
 
 @pytest.mark.parametrize("tolerations", [[], [{"key": "k", "operator": "Exists", "tolerationSeconds": 7}]])
-def test_an_edit_on_a_tainted_node_takes_the_long_way(tolerations: list[object]) -> None:
+def test_an_edit_on_a_tainted_node_goes_through_apply_pod(tolerations: list[object]) -> None:
     aggregate = known()
     taint = TaintState(Taint("k", "", "NoExecute"), 10**15, 10**15, None)
-    aggregate.node = NodeState("n", 1, (taint,))
-    assert not glance(aggregate, with_change("spec.tolerations", tolerations))
+    aggregate.node = NodeState(uid="n", version=1, taints=(taint,))
+    assert not fast(aggregate, with_change("spec.tolerations", tolerations))
 
 
 @pytest.mark.parametrize(
@@ -111,9 +112,9 @@ def test_an_edit_on_a_tainted_node_takes_the_long_way(tolerations: list[object])
         pytest.param("metadata", None, id="no metadata"),
     ],
 )
-def test_everything_else_takes_the_long_way(path: str, value: object) -> None:
+def test_everything_else_goes_through_apply_pod(path: str, value: object) -> None:
     aggregate = known()
-    assert not glance(aggregate, with_change(path, value))
+    assert not fast(aggregate, with_change(path, value))
     assert aggregate.pods["u"].version == 100
 
 
@@ -126,10 +127,10 @@ PODS = st.builds(
 
 @settings(max_examples=300, deadline=None)
 @given(PODS)
-def test_what_a_glance_takes_in_the_long_way_takes_in_alike(pod: dict[str, Any]) -> None:
+def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) -> None:
     short, long = known(), known()
     try:
-        taken = glance(short, pod)
+        taken = fast(short, pod)
     except Unreadable:
         return
     if taken:

@@ -1,4 +1,4 @@
-"""From rows back to aggregates: what a restart and a new owner do.
+"""Loads aggregates from rows, at a restart and when a partition gets a new owner.
 
 Rows of different keys may come in any order, an eviction before its pod too; rows of one key come in the order in
 which they were written, and the last one counts. The state is then equal to the one that wrote them in everything that
@@ -8,9 +8,8 @@ decides. Only a pod's resource version may be an earlier one (`state.PodState.ve
 from collections.abc import Iterator
 
 from evictstream.models.eviction.row_keys import RowKind, split_row_key
-from evictstream.models.eviction.row_layout import read_eviction_value, read_gone_value, read_node_value, read_pod_value
+from evictstream.models.eviction.row_values import read_eviction_value, read_gone_value, read_node_value, read_pod_value
 from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
-from evictstream.models.eviction.wakeups import eviction_wakeup_us, purge_wakeup_us
 
 _NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION
 
@@ -52,10 +51,10 @@ def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
         may lie in the past; `fire` then does what is owed.
     """
     for pod in aggregate.pods.values():
-        if pod.eviction is not None and (at_us := eviction_wakeup_us(pod.eviction)) is not None:
+        if pod.eviction is not None and (at_us := pod.eviction.wakeup_us) is not None:
             yield at_us, pod.uid
     aggregate.gone = dict(sorted(aggregate.gone.items(), key=lambda known: known[1].until_us))
-    aggregate.purge_at_us = purge_wakeup_us(aggregate)
+    aggregate.purge_at_us = aggregate.next_purge_us
     if aggregate.purge_at_us is not None:
         yield aggregate.purge_at_us, ""
 

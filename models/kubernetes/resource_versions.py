@@ -1,4 +1,4 @@
-"""Which input is news: resource versions (semantics.md 12.3).
+"""Which of two states of an object is newer: resource versions (semantics.md 12.3).
 
 Within one cluster, resource versions compare as numbers, across the objects of one kind too. A version that is not
 made of digits cannot be compared with another one; then the order in the log decides, and the later record is newer.

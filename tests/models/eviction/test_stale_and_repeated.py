@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, Note
-from evictstream.models.eviction.accepting import is_newer, is_older, later, read_version
+from evictstream.models.kubernetes.resource_versions import is_newer, is_older, later, read_version
 from tests.models.eviction.scene import DELETED, A, B, Scene, tolerate, us
 
 HOUR = 3600

@@ -1,6 +1,6 @@
-"""A worker that crashes when it is ready, and stops after Faust's thread has: `python -m tests.harness.late_to_stop`.
+"""A worker that crashes when it is ready, and stops only after the thread of its consumer has ended.
 
-A busy machine does that by itself now and then: the consumer's thread ends with the crash, before the stop needs it.
+`python -m tests.harness.crashing_worker`. On a busy machine the order comes about by itself now and then.
 """
 
 from __future__ import annotations
@@ -17,10 +17,9 @@ LOOK_SECONDS = 0.05
 
 
 class LateApp(EngineApp):
-    """Crashes by itself, and tells of it late."""
+    """Crashes by itself, and reports the crash when nothing can be stopped in order any more."""
 
     async def wait_crashed(self) -> None:
-        """Return when it is too late to stop in order."""
         while not self.partitions.durable_positions():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(LOOK_SECONDS)
         await self.crash(ProduceRefusedError(partition=0, reason="for a test"))

@@ -1,4 +1,4 @@
-"""A logic for tests of the engine: it keeps no state but the offsets that it was given."""
+"""A partition's logic for tests of the engine: its only state are the offsets of the records it was given."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from evictstream.streams.engine.core.batches import Record
 from evictstream.streams.engine.core.outbox import Outbox
 
 
-class Noting:
-    """Notes offsets, and writes some rows for each record."""
+class OffsetLogic:
+    """Keeps offsets, and puts some rows into the outbox for each record."""
 
     def __init__(self, _partition: int = 0, *, rows_per_record: int = 0) -> None:
-        """Begin without any."""
         self.offsets: list[int] = []
         self._rows_per_record = rows_per_record
 
@@ -23,7 +22,6 @@ class Noting:
         """Derive nothing."""
 
     def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
-        """Note them."""
         for record in records:
             self.offsets.append(record.offset)
             for number in range(self._rows_per_record):
@@ -31,19 +29,15 @@ class Noting:
         return ()
 
     def caught_up(self, outbox: Outbox) -> Iterable[object]:
-        """Decide nothing."""
         return ()
 
     def next_due_at_us(self) -> int | None:
-        """Have no timers."""
         return None
 
     def fire(self, _now_us: int, _limit: int, _outbox: Outbox) -> int:
-        """Have no timers."""
         return 0
 
     def objection(self) -> str | None:
-        """Have none."""
         return None
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:

@@ -78,13 +78,13 @@ def invalid(field: str, value: object, detail: str) -> FieldError:
 
 def invalid_name(field: str, name: str, detail: str) -> FieldError:
     """Say that an effect or operator, for which Go has a type of its own, does not fit; it is shown as JSON."""
-    return FieldError(ErrorType.INVALID, field, name, detail, as_json(name))
+    return FieldError(ErrorType.INVALID, field, name, detail, shown=as_json(name))
 
 
 def not_supported(field: str, name: str, supported: Sequence[str]) -> FieldError:
     """Say that an effect or operator is none of a fixed set, and name the set."""
     names = ", ".join(map(quoted, supported))
-    return FieldError(ErrorType.NOT_SUPPORTED, field, name, f"supported values: {names}", as_json(name))
+    return FieldError(ErrorType.NOT_SUPPORTED, field, name, f"supported values: {names}", shown=as_json(name))
 
 
 def duplicate(field: str, value: object, detail: str, shown: str) -> FieldError:
@@ -96,7 +96,7 @@ def duplicate(field: str, value: object, detail: str, shown: str) -> FieldError:
         detail: the rule.
         shown: the value in the shape of its Go type, as JSON.
     """
-    return FieldError(ErrorType.DUPLICATE, field, value, detail, shown)
+    return FieldError(ErrorType.DUPLICATE, field, value, detail, shown=shown)
 
 
 def forbidden(field: str, detail: str) -> FieldError:

@@ -12,12 +12,12 @@ from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.service.watchdog import LAST_WORDS_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates
-from tests.harness.probing import Probe
 from tests.harness.reading import Seen, commands, instant
 from tests.harness.workers import WorkerProcess
 
-STUCK_WORKER = ("tests.harness.stuck_worker",)
+STUCK_WORKER = ("tests.harness.blocked_worker",)
 PODS = 28
 SPACING_SECONDS = 0.5  # one pod of each partition is due as often
 LATEST_SECONDS = 5.0  # a member hears of a rebalance within a heartbeat of 1 s, and takes over within parts of one
@@ -85,7 +85,7 @@ def test_stuck_worker_leaves_the_group_before_it_ends(
 
 
 @pytest.mark.alone
-def test_worker_frozen_beyond_the_stall_limit_then_continued(
+def test_a_worker_frozen_beyond_the_stall_limit_rejoins(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """It goes on as after a shorter pause; it is not ended with partitions that it has just taken from its peer.
