@@ -16,6 +16,7 @@ import pytest
 from evictstream.streams.broker.container import IMAGE, engine_answers
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.jars import kafka_version
+from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.settings import Settings
 from tests.harness.shared_kafka import shared_kafka
@@ -56,6 +57,17 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.upper().startswith("EVICTSTREAM_") or name == "KAFKA_BOOTSTRAP_SERVERS":
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def no_unmarked_kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that starts a broker without the marker fails, so `make quick` stays without one."""
+
+    def refuse(_: KafkaNode) -> None:
+        pytest.fail("this test starts a Kafka: mark it with `kafka`")
+
+    if request.node.get_closest_marker("kafka") is None:
+        monkeypatch.setattr(KafkaNode, "start", refuse)
 
 
 @pytest.fixture(scope="session")
