@@ -26,7 +26,9 @@ def own_service(own_broker: EmbeddedBroker) -> Settings:
 
 
 @pytest.mark.parametrize("fault", ["killed", "frozen"])
-def test_broker_down_for_a_while(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str) -> None:
+def test_a_broker_outage_loses_and_repeats_no_eviction(
+    own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str
+) -> None:
     """Nothing acknowledged is lost, and what came due meanwhile is issued once when it is back."""
     with WorkerProcess(own_service, tmp_path) as worker, Feed(own_service) as feed:
         worker.wait_ready()
@@ -65,7 +67,9 @@ def test_broker_down_for_a_while(own_broker: EmbeddedBroker, own_service: Settin
         assert worker.stop() == 0
 
 
-def test_all_partitions_lost_at_once(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path) -> None:
+def test_partitions_lost_all_at_once_are_taken_over_again(
+    own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path
+) -> None:
     """Transactions run out everywhere while the group still counts us in: all is taken over again, nothing lost."""
     patient = {"session_timeout_seconds": 30.0, "lease_margin_seconds": 5.0, "transaction_timeout_seconds": 3.0}
     service = own_service.model_copy(update=patient)
@@ -92,7 +96,9 @@ def test_all_partitions_lost_at_once(own_broker: EmbeddedBroker, own_service: Se
         assert worker.stop() == 0
 
 
-def test_sigterm_while_the_broker_is_gone(own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path) -> None:
+def test_sigterm_without_a_broker_ends_within_the_grace_time(
+    own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path
+) -> None:
     """It ends within its grace time, says so if it could not leave the group, and never hangs."""
     with WorkerProcess(own_service, tmp_path) as worker:
         worker.wait_ready()
@@ -103,7 +109,9 @@ def test_sigterm_while_the_broker_is_gone(own_broker: EmbeddedBroker, own_servic
         assert (code, "without leaving the group" in last_line) in {(0, False), (1, True)}
 
 
-def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
+def test_a_refused_write_stops_the_worker_and_loses_nothing(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
     """The process stops with a clear error and nothing is passed over: with the refusal gone, all comes out."""
     worker = start_worker(service).wait_ready()
     feed.node("n0")
@@ -126,8 +134,8 @@ def test_produce_refused_for_good(service: Settings, feed: Feed, start_worker: S
     assert again.stop() == 0
 
 
-def test_a_crash_whose_stop_comes_too_late(service: Settings, tmp_path: Path) -> None:
+def test_a_crash_ends_the_worker_though_stopping_fails(service: Settings, tmp_path: Path) -> None:
     """It ends with what it crashed of and that exit code, though Faust's thread is gone and nothing can be stopped."""
-    with WorkerProcess(service, tmp_path, program=("tests.harness.late_to_stop",)) as worker:
+    with WorkerProcess(service, tmp_path, program=("tests.harness.crashing_worker",)) as worker:
         assert worker.wait_exit(60) == 1
         assert "refuses" in worker.log_file.read_text().strip().splitlines()[-1]

@@ -13,12 +13,12 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker, own_settings
+from tests.harness.endpoint import Answer, Probe
 from tests.harness.feed import Feed, taint, tolerates
-from tests.harness.probing import Answer, Probe
 from tests.harness.reading import commands
 from tests.harness.workers import WorkerProcess
 
-STUCK_WORKER = ("tests.harness.stuck_worker",)
+STUCK_WORKER = ("tests.harness.blocked_worker",)
 STALL_SECONDS = 3.0
 SILENCE_SECONDS = 12.0
 
@@ -31,7 +31,7 @@ def is_stuck(answer: Answer) -> bool:
     return answer.status == 503
 
 
-def test_health_and_metrics_of_a_worker_that_works(
+def test_a_working_worker_serves_health_and_metrics(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     worker = start_worker(service)
@@ -74,7 +74,7 @@ def test_health_and_metrics_of_a_worker_that_works(
     assert worker.stop() == 0
 
 
-def test_blocked_event_loop(service: Settings, tmp_path: Path) -> None:
+def test_a_blocked_event_loop_is_reported_and_ends_the_worker(service: Settings, tmp_path: Path) -> None:
     """Nothing on the loop runs any more; the worker still answers, says so, and ends."""
     settings = service.model_copy(update={"stall_limit_seconds": STALL_SECONDS})
     with WorkerProcess(settings, tmp_path, program=STUCK_WORKER) as worker:
@@ -90,7 +90,7 @@ def test_blocked_event_loop(service: Settings, tmp_path: Path) -> None:
         assert (said["vital"], said["limit_seconds"]) == ("loop", STALL_SECONDS)
 
 
-def test_broker_that_answers_no_more(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
+def test_a_silent_broker_ends_the_worker_after_the_limit(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
     """For a while it is only not ready; beyond the limit it ends and says what it waited for."""
     settings = own_settings(
         own_broker.bootstrap_servers,
@@ -117,7 +117,7 @@ def test_broker_that_answers_no_more(own_broker: EmbeddedBroker, tmp_path: Path)
 
 
 @pytest.mark.parametrize("how", ["log", "interpreter"])
-def test_it_ends_whatever_hangs(how: str) -> None:
+def test_a_hung_log_or_interpreter_ends_the_worker(how: str) -> None:
     """Also when nobody reads its log, or a call never gives the interpreter back."""
     command = [sys.executable, "-m", "tests.harness.hung_process", how]
     with subprocess.Popen(command, stderr=subprocess.PIPE) as process:

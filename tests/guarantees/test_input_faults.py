@@ -12,7 +12,7 @@ from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import commands
 
 
-def test_unreadable_record_foreign_cluster_oversized_object(
+def test_a_bad_record_becomes_a_dead_letter_with_its_reason(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """Each becomes a dead letter with its reason and origin, and the stream goes on."""
@@ -61,7 +61,7 @@ def test_unreadable_record_foreign_cluster_oversized_object(
     assert worker.stop() == 0
 
 
-def test_duplicate_reordered_outdated_event(
+def test_a_duplicate_or_outdated_event_changes_nothing(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """No change, nothing sent."""
@@ -93,7 +93,7 @@ def test_duplicate_reordered_outdated_event(
     assert worker.stop() == 0
 
 
-def test_pod_back_on_another_node_without_its_end(
+def test_a_pod_replaced_on_another_node_stays_owed(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """The old pod stays owed by its UID on the old node, until a listing is followed by word of its end."""
@@ -129,7 +129,9 @@ def test_pod_back_on_another_node_without_its_end(
     assert second.stop() == 0
 
 
-def test_feed_silent(service: Settings, start_worker: StartWorker, reader: OpenReader) -> None:
+def test_a_silent_feed_holds_back_only_its_own_evictions(
+    service: Settings, start_worker: StartWorker, reader: OpenReader
+) -> None:
     """The evictions of a cluster whose feed fell silent wait, those of others go on, and none is lost."""
     nervous = service.model_copy(update={"feed_silence_limit_seconds": 4.0})
     worker = start_worker(nervous).wait_ready()
@@ -152,7 +154,9 @@ def test_feed_silent(service: Settings, start_worker: StartWorker, reader: OpenR
     assert worker.stop() == 0
 
 
-def test_cluster_forgotten(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
+def test_a_forgotten_cluster_is_cancelled_and_gets_new_ids(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
     """What is open is cancelled, the rows go, and the same pods fed again get new evictions with new ids."""
     worker = start_worker(service).wait_ready()
     read = reader(service.commands_topic)

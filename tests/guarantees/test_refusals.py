@@ -51,7 +51,7 @@ def _run_a_little(service: Settings, feed: Feed, start_worker: StartWorker, read
     assert worker.stop() == 0
 
 
-def test_state_changelog_empty_while_offsets_are_committed(
+def test_a_worker_refuses_an_empty_changelog_beside_committed_offsets(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """It refuses to start and says which topic is empty."""
@@ -63,7 +63,7 @@ def test_state_changelog_empty_while_offsets_are_committed(
     assert "is empty although" in _last_line(worker.log_file.read_text())
 
 
-def test_empty_state_beside_another_version(
+def test_a_worker_refuses_an_empty_changelog_beside_another_version(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """A change of version never starts empty beside the state of the one before."""
@@ -76,7 +76,7 @@ def test_empty_state_beside_another_version(
     assert newer.changelog_topic in _last_line(worker.log_file.read_text())
 
 
-def test_input_cut_or_created_anew(
+def test_a_worker_refuses_an_input_that_was_created_anew(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """A position beyond the end of an input: it refuses to start and says which."""
@@ -111,7 +111,7 @@ def _wrong_time(settings: Settings, topic: str) -> NewTopic:
         pytest.param("results_topic", None, "missing", id="topic missing"),
     ],
 )
-def test_partition_counts_differ_or_wrong_cleanup_policy(
+def test_a_worker_refuses_topics_that_are_missing_or_misconfigured(
     make_settings: MakeSettings,
     start_worker: StartWorker,
     name: str,
@@ -133,7 +133,9 @@ def test_partition_counts_differ_or_wrong_cleanup_policy(
     assert word in _last_line(worker.log_file.read_text())
 
 
-def test_input_expired_while_away(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
+def test_evictions_wait_after_input_has_expired_unread(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
     """Firing stays closed in that partition until the gap is accepted; nothing is lost meanwhile."""
     worker = start_worker(service).wait_ready()
     for n in range(8):

@@ -6,7 +6,7 @@ import time
 
 from kafka.admin import KafkaAdminClient
 
-from evictstream.streams.service.placement import partition_of
+from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
@@ -42,7 +42,7 @@ def _one_node_of_each_partition(settings: Settings) -> set[str]:
     return set(by_partition.values())
 
 
-def test_worker_killed_at_any_moment(
+def test_a_killed_worker_loses_and_repeats_no_eviction(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """1,200 deadlines pending, some firing, one of two workers killed: all owed are issued once, none early."""
@@ -86,7 +86,7 @@ def test_worker_killed_at_any_moment(
     assert second.stop() == 0
 
 
-def test_rebalance_while_timers_are_due(
+def test_timers_due_in_a_rebalance_fire_once(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """Joins and leaves while deadlines fire: each fires at exactly one owner, once."""
@@ -102,11 +102,12 @@ def test_rebalance_while_timers_are_due(
     seen = read.wait_for(lambda seen: len(_evicts(seen)) == NODES * PODS, "all evictions", seconds=60)
     seen = read.quiet(2.0)
     assert {len(found) for found in _evicts(seen).values()} == {1}
+    third.wait_ready()  # it has a share since the first has left
     assert second.stop() == 0
     assert third.stop() == 0
 
 
-def test_worker_paused_beyond_the_session_timeout_then_continued(
+def test_a_worker_paused_beyond_its_session_fires_nothing_and_rejoins(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """It fires nothing when it wakes up, and the broker refuses what it still wanted to write."""
@@ -137,7 +138,7 @@ def test_worker_paused_beyond_the_session_timeout_then_continued(
     assert other.stop() == 0
 
 
-def test_sigterm_before_the_first_take_over(service: Settings, start_worker: StartWorker) -> None:
+def test_sigterm_before_the_first_take_over_ends_within_seconds(service: Settings, start_worker: StartWorker) -> None:
     """A worker that still waits for its first partitions ends when it is told to (seed 114 on real Kafka)."""
     patient = service.model_copy(update={"session_timeout_seconds": 45.0})
     frozen = start_worker(patient, "frozen").wait_ready()
@@ -154,7 +155,9 @@ def test_sigterm_before_the_first_take_over(service: Settings, start_worker: Sta
     frozen.thaw()
 
 
-def test_executor_down(service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader) -> None:
+def test_owed_evictions_are_repeated_while_the_executor_is_down(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
     """Commands stay on the topic; owed evictions are repeated with backoff until the pod is gone."""
     silence = 2.0
     impatient = service.model_copy(update={"result_silence_seconds": silence, "retry_base_seconds": 0.5})

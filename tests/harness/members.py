@@ -17,7 +17,7 @@ from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
 from evictstream.streams.engine.faust.transport import EngineConsumer
 from evictstream.streams.engine.kafka.clients import KafkaClients
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 
 PATIENCE_SECONDS = 30.0
 
@@ -37,7 +37,7 @@ async def until(holds: Callable[[], bool], what: str) -> None:
         pytest.fail(f"never {what}")
 
 
-def new_app(config: EngineConfig, new_logic: LogicFactory = Noting) -> EngineApp:
+def new_app(config: EngineConfig, new_logic: LogicFactory = OffsetLogic) -> EngineApp:
     """Put one together, not started."""
     group = FaustGroup()
     clients = KafkaClients(config, Permit(SYSTEM_CLOCK.monotonic, group.leave))
@@ -52,7 +52,7 @@ def new_app(config: EngineConfig, new_logic: LogicFactory = Noting) -> EngineApp
 
 
 @contextlib.asynccontextmanager
-async def member(config: EngineConfig, new_logic: LogicFactory = Noting) -> AsyncIterator[EngineApp]:
+async def member(config: EngineConfig, new_logic: LogicFactory = OffsetLogic) -> AsyncIterator[EngineApp]:
     """Start one, and stop it in the end."""
     app = new_app(config, new_logic)
     await app.start()

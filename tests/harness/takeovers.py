@@ -12,18 +12,18 @@ from evictstream.streams.engine.core.logic import LogicFactory
 from evictstream.streams.engine.core.takeover import Takeover, take_over
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import PartitionLostError
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 
 
 async def take_over_once(
-    config: EngineConfig, numbers: Iterable[int] = (0,), new_logic: LogicFactory = Noting
+    config: EngineConfig, numbers: Iterable[int] = (0,), new_logic: LogicFactory = OffsetLogic
 ) -> list[Takeover]:
     """Take partitions over."""
     return await take_over(numbers, config=config, new_logic=new_logic, kafka=KafkaClients(config), clock=SYSTEM_CLOCK)
 
 
 async def taken_over(
-    config: EngineConfig, numbers: Iterable[int] = (0,), new_logic: LogicFactory = Noting
+    config: EngineConfig, numbers: Iterable[int] = (0,), new_logic: LogicFactory = OffsetLogic
 ) -> list[Takeover]:
     """Take partitions over, as often as brokers that have just started want to be asked."""
     while True:

@@ -41,7 +41,7 @@ MUTATIONS = (
                 "dict.fromkeys(map(int, [t.partition for t in takeovers]), 0)",
             ),
         ),
-        (f"{WORKERS}::test_worker_killed_at_any_moment",),
+        (f"{WORKERS}::test_a_killed_worker_loses_and_repeats_no_eviction",),
     ),
     Mutation(
         "commit the positions of a writer that has failed",
@@ -63,7 +63,7 @@ MUTATIONS = (
     Mutation(
         "begin at the end of the inputs after a take-over",
         (Change(product.TAKEOVER, "_settle_positions", "max(position, start)", "end"),),
-        (f"{WORKERS}::test_worker_killed_at_any_moment",),
+        (f"{WORKERS}::test_a_killed_worker_loses_and_repeats_no_eviction",),
     ),
     Mutation(
         "seek to group offsets",
@@ -86,8 +86,8 @@ MUTATIONS = (
     ),
     Mutation(
         "let a stop that fails keep a crashed worker",
-        (Change(product.SERVICE, "EvictionService.run", "Exception", "ZeroDivisionError"),),
-        (f"{BROKER}::test_a_crash_whose_stop_comes_too_late",),
+        (Change(product.SERVICE, "EvictionService._stop_app", "Exception", "ZeroDivisionError"),),
+        (f"{BROKER}::test_a_crash_ends_the_worker_though_stopping_fails",),
     ),
     Mutation(
         "write positions without their rows and messages",
@@ -99,7 +99,7 @@ MUTATIONS = (
                 "[$0, Outbox()][self.transactions % 3 == 2]",
             ),
         ),
-        (f"{WORKERS}::test_worker_killed_at_any_moment",),
+        (f"{WORKERS}::test_a_killed_worker_loses_and_repeats_no_eviction",),
     ),
     Mutation(
         "skip the fence: a transactional id for each process",
@@ -126,7 +126,7 @@ MUTATIONS = (
             Change(product.GATES, "Gates.closed", "not self._lease.valid", "False"),
             Change(product.GATES, "Gates.closed", "age > self._lag_limit_seconds", "False"),
         ),
-        (f"{WORKERS}::test_worker_paused_beyond_the_session_timeout_then_continued",),
+        (f"{WORKERS}::test_a_worker_paused_beyond_its_session_fires_nothing_and_rejoins",),
     ),
     Mutation(
         "keep timers when their partition is lost",
@@ -134,8 +134,8 @@ MUTATIONS = (
             Change(
                 product.PARTITIONS,
                 "Partitions.assign",
-                "await self._drop([slot for number, slot in before.items() if number not in kept])",
-                "self._slots = before",
+                "await self._drop(...)",
+                "self._slots = before | self._slots\nkept = set(self._slots)",
             ),
         ),
         (f"{REPAIRS}::test_a_partition_that_is_given_away_is_let_go",),
@@ -203,7 +203,7 @@ MUTATIONS = (
                 "broker_ms = -1",
             ),
         ),
-        (f"{BROKER}::test_broker_down_for_a_while",),
+        (f"{BROKER}::test_a_broker_outage_loses_and_repeats_no_eviction",),
     ),
     Mutation(
         "commit although a batch was refused",
@@ -218,27 +218,27 @@ MUTATIONS = (
     Mutation(
         "start with an empty changelog beside committed offsets",
         (Change(product.TAKEOVER, "_settle_positions", "await _refuse_lost_state(...)", "pass"),),
-        (f"{REFUSALS}::test_state_changelog_empty_while_offsets_are_committed",),
+        (f"{REFUSALS}::test_a_worker_refuses_an_empty_changelog_beside_committed_offsets",),
     ),
     Mutation(
         "accept a position beyond the end",
         (Change(product.TAKEOVER, "_bounds", "not beyond", "True"),),
-        (f"{REFUSALS}::test_input_cut_or_created_anew",),
+        (f"{REFUSALS}::test_a_worker_refuses_an_input_that_was_created_anew",),
     ),
     Mutation(
         "do not look at the topics at start",
         (Change(product.CHECKS, "checked_record_limit", "report.raise_if_breaking()", "pass"),),
-        (f"{REFUSALS}::test_partition_counts_differ_or_wrong_cleanup_policy",),
+        (f"{REFUSALS}::test_a_worker_refuses_topics_that_are_missing_or_misconfigured",),
     ),
     Mutation(
         "fire in spite of a gap in the input",
         (Change(product.GATES, "Gates.closed", "gap is not None", "False"),),
-        (f"{REFUSALS}::test_input_expired_while_away", GATES),
+        (f"{REFUSALS}::test_evictions_wait_after_input_has_expired_unread", GATES),
     ),
     Mutation(
         "let records of other partitions in",
         (Change(product.PLACEMENT, "belongs", "return ...", "return True"),),
-        (f"{INPUT}::test_unreadable_record_foreign_cluster_oversized_object",),
+        (f"{INPUT}::test_a_bad_record_becomes_a_dead_letter_with_its_reason",),
     ),
     Mutation(
         "pass over unreadable records",
@@ -246,22 +246,22 @@ MUTATIONS = (
             Change(product.EVICTION_PARTITION, "EvictionPartition.apply", "self._effects.bury(...)", "pass"),
             Change(product.EVICTION_PARTITION, "EvictionPartition._apply_pods", "self._effects.bury(...)", "pass"),
         ),
-        (f"{INPUT}::test_unreadable_record_foreign_cluster_oversized_object",),
+        (f"{INPUT}::test_a_bad_record_becomes_a_dead_letter_with_its_reason",),
     ),
     Mutation(
         "accept outdated events",
-        (Change(product.ACCEPTING, "is_older", "version < stored", "False"),),
-        (f"{INPUT}::test_duplicate_reordered_outdated_event",),
+        (Change(product.RESOURCE_VERSIONS, "is_older", "version < stored", "False"),),
+        (f"{INPUT}::test_a_duplicate_or_outdated_event_changes_nothing",),
     ),
     Mutation(
         "do not mind a silent feed",
         (Change(product.CLUSTERS, "Clusters.silent", "since is not None and since < older_than_us", "False"),),
-        (f"{INPUT}::test_feed_silent",),
+        (f"{INPUT}::test_a_silent_feed_holds_back_only_its_own_evictions",),
     ),
     Mutation(
         "never look again after an attempt",
         (Change(product.LIFECYCLE, "issue", "eviction.issued_at_us + ...", "10**18"),),
-        (f"{WORKERS}::test_executor_down",),
+        (f"{WORKERS}::test_owed_evictions_are_repeated_while_the_executor_is_down",),
     ),
     Mutation(
         "open the owner gate always",
@@ -278,7 +278,7 @@ MUTATIONS = (
     ),
     Mutation(
         "fire without deciding again",
-        (Change(product.TIMER_STEP, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
+        (Change(product.POD_STEPS, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
         ("tests/models/eviction",),
     ),
     Mutation(
@@ -296,12 +296,16 @@ MUTATIONS = (
     Mutation(
         "look at no age",
         (Change(product.WATCHDOG, "find_stuck", "vital in ages and ages[vital] > limits[vital]", "False"),),
-        (f"{HEALTH}::test_blocked_event_loop", f"{HEALTH}::test_broker_that_answers_no_more", WATCHDOG),
+        (
+            f"{HEALTH}::test_a_blocked_event_loop_is_reported_and_ends_the_worker",
+            f"{HEALTH}::test_a_silent_broker_ends_the_worker_after_the_limit",
+            WATCHDOG,
+        ),
     ),
     Mutation(
         "end a stuck worker only after its last words",
         (Change(product.WATCHDOG, "Watchdog._end", "in_any_case.start()", "pass"),),
-        (f"{HEALTH}::test_it_ends_whatever_hangs",),
+        (f"{HEALTH}::test_a_hung_log_or_interpreter_ends_the_worker",),
     ),
     Mutation(
         "take a broker's silence for idleness",
@@ -319,7 +323,7 @@ MUTATIONS = (
                 "partitions.waits.heartbeat.end()",
             ),
         ),
-        (f"{HEALTH}::test_broker_that_answers_no_more",),
+        (f"{HEALTH}::test_a_silent_broker_ends_the_worker_after_the_limit",),
     ),
     Mutation(
         "take the age of the last record for lag",

@@ -37,7 +37,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "end a stuck worker as a member of its group",
         (Change(product.WATCHDOG, "Watchdog._end", "self._permit.leave_group()", "pass"),),
-        ("tests/guarantees/test_workers_that_end.py::test_stuck_worker_leaves_the_group_before_it_ends",),
+        ("tests/guarantees/test_stuck_workers.py::test_stuck_worker_leaves_the_group_before_it_ends",),
     ),
     Mutation(
         "join again before the end",
@@ -189,7 +189,7 @@ OF_GROUP_AND_BROKERS = (
                 "engine_config(settings)",
             ),
         ),
-        ("tests/guarantees/test_topics_of_others.py::test_batches_are_no_larger_than_the_smallest_topic_takes",),
+        ("tests/guarantees/test_unusual_topics.py::test_batches_are_no_larger_than_the_smallest_topic_takes",),
     ),
     Mutation(
         "believe a leader of yesterday where inputs end",
@@ -198,7 +198,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "take the passing mistake of a topic for a limit",
-        (Change(product.PLAN, "service_plan", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
-        ("tests/guarantees/test_broker_faults.py::test_produce_refused_for_good",),
+        (Change(product.PLAN, "service_config", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
+        ("tests/guarantees/test_broker_faults.py::test_a_refused_write_stops_the_worker_and_loses_nothing",),
     ),
 )

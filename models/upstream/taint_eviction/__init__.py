@@ -5,7 +5,7 @@ Changes of nodes and pods with their instants go in; timers, deletions with thei
 
 from evictstream.models.upstream.taint_eviction.controller import TaintEvictionController
 from evictstream.models.upstream.taint_eviction.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
-from evictstream.models.upstream.taint_eviction.evicting import ATTEMPTS, PAUSE_US, ApiServer, Refusal
+from evictstream.models.upstream.taint_eviction.evicting import ATTEMPTS, PAUSE_US, ApiRefusal, ApiServer
 from evictstream.models.upstream.taint_eviction.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
 from evictstream.models.upstream.taint_eviction.metrics import (
     BUCKETS,
@@ -50,6 +50,7 @@ __all__ = [
     "WORKERS",
     "Added",
     "AdditionSkipped",
+    "ApiRefusal",
     "ApiServer",
     "AttemptFailed",
     "Cancelled",
@@ -64,7 +65,6 @@ __all__ = [
     "PodGone",
     "PodKey",
     "PodSeen",
-    "Refusal",
     "Request",
     "TaintEvictionController",
     "Timer",

@@ -16,10 +16,10 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka import connection
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
 
 ANSWER_SECONDS = 1.0
@@ -35,7 +35,7 @@ def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> Non
             await until(lambda: owned(app) == {0, 1}, "taken over")
             for _ in range(20):
                 await feed.send_and_wait(config.inputs[0], b"x", partition=0)
-            offsets = [cast("Noting", writer.logic).offsets for writer in app.partitions.live()]
+            offsets = [cast("OffsetLogic", writer.logic).offsets for writer in app.partitions.live()]
             await until(lambda: sum(map(len, offsets)) == 20, "read")
             kept = {name: sum(map(len, getattr(app.consumer, name).values())) for name in ("_acked", "_acked_index")}
             assert kept == {"_acked": 0, "_acked_index": 0}

@@ -17,7 +17,7 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
 from evictstream.streams.engine.faust.app import EngineApp
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.members import member, owned, run, until
 

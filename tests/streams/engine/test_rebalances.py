@@ -22,7 +22,7 @@ from evictstream.streams.engine.kafka.partition_producer import PartitionProduce
 from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.settings import Settings
 from tests.harness.members import PATIENCE_SECONDS, is_flowing, member, new_app, owned, run, until
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 
 FETCHED_SECONDS = 1.0  # after which a record that can be fetched has been
 
@@ -55,7 +55,7 @@ def test_batches_read_after_the_seek_survive_a_second_resume(config: EngineConfi
             await until(lambda: consumer.flow_active, "flowing")
             writer = next(partitions.live())
             logic = writer.logic
-            assert isinstance(logic, Noting)
+            assert isinstance(logic, OffsetLogic)
             is_free, seek_again, deliver, seek_all = (
                 asyncio.Event(),
                 asyncio.Event(),
@@ -120,7 +120,7 @@ def test_a_revocation_does_not_wait_for_agents(
 
     async def test() -> None:
         one_row = dataclasses.replace(config, max_rows_per_transaction=1)
-        async with member(one_row, lambda number: Noting(number, rows_per_record=1)) as app:
+        async with member(one_row, lambda number: OffsetLogic(number, rows_per_record=1)) as app:
             await until(lambda: len(owned(app)) == config.partitions, "all taken over")
             await until(lambda: is_flowing(app), "flowing")
 

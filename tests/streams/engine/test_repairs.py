@@ -15,7 +15,7 @@ from evictstream.streams.engine.core.partitions import CONFIRM_POLL_SECONDS, Par
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import PartitionLostError
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 
 Positions = Mapping[tuple[str, int], int]
 
@@ -50,7 +50,7 @@ def run(
         crashes.append(error)
 
     partitions = Partitions(
-        config, new_logic=Noting, kafka=KafkaClients(config), group=OwnGroup(), clock=SYSTEM_CLOCK, crash=crash
+        config, new_logic=OffsetLogic, kafka=KafkaClients(config), group=OwnGroup(), clock=SYSTEM_CLOCK, crash=crash
     )
 
     async def confirm() -> None:

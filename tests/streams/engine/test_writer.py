@@ -22,7 +22,7 @@ from evictstream.streams.engine.core.ports import Clock
 from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import PartitionLostError
-from tests.harness.noting import Noting
+from tests.harness.offset_logic import OffsetLogic
 
 
 class Entry(NamedTuple):
@@ -34,15 +34,15 @@ class Entry(NamedTuple):
 
 def run(
     config: EngineConfig,
-    test: Callable[[PartitionWriter, Noting, list[BaseException]], Awaitable[None]],
+    test: Callable[[PartitionWriter, OffsetLogic, list[BaseException]], Awaitable[None]],
     *,
-    logic: Noting | None = None,
+    logic: OffsetLogic | None = None,
     clock: Clock = SYSTEM_CLOCK,
 ) -> None:
     """Run a test on a writer that stands at offset 10 of its inputs, after its second seek."""
 
     async def with_writer() -> None:
-        producer, ours = PartitionProducer(0, config), logic or Noting()
+        producer, ours = PartitionProducer(0, config), logic or OffsetLogic()
         await producer.start()
         failures: list[BaseException] = []
         positions = dict.fromkeys(config.inputs, 10)
@@ -72,7 +72,7 @@ def batch(config: EngineConfig, *offsets: int, start: int, epoch: int = 2) -> Ba
 
 
 def test_batches_that_follow_one_another_are_applied(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, 11, start=10))
         await writer.apply(batch(config, 14, start=12))  # 12 and 13 were markers
         assert logic.offsets == [10, 11, 14]
@@ -85,7 +85,7 @@ def test_batches_that_follow_one_another_are_applied(config: EngineConfig) -> No
 def test_a_missing_batch_is_noticed(config: EngineConfig) -> None:
     """It gives the partition up, so that it is read again from its last position: nothing is passed over."""
 
-    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, start=10))
         await writer.apply(batch(config, 13, start=13))
         assert logic.offsets == [10]
@@ -99,7 +99,7 @@ def test_a_missing_batch_is_noticed(config: EngineConfig) -> None:
 def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -> None:
     """What it had stepped is dropped; positions that went out alone would pass over it for good."""
 
-    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, start=10))
         await asyncio.sleep(config.linger_seconds / 10)  # it waits for more rows now, and then commits
         await writer.apply(batch(config, 13, start=13))
@@ -108,11 +108,11 @@ def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -
         assert writer.transactions == 0
         assert writer.durable[config.inputs[0]] == 10
 
-    run(config, test, logic=Noting(rows_per_record=1))
+    run(config, test, logic=OffsetLogic(rows_per_record=1))
 
 
 def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, 11, start=10))
         await writer.apply(batch(config, 9, 10, 11, 12, start=9))
         assert logic.offsets == [10, 11, 12]
@@ -127,13 +127,13 @@ def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
 def test_the_loop_comes_round_however_much_a_record_changes(config: EngineConfig, record_seconds: float) -> None:
     now = 1_000.0
 
-    class Costly(Noting):
+    class Costly(OffsetLogic):
         def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
             nonlocal now
             now += record_seconds * len(records)
             return super().apply(topic, records, outbox)
 
-    async def test(writer: PartitionWriter, logic: Noting, _failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, _failures: list[BaseException]) -> None:
         turns = []
 
         async def come_round() -> None:
@@ -155,7 +155,7 @@ def test_the_loop_comes_round_however_much_a_record_changes(config: EngineConfig
 
 
 def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 40, start=10, epoch=1))
         assert not logic.offsets
         assert writer.positions[config.inputs[0]] == 10
@@ -165,7 +165,7 @@ def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -
 
 
 def test_uncommitted_changes_have_an_age_and_idle_writers_none(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
         an_hour_on = time.monotonic() + 3_600
         assert writer.uncommitted_seconds(an_hour_on) == 0
         await writer.apply(batch(config, 10, start=10))
@@ -182,7 +182,7 @@ def test_uncommitted_changes_have_an_age_and_idle_writers_none(config: EngineCon
 def test_a_quiet_partition_is_written_before_brokers_forget_its_owner(
     config: EngineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def test(writer: PartitionWriter, _logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
         async def kept_alive() -> int:
             writer.keep_alive()
             await asyncio.sleep(10 * config.linger_seconds)
@@ -204,7 +204,7 @@ def test_a_batch_that_makes_much_waits_in_the_middle(config: EngineConfig) -> No
     rows_per_record = 100
     small = dataclasses.replace(config, max_rows_per_transaction=1_000)
 
-    async def test(writer: PartitionWriter, logic: Noting, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
         steps: list[int] = []
 
         async def look() -> None:
@@ -221,4 +221,4 @@ def test_a_batch_that_makes_much_waits_in_the_middle(config: EngineConfig) -> No
         assert writer.transactions >= 10, "what was made went out on the way"
         assert not failures
 
-    run(small, test, logic=Noting(rows_per_record=rows_per_record))
+    run(small, test, logic=OffsetLogic(rows_per_record=rows_per_record))
