@@ -56,7 +56,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
     """Hand each test to the next free process, and files of `IN_ONE_PROCESS` as a whole."""
     from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where several processes are asked for
 
-    class Scheduling(LoadScopeScheduling):  # type: ignore[misc] - xdist has no types
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
             return file if file in IN_ONE_PROCESS else nodeid
