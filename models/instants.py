@@ -1,7 +1,6 @@
 """Instants: integer microseconds since 1970 (UTC) inside, RFC 3339 text with microseconds and `Z` on topics.
 
-Integers are what rows and rules use, because they compare and add exactly and cost 32 bytes. Nothing here reads a
-clock; every function converts a number or a moment that it is given.
+Rows and rules use integers, because they compare and add exactly and cost 32 bytes. Nothing here reads a clock.
 """
 
 import datetime as dt
@@ -40,7 +39,7 @@ def instant_text(at_us: int) -> str:
 
     Args:
         at_us: microseconds since 1970; years 1 to 9999. What lies outside is shown as the nearest end: it can only
-            come from a recorded instant at the very end plus a wait, and a text must not stop a decision.
+            come from a recorded instant at the very end plus a wait, and writing a text must not stop a decision.
     """
     seconds, rest_us = divmod(min(max(at_us, FIRST_INSTANT_US), LAST_INSTANT_US), MICROSECONDS_PER_SECOND)
     return f"{_second_text(seconds)}.{rest_us:06d}Z"

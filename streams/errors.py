@@ -1,12 +1,10 @@
-"""Every error of ours, one tree.
-
-::
+"""All errors of evictstream, one tree.
 
     EvictstreamError                      70  base; raised as itself by nothing
     ├── WrongUseError                      2  the caller asked for something that cannot be
     │   ├── ObjectFileError                2  a file holds no objects of Kubernetes that can be read
     │   └── SettingsError                  2  a setting is unknown, malformed or contradicts another
-    ├── FoundProblemError                  1  we are fine, what we looked at is not
+    ├── FoundProblemError                  1  evictstream is fine, what it looked at is not
     │   ├── AddressTakenError              1  health cannot be served where it is wanted
     │   ├── RecordingError                 1  a recording cannot be read any further
     │   ├── EngineError                    1  a worker, or one of its partitions, cannot go on
@@ -21,8 +19,8 @@
     │   │   ├── UncleanStopError           1  asked to stop, but the group could not be left in time
     │   │   └── WorkerStuckError           1  something has been awaited for longer than its limit
     │   └── BrokerError                    1  Kafka, found or started, is not as needed
-    │       ├── BrokerUnreachableError     1  nobody answered in time
-    │       ├── BrokerRefusedError         1  Kafka answered, and said no
+    │       ├── BrokerUnreachableError     1  no broker answered in time
+    │       ├── BrokerRefusedError         1  Kafka answered with a refusal
     │       ├── TopicsDifferError          1  topics are not as they must be
     │       ├── ContainerUnavailableError  1  no container engine answers, or the container did not start
     │       └── EmbeddedBrokerError        1  the embedded Kafka could not be had
@@ -30,10 +28,10 @@
     │           ├── DownloadRefusedError   1  its files could not be downloaded
     │           ├── FileMismatchError      1  a downloaded file is not the one that was locked
     │           └── BrokerFailedError      1  its process ended, or did not answer in time
-    └── InternalFailureError              70  a promise of our own was broken
+    └── InternalFailureError              70  an invariant of evictstream was broken
 
 The number is the exit code of a command that ends with this error. Client libraries' exceptions do not leave the module
-that talks to the library: they are the ``__cause__`` of one of these. An error says what is wrong and what to do next,
+that talks to the library: they are the `__cause__` of one of these. An error says what is wrong and what to do next,
 carries what it says as fields, and never holds a secret. A bad *record* is none of these: it is data, and goes to the
 dead letters.
 """
@@ -91,7 +89,7 @@ class ExitCode(enum.IntEnum):
 
 
 class EvictstreamError(Exception):
-    """Base of all errors of ours.
+    """Base of all errors of evictstream.
 
     Attributes:
         problem: what is wrong, one line, without a full stop.
@@ -118,7 +116,7 @@ class WrongUseError(EvictstreamError):
 
 
 class ObjectFileError(WrongUseError):
-    """The file ``source`` (``-``: standard input) holds no objects of Kubernetes that can be read, for ``reason``."""
+    """The file `source` (`-`: standard input) holds no objects of Kubernetes that can be read, for `reason`."""
 
     def __init__(self, source: str, reason: str) -> None:
         self.source = source
@@ -127,7 +125,7 @@ class ObjectFileError(WrongUseError):
 
 
 class SettingsError(WrongUseError):
-    """A setting is unknown, malformed or contradicts another. ``names`` are the settings concerned."""
+    """A setting is unknown, malformed or contradicts another. `names` are the settings concerned."""
 
     def __init__(self, problem: str, *, names: Sequence[str] = (), next_step: str = "") -> None:
         self.names = tuple(names)
@@ -135,13 +133,13 @@ class SettingsError(WrongUseError):
 
 
 class FoundProblemError(EvictstreamError):
-    """What we looked at, or depend on, is not as it must be; we ourselves work."""
+    """What a command looked at or depends on is not as it must be; evictstream itself works."""
 
     exit_code = ExitCode.FOUND_PROBLEM
 
 
 class AddressTakenError(FoundProblemError):
-    """Health and metrics cannot be served at ``host`` and ``port``, for ``reason``."""
+    """Health and metrics cannot be served at `host` and `port`, for `reason`."""
 
     def __init__(self, *, host: str, port: int, reason: str) -> None:
         self.host = host
@@ -154,7 +152,7 @@ class AddressTakenError(FoundProblemError):
 
 
 class RecordingError(FoundProblemError):
-    """The recording ``source`` cannot be read beyond ``line``, for ``reason``; what stood before was taken in."""
+    """The recording `source` cannot be read beyond `line`, for `reason`; what stood before was taken in."""
 
     def __init__(self, source: str, *, line: int, reason: str) -> None:
         self.source = source
@@ -168,7 +166,7 @@ class EngineError(FoundProblemError):
 
 
 class PartitionLostError(EngineError):
-    """Fenced, timed out or cut off. The only engine error that is tried again; ``reason`` is the client's own word."""
+    """Fenced, timed out or cut off. The only engine error that is tried again; `reason` is the client's text."""
 
     def __init__(self, *, partition: int, reason: str) -> None:
         self.partition = partition
@@ -184,24 +182,24 @@ class ProduceRefusedError(EngineError):
         self.reason = reason
         super().__init__(
             f"Kafka refuses what partition {partition} has to write: {reason}",
-            next_step="check ACLs, quotas and max.message.bytes of our topics, then restart; nothing was passed over",
+            next_step="check ACLs, quotas and max.message.bytes of the topics, then restart; nothing was skipped",
         )
 
 
 class TakeoverFailedError(EngineError):
-    """A partition was lost again in each of ``attempts`` consecutive attempts to take it over."""
+    """A partition was lost again in each of `attempts` consecutive attempts to take it over."""
 
     def __init__(self, *, partition: int, attempts: int) -> None:
         self.partition = partition
         self.attempts = attempts
         super().__init__(
             f"partition {partition} could not be taken over in {attempts} attempts",
-            next_step="check that the brokers answer and that no second application uses our transactional ids",
+            next_step="check that the brokers answer and that no second application uses the same transactional ids",
         )
 
 
 class StateMissingError(EngineError):
-    """A changelog is empty although the group has committed offsets: somebody deleted the state."""
+    """A changelog is empty although the group has committed offsets: the state was deleted."""
 
     def __init__(self, *, changelog: str, partition: int, topic: str, committed: int, group: str) -> None:
         self.changelog = changelog
@@ -216,7 +214,7 @@ class StateMissingError(EngineError):
 
 
 class OtherStateVersionError(EngineError):
-    """Our changelog is empty, and ``others`` hold the state of other versions: starting would forget all of it."""
+    """The changelog is empty, and `others` hold the state of other versions: starting would forget all of it."""
 
     def __init__(self, *, changelog: str, others: tuple[str, ...]) -> None:
         self.changelog = changelog
@@ -242,7 +240,7 @@ class InputReplacedError(EngineError):
 
 
 class InputTruncatedError(EngineError):
-    """Records expired under a running worker, before it read them."""
+    """Records expired before a running worker had read them."""
 
     def __init__(self, *, topic: str, partition: int, position: int) -> None:
         self.topic = topic
@@ -255,7 +253,7 @@ class InputTruncatedError(EngineError):
 
 
 class AssignmentBrokenError(EngineError):
-    """Inputs of one partition number were assigned apart; ``missing`` names what did not come along."""
+    """Inputs of one partition number were assigned apart; `missing` names the absent ones."""
 
     def __init__(self, *, missing: tuple[str, ...]) -> None:
         self.missing = missing
@@ -266,7 +264,7 @@ class AssignmentBrokenError(EngineError):
 
 
 class UncleanStopError(EngineError):
-    """A worker that was asked to stop could not commit and leave the group within ``waited_seconds``."""
+    """A worker that was asked to stop could not commit and leave the group within `waited_seconds`."""
 
     def __init__(self, *, waited_seconds: float) -> None:
         self.waited_seconds = waited_seconds
@@ -277,7 +275,7 @@ class UncleanStopError(EngineError):
 
 
 class WorkerStuckError(EngineError):
-    """A worker has waited for ``vital`` for ``age_seconds``, longer than its limit: it ends, to be started again."""
+    """A worker has waited for `vital` for `age_seconds`, longer than its limit: it ends, to be started again."""
 
     def __init__(self, *, vital: str, age_seconds: float, limit_seconds: float) -> None:
         self.vital = vital
@@ -294,7 +292,7 @@ class BrokerError(FoundProblemError):
 
 
 class BrokerUnreachableError(BrokerError):
-    """Nobody answered at ``bootstrap_servers`` within ``waited_seconds``."""
+    """No broker answered at `bootstrap_servers` within `waited_seconds`."""
 
     def __init__(self, bootstrap_servers: str, *, waited_seconds: float) -> None:
         self.bootstrap_servers = bootstrap_servers
@@ -306,7 +304,7 @@ class BrokerUnreachableError(BrokerError):
 
 
 class BrokerRefusedError(BrokerError):
-    """Kafka answered and said no: ``operation`` failed for ``reason`` (its own error name and text)."""
+    """Kafka answered with a refusal: `operation` failed for `reason` (its own error name and text)."""
 
     def __init__(self, operation: str, *, reason: str, next_step: str = "") -> None:
         self.operation = operation
@@ -315,7 +313,7 @@ class BrokerRefusedError(BrokerError):
 
 
 class TopicsDifferError(BrokerError):
-    """Topics are not as they must be; ``differences`` are sentences, the complete list."""
+    """Topics are not as they must be; `differences` are sentences, the complete list."""
 
     def __init__(self, differences: Sequence[str]) -> None:
         self.differences = tuple(differences)
@@ -338,7 +336,7 @@ class EmbeddedBrokerError(BrokerError):
 
 
 class EmbeddedMissingError(EmbeddedBrokerError):
-    """The extra ``embedded`` is not installed; ``module`` is what could not be imported."""
+    """The extra `embedded` is not installed; `module` is what could not be imported."""
 
     def __init__(self, module: str) -> None:
         self.module = module
@@ -349,7 +347,7 @@ class EmbeddedMissingError(EmbeddedBrokerError):
 
 
 class DownloadRefusedError(EmbeddedBrokerError):
-    """``coordinate`` (group:artifact:version) could not be downloaded, for ``reason``."""
+    """`coordinate` (group:artifact:version) could not be downloaded, for `reason`."""
 
     def __init__(self, coordinate: str, *, reason: str) -> None:
         self.coordinate = coordinate
@@ -362,7 +360,7 @@ class DownloadRefusedError(EmbeddedBrokerError):
 
 
 class FileMismatchError(EmbeddedBrokerError):
-    """The file at ``path`` is not the locked one: its SHA-256 is ``actual``, not ``expected``."""
+    """The file at `path` is not the locked one: its SHA-256 is `actual`, not `expected`."""
 
     def __init__(self, path: Path, *, expected: str, actual: str) -> None:
         self.path = path
@@ -375,7 +373,7 @@ class FileMismatchError(EmbeddedBrokerError):
 
 
 class BrokerFailedError(EmbeddedBrokerError):
-    """The process of an embedded broker ended or did not answer in time; ``log_tail`` is the end of what it wrote."""
+    """The process of an embedded broker ended or did not answer in time; `log_tail` is the end of what it wrote."""
 
     def __init__(self, problem: str, *, log_tail: str) -> None:
         self.log_tail = log_tail
@@ -384,4 +382,4 @@ class BrokerFailedError(EmbeddedBrokerError):
 
 
 class InternalFailureError(EvictstreamError):
-    """A promise of our own was broken; please report it with the log."""
+    """An invariant of evictstream was broken; please report it with the log."""

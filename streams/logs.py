@@ -1,12 +1,12 @@
-"""Logs: one stream of events on stderr, JSON unless it is a terminal, ours and those of the libraries alike.
+"""Logs: one stream of events on stderr, JSON unless it is a terminal, evictstream's and the libraries' alike.
 
-Ours: `structlog.get_logger(__name__)`, an event in a few words and the facts as fields: `log.info("gate closed",
+Here: `structlog.get_logger(__name__)`, an event in a few words and the facts as fields: `log.info("gate closed",
 cluster=..., reason=...)`. Bind cluster, node, pod UID and eviction id where they are known;
 `structlog.contextvars.bind_contextvars` reaches everything that a task logs. Libraries (faust, mode, aiokafka, kafka)
 log through the standard library and come out in the same format, from `warning` on and each sentence five times in ten
-seconds unless we are at `debug`. Never log a `SecretStr`'s value, security arguments or whole records: keys, ids and
-sizes say enough. Whoever does, a library at `debug` for one, writes a mask instead: each finished line, and whatever
-else goes to stderr, is searched for the secrets of the settings.
+seconds unless the level is `debug`. Never log a `SecretStr`'s value, security arguments or whole records: keys, ids and
+sizes say enough. Should a library do so at `debug`, the log has a mask instead: each finished line, and whatever else
+goes to stderr, is searched for the secrets of the settings.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from structlog.typing import EventDict, Processor, WrappedLogger
 from evictstream.streams.settings import Settings
 from evictstream.streams.settings.secrets import MASK, Hider
 
-# What libraries say at `info` (each rebalance, each connection) drowns what we say. At `debug` everything comes.
+# What libraries log at `info` (each rebalance, each connection) drowns the rest. At `debug` everything is logged.
 LIBRARIES = ("aiokafka", "asyncio", "docker", "faust", "jgo", "kafka", "mode", "testcontainers", "urllib3")
 
 # Without any broker they repeat a handful of sentences some 80 times a second, until the watchdog ends the worker.
@@ -42,18 +42,17 @@ def without_secrets(text: str) -> str:
 
 
 class SecretlessStream:
-    """Stands before a text stream and lets no secret pass, for all that does not go through logging.
+    """A text stream that masks secrets, for all that does not go through logging.
 
-    Error lines of commands, warnings, and the last words of threads and of logging itself are written to stderr by
-    whoever likes. Each piece that is written is looked at by itself.
+    Error lines of commands, warnings, and tracebacks of threads and of logging itself go to stderr directly. Each piece
+    that is written is searched by itself.
     """
 
     def __init__(self, stream: TextIO) -> None:
-        """Stand before this one."""
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write without secrets; returns how much of what was given is dealt with: all."""
+        """Write without secrets; returns the length of the whole text."""
         self._stream.write(without_secrets(text))
         return len(text)
 
@@ -63,7 +62,7 @@ class SecretlessStream:
             self.write(line)
 
     def __getattr__(self, name: str) -> Any:
-        """Be that stream in all else."""
+        """Pass everything else to the stream."""
         return getattr(self._stream, name)
 
 
@@ -72,11 +71,11 @@ class _SecretlessFormatter(structlog.stdlib.ProcessorFormatter):
         return without_secrets(super().format(record))
 
 
-_kept_back: int | None = None  # what libraries wanted to say since they were hushed
+_kept_back: int | None = None  # lines of libraries since `hush_libraries`
 
 
 def hush_libraries() -> None:
-    """Keep back what libraries say, but for tracebacks: the reason of it all has been told by us in one line."""
+    """Keep back what libraries log, but for tracebacks: one line of evictstream has already named the cause."""
     global _kept_back  # noqa: PLW0603 - as above
     _kept_back = 0
 
@@ -89,18 +88,17 @@ def let_libraries_speak() -> int:
 
 
 class Repeats(logging.Filter):
-    """Let a library say one sentence so many times in a while; with the first of the next while, how many it kept back.
+    """Lets each sentence of a library pass a few times in an interval, and counts the rest in the next interval.
 
-    A sentence is what stands in the code: "cannot reach %s" is one, whomever it cannot reach. What we say passes.
+    A sentence is the format in the code: "cannot reach %s" is one, whatever it cannot reach. Other loggers pass.
     """
 
     def __init__(self) -> None:
-        """Remember nothing."""
         super().__init__()
         self._said: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Tell whether a record passes; seconds are those of the record."""
+        """Whether a record passes; its own time counts."""
         global _kept_back  # noqa: PLW0603 - as above
         if record.name.partition(".")[0] not in LIBRARIES:
             return True
@@ -122,8 +120,8 @@ class Repeats(logging.Filter):
 def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     """Send all logs to `stream`, stderr if not given, in the format of the settings.
 
-    Call it once per process, before the first log line; another call replaces what was set before. Faust must be told
-    to leave logging alone (`loghandlers=[]` and no `logging_config` of its own).
+    Call it once per process, before the first log line; another call replaces what was set before. Faust has to
+    leave logging alone (`loghandlers=[]` and no `logging_config` of its own).
     """
     global _hider  # noqa: PLW0603 - one process has one log, and one set of settings
     _hider = Hider(settings)
@@ -169,7 +167,7 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(max(level, logging.WARNING) if quiet else level)
     if quiet:
-        # kafka-python logs each error that it also raises; one line from us is enough.
+        # kafka-python logs each error that it also raises; one line is enough.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
@@ -185,10 +183,10 @@ def mask_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> Even
 
 
 def _last_steps(*, as_json: bool, colors: bool) -> list[Processor]:
-    # Both show the local variables of each frame unless told: passwords, whole records, the settings.
+    # By default both show the local variables of each frame: passwords, whole records, the settings.
     if as_json:
         as_data = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [structlog.processors.ExceptionRenderer(as_data), structlog.processors.JSONRenderer()]
-    # Rich would break lines and colour parts of words, and so hide a secret from whoever looks for it.
+    # Rich would break lines and colour parts of words, and so hide a secret from the search for it.
     as_text = structlog.dev.plain_traceback
     return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=as_text)]

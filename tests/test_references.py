@@ -27,7 +27,7 @@ ARCHITECTURE = re.compile(r"architecture(?:\.md)?,? (?:section )?\d+")
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w/.:-])(?P<page>(?:[\w-]+/)*[\w-]+\.md)(?:#(?P<anchor>[\w-]+(?:\.[\w-]+)*))?")
 TICKED = re.compile(r"(?<!`)`(?P<text>[^`\n]+)`(?!`)")
-MODULE = re.compile(r"(?:evictstream\.)?(?:models|streams|tests)(?:\.\w+)+")
+MODULE = re.compile(r"(?:evictstream\.)?(?:models|streams|tests|engine|service)(?:\.\w+)+")
 # A path with a room of ours in front, or a Python file by any part of its path; `x.go` and the like are Kubernetes'.
 FILE = re.compile(r"(?:(?:[\w.-]+/)*[\w-]+\.py|(?:models|streams|tests|docs|deploy|examples|requirements)/[\w./-]+)")
 OUTSIDE = re.compile(r"\.\./shared\b")
@@ -118,13 +118,13 @@ def broken_pages(text: Text) -> Iterator[tuple[int, str]]:
 
 
 def broken_names(text: Text) -> Iterator[tuple[int, str]]:
-    """Files and modules in backticks."""
+    """Files, tests and modules in backticks."""
     for found in TICKED.finditer(text.words):
-        name = found["text"].removesuffix("()").partition("::")[0]
+        name, _, test = found["text"].removesuffix("()").partition("::")
         if FILE.fullmatch(name) and "..." not in name:
-            if name.rstrip("/") not in names():
-                yield found.start(), name
-        elif MODULE.fullmatch(name) and not _is_module_or_part(name.removeprefix("evictstream.").split(".")):
+            if name.rstrip("/") not in names() or (test and not _is_defined(test.rpartition("::")[2], name)):
+                yield found.start(), found["text"]
+        elif MODULE.fullmatch(name) and not _is_module_or_part(name):
             yield found.start(), name
 
 
@@ -137,9 +137,16 @@ def broken_outside(text: Text) -> Iterator[tuple[int, str]]:
 CHECKS = (broken_rules, broken_links, broken_pages, broken_names, broken_outside)
 
 
-def _is_module_or_part(parts: list[str]) -> bool:
+def _is_defined(test: str, name: str) -> bool:
+    """Tell whether a file of this name defines the test."""
+    found = [file for file in files() if file.as_posix().endswith(f"/{name}")]
+    return any(re.search(rf"\b(?:def|class) {test}\b", file.read_text(encoding="utf-8")) for file in found)
+
+
+def _is_module_or_part(name: str) -> bool:
     """Tell whether a dotted name is a module, or a name that a module defines or imports, or a part of that."""
-    place = ROOT
+    parts = name.removeprefix("evictstream.").split(".")
+    place = ROOT if parts[0] in ROOMS else ROOT / "streams"
     for number, part in enumerate(parts):
         if (place / part).is_dir():
             place /= part
@@ -166,6 +173,11 @@ def test_every_reference_leads_somewhere() -> None:
     assert found == [], "\n".join(found)
 
 
+def test_no_text_is_half_merged() -> None:
+    marks = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+    assert [str(text.file) for text in texts() if marks.search(text.words)] == []
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [
@@ -181,6 +193,8 @@ def test_every_reference_leads_somewhere() -> None:
         ("models/made_up.py", "As `nowhere.py` does."),
         ("models/made_up.py", "As `evictstream.streams.engine.nowhere` does."),
         ("models/made_up.py", "As `models.kubernetes.matching.nowhere` does."),
+        ("models/made_up.py", "As `engine.core.nowhere` does."),
+        ("docs/made_up.md", "Held by `test_health.py::test_nowhere`."),
         ("docs/made_up.md", "[there](nowhere.md)"),
         ("docs/made_up.md", "[there](guarantees.md#nowhere)"),
         ("docs/made_up.md", "It is in `streams/nowhere/`."),

@@ -1,27 +1,29 @@
 """Our rules: one node with its pods as an aggregate, windows, deadlines, the life of an eviction (semantics.md 12).
 
 An input is stepped through the aggregate of its node; the step returns the rows to write, the messages to send and the
-instants at which to look again.
+instants at which to look again. To follow a pod, read `pod_steps`, `lifecycle`, `decision` and `step`, in this order.
+
+About constants such as `_DELETED = EventType.DELETED`: Python 3.11 looks a member of an enum up through a descriptor
+that is written in Python, which takes three times as long as a global. Code that runs for every event or every pod of
+a tainted node binds the members that it needs once; all other code writes them out.
 """
 
-from evictstream.models.eviction.aggregate import (
+from evictstream.models.eviction.decision import NothingDue, decide
+from evictstream.models.eviction.loading import load_row, wakeups
+from evictstream.models.eviction.node_steps import (
+    PODS_IN_SLICE,
     apply_node,
-    apply_pod,
-    apply_result,
     crowd_slices,
     decide_all,
     decide_all_slices,
     expire,
-    fire,
     forget,
     forget_slices,
     is_crowded,
     node_slices,
+    weight_of,
 )
-from evictstream.models.eviction.changes import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note
-from evictstream.models.eviction.decision import Idle, decide
-from evictstream.models.eviction.glance import glance_at
-from evictstream.models.eviction.identity import EvictionId, eviction_id
+from evictstream.models.eviction.pod_steps import apply_pod, apply_result, fire
 from evictstream.models.eviction.row_keys import (
     CorruptRowError,
     RowError,
@@ -31,11 +33,18 @@ from evictstream.models.eviction.row_keys import (
     row_key,
     split_row_key,
 )
-from evictstream.models.eviction.rows import load_row, wakeups
 from evictstream.models.eviction.rules import Rules
-from evictstream.models.eviction.slices import PODS_IN_SLICE, weight_of
 from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
-from evictstream.models.eviction.wakeups import eviction_wakeup_us
+from evictstream.models.eviction.step import (
+    DUPLICATE,
+    STALE,
+    UNCHANGED,
+    UNDECIDABLE,
+    Changes,
+    EvictionId,
+    Note,
+    eviction_id,
+)
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import EventType, EvictionState, Outcome, Verdict
 
@@ -52,10 +61,10 @@ __all__ = [
     "Eviction",
     "EvictionId",
     "EvictionState",
-    "Idle",
     "NodeAggregate",
     "NodeEvent",
     "Note",
+    "NothingDue",
     "Origin",
     "Outcome",
     "PodEvent",
@@ -75,12 +84,10 @@ __all__ = [
     "decide_all",
     "decide_all_slices",
     "eviction_id",
-    "eviction_wakeup_us",
     "expire",
     "fire",
     "forget",
     "forget_slices",
-    "glance_at",
     "is_crowded",
     "load_row",
     "node_slices",

@@ -1,23 +1,48 @@
 """The decision about one pod: when it has to leave and why, or why it need not (semantics.md 12.5).
 
-A function of recorded facts alone. It needs no clock: it gives an instant, and whoever has a clock compares.
+A function of recorded facts alone. It needs no clock: it gives an instant, which the caller compares with its clock.
+
+Windows are derived and never stored (semantics.md 12.4). The window of a taint and a pod opens at the later of two
+events, the taint's arrival on the node and the pod's first sight there, and closes with either. Each taint keeps its
+own beginning and each pod keeps its own, so node and pod events can interleave in any way and give the same windows.
 """
 
 import enum
+from collections.abc import Callable
+from typing import Final, TypeAlias
 
-from evictstream.models.eviction.coverage import Coverage, Stay, cover
+import msgspec
+
 from evictstream.models.eviction.rules import Rules
-from evictstream.models.eviction.state import FINISHED, MIRROR, TERMINATING, Due, NodeState, Outage, PodState
-from evictstream.models.eviction.windows import untolerated_since_us, window_start_us
-from evictstream.models.instants import LAST_INSTANT_US
+from evictstream.models.eviction.state import (
+    FINISHED,
+    MIRROR,
+    TERMINATING,
+    Due,
+    NodeState,
+    Outage,
+    PodState,
+    TaintState,
+)
+from evictstream.models.instants import LAST_INSTANT_US, MICROSECONDS_PER_SECOND
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match
+from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint, other_health_key
+from evictstream.models.kubernetes.toleration_index import TolerationIndex
+from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 from evictstream.models.messages.vocabulary import Verdict
 
-_UNTOLERATED = Verdict.UNTOLERATED  # bound once: an enum's members are slow to look up, and this runs per pod
+_UNTOLERATED = Verdict.UNTOLERATED  # see `evictstream.models.eviction` for these constants
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 
+# Pairs of taint and toleration from which on looking the list through once is cheaper than trying each with each. A
+# usual node has one to three taints, a usual pod two to six tolerations.
+INDEXED_PAIRS: Final = 64
 
-class Idle(enum.Enum):
-    """Why nothing is due for a pod that is known and bound, in the order in which it is looked at."""
+Find = Callable[[Taint], Toleration | None]
+
+
+class NothingDue(enum.Enum):
+    """Why nothing is due for a pod that is known and bound, in the order in which `decide` checks."""
 
     TERMINATING = enum.auto()
     FINISHED = enum.auto()
@@ -28,64 +53,176 @@ class Idle(enum.Enum):
     UNDECIDABLE = enum.auto()
 
 
-def decide(
-    node: NodeState | None, pod: PodState, rules: Rules, covered: dict[int, Coverage] | None = None
-) -> Due | Idle:
+class ToleratedTaint(msgspec.Struct, frozen=True, gc=False):
+    """A taint that is tolerated for a while.
+
+    Attributes:
+        state: the taint.
+        toleration: the one in use for it.
+        window_us: how long it is tolerated, from the start of the window; never negative, of any size.
+        outage_us: how long an outage may last before the pod has to leave, whatever the two health taints do
+            meanwhile; None if the taint is no health taint, or the other one is tolerated for ever.
+    """
+
+    state: TaintState
+    toleration: Toleration
+    window_us: int
+    outage_us: int | None
+
+
+class Coverage(msgspec.Struct, frozen=True, gc=False):
+    """How a list of tolerations covers the `NoExecute` taints of a node.
+
+    Attributes:
+        untolerated: the first taint in node order that nothing tolerates; the others do not matter then.
+        tolerated: the taints that are tolerated for a while, in node order.
+    """
+
+    untolerated: TaintState | None
+    tolerated: tuple[ToleratedTaint, ...] = ()
+
+
+Coverages: TypeAlias = dict[int, tuple[Tolerations, Coverage]]
+"""What one step has worked out for the lists of tolerations of its pods, most of which share a few lists.
+
+The key is the identity of the list: equal lists are one shared tuple. Its hash would be computed for each pod anew,
+which doubles the time of a look-up and grows with the list. The entry holds the list, so that no other list can get
+its identity. Good for one `NodeState` and one `Rules`.
+"""
+
+
+def decide(node: NodeState | None, pod: PodState, rules: Rules, coverages: Coverages | None = None) -> Due | NothingDue:
     """Decide about a pod.
 
     Args:
         node: its node, None if that is not known.
         pod: the pod.
         rules: only `comparison_operators` matters here.
-        covered: what was worked out for other pods with the same tolerations, by the identity of the shared tuple;
-            added to. Only good for this very `node` and these `rules`, and while the pods live.
+        coverages: of this step, which looks at the taints of one `node` only; added to.
 
     Returns:
         `Due` with the deadline, which may lie in the past ("due now") or ahead ("due then"); or the reason why
         nothing is due. A time past the year 9999 is no deadline.
     """
-    if pod.marks:
-        return _idle_by_marks(pod.marks)
+    if pod.exemptions:
+        return _exempt(pod.exemptions)
     if node is None:
-        return Idle.NODE_UNKNOWN
+        return NothingDue.NODE_UNKNOWN
     if not node.taints:
-        return Idle.UNDECIDABLE if node.is_undecidable else Idle.NO_TAINT
-    coverage = covered.get(id(pod.tolerations)) if covered is not None else None
-    if coverage is None:
+        return NothingDue.UNDECIDABLE if node.is_undecidable else NothingDue.NO_TAINT
+    known = coverages.get(id(pod.tolerations)) if coverages is not None else None
+    if known is not None:
+        coverage = known[1]
+    else:
         coverage = cover(node, pod.tolerations, comparison_operators=rules.comparison_operators)
-        if covered is not None:
-            covered[id(pod.tolerations)] = coverage
+        if coverages is not None:
+            coverages[id(pod.tolerations)] = (pod.tolerations, coverage)
     state = coverage.untolerated
     if state is not None:
-        since_us = untolerated_since_us(state, pod)
-        return Due(since_us, _UNTOLERATED, state.taint, None, window_start_us(state, pod))
+        return Due(
+            deadline_us=untolerated_since_us(state, pod),
+            verdict=_UNTOLERATED,
+            taint=state.taint,
+            toleration=None,
+            window_start_us=window_start_us(state, pod),
+        )
     earliest: Due | None = None
-    for stay in coverage.stays:
-        expiry = _expiry(node.outage, pod, stay)
+    for tolerated in coverage.tolerated:
+        expiry = _expiry(node.outage, pod, tolerated)
         # On equal times the first taint in node order is the reason.
         if expiry is not None and (earliest is None or expiry.deadline_us < earliest.deadline_us):
             earliest = expiry
-    return Idle.TOLERATED if earliest is None else earliest
+    return NothingDue.TOLERATED if earliest is None else earliest
 
 
-def _expiry(outage: Outage | None, pod: PodState, stay: Stay) -> Due | None:
+def window_start_us(taint: TaintState, pod: PodState) -> int:
+    """Compute when the window of a taint and a pod opened, microseconds since 1970."""
+    return max(taint.since_us, pod.since_us)
+
+
+def untolerated_since_us(taint: TaintState, pod: PodState) -> int:
+    """Compute when the last of the facts came about that make a pod untolerated: it was due from then on."""
+    return max(taint.since_us, taint.value_since_us, pod.since_us, pod.tolerations_since_us)
+
+
+def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bool) -> Coverage:
+    """Find the toleration in use for each taint (semantics.md 3.4) and how long it lasts.
+
+    Costs a few look-ups for each taint and each toleration, not for each pair.
+    """
+    find = _finder(node, tolerations, comparison_operators=comparison_operators)
+    tolerated = []
+    others: dict[str, Toleration | None] = {}
+    for state in node.taints:
+        match = find(state.taint)
+        if match is None:
+            return Coverage(state)
+        seconds = bounded_seconds(match)
+        if seconds is not None:
+            longest = _outage_seconds(node, find, state.taint.key, seconds, others=others)
+            tolerated.append(
+                ToleratedTaint(
+                    state,
+                    match,
+                    seconds * MICROSECONDS_PER_SECOND,
+                    None if longest is None else longest * MICROSECONDS_PER_SECOND,
+                )
+            )
+    return Coverage(None, tuple(tolerated))
+
+
+def _finder(node: NodeState, tolerations: Tolerations, *, comparison_operators: bool) -> Find:
+    if len(node.taints) * len(tolerations) > INDEXED_PAIRS:
+        return TolerationIndex(tolerations, NO_EXECUTE, comparison_operators=comparison_operators).first_match
+    return lambda taint: first_match(tolerations, taint, comparison_operators=comparison_operators)
+
+
+def _outage_seconds(
+    node: NodeState, find: Find, key: str, seconds: int, *, others: dict[str, Toleration | None]
+) -> int | None:
+    """Give the larger of the seconds for a health taint and for the other one (semantics.md 12.5).
+
+    The other one counts by the toleration that would be in use for it: none is 0, one without seconds is no bound.
+    `others` remembers it by key: an object may list a key many times.
+    """
+    if key not in HEALTH_KEYS:
+        return None
+    other_key = other_health_key(key)
+    if other_key not in others:
+        present = (state.taint for state in node.taints if state.taint.key == other_key)
+        others[other_key] = find(next(present, None) or Taint(other_key, effect=NO_EXECUTE))
+    match = others[other_key]
+    if match is None:
+        return seconds
+    other_seconds = bounded_seconds(match)
+    return None if other_seconds is None else max(seconds, other_seconds)
+
+
+def _expiry(outage: Outage | None, pod: PodState, tolerated: ToleratedTaint) -> Due | None:
     """Compute when one taint's toleration runs out; None if not before the end of year 9999."""
-    start_us = window_start_us(stay.state, pod)
-    deadline_us = start_us + stay.window_us
+    start_us = window_start_us(tolerated.state, pod)
+    deadline_us = start_us + tolerated.window_us
     outage_since_us = None
-    if outage is not None and stay.outage_us is not None:
-        bound_us = max(outage.since_us, pod.since_us) + stay.outage_us
+    if outage is not None and tolerated.outage_us is not None:
+        bound_us = max(outage.since_us, pod.since_us) + tolerated.outage_us
         if bound_us < deadline_us:
             deadline_us = bound_us
             outage_since_us = outage.since_us
     if deadline_us > LAST_INSTANT_US:
         return None
-    return Due(deadline_us, _TOLERATION_EXPIRES, stay.state.taint, stay.toleration, start_us, outage_since_us)
+    return Due(
+        deadline_us=deadline_us,
+        verdict=_TOLERATION_EXPIRES,
+        taint=tolerated.state.taint,
+        toleration=tolerated.toleration,
+        window_start_us=start_us,
+        outage_since_us=outage_since_us,
+    )
 
 
-def _idle_by_marks(marks: int) -> Idle:
-    if marks & TERMINATING:
-        return Idle.TERMINATING
-    if marks & FINISHED:
-        return Idle.FINISHED
-    return Idle.MIRROR if marks & MIRROR else Idle.UNDECIDABLE
+def _exempt(exemptions: int) -> NothingDue:
+    if exemptions & TERMINATING:
+        return NothingDue.TERMINATING
+    if exemptions & FINISHED:
+        return NothingDue.FINISHED
+    return NothingDue.MIRROR if exemptions & MIRROR else NothingDue.UNDECIDABLE

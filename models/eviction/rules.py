@@ -1,9 +1,26 @@
-"""The numbers of the eviction rules, each with its reason. All durations are integer microseconds."""
+"""The numbers of the eviction rules, each with its reason. All durations are integer microseconds.
+
+The limits bound how much work one record may cause. A step costs near linear work in its record: tolerations are found
+by key, taints are carried over by key. Two things still multiply, so each has a limit. Real nodes are far below: they
+have up to a dozen taints and a hundred pods. `evictstream.models.messages.object_limits` bounds the objects themselves.
+"""
+
+from typing import Final
 
 import msgspec
 
-from evictstream.models.eviction.limits import LARGEST_WORK
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
+
+LARGEST_WORK: Final = 100_000
+"""`NoExecute` taints times pods of one node, and the tolerations of those with long lists. One change of a node's
+taints decides about each of its pods by each of them, in slices: this many look-ups are a tenth of a second of work."""
+
+MOST_DEPARTED: Final = 32
+"""Earlier nodes of one name that are remembered, in the node's row: those that left last. Each change of the node
+writes that row."""
+
+LONG_LIST: Final = 64
+"""Tolerations from which on a list is work that counts; real ones are shorter."""
 
 _MINUTE_US = 60 * MICROSECONDS_PER_SECOND
 

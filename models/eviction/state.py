@@ -1,18 +1,19 @@
 """All that is kept about one node and the pods on it: the aggregate.
 
-It is changed in place by the step functions and by nothing else, and it is what its rows say: `rows.load_row` builds
-an equal one after a restart. Lean on purpose, since a fleet has hundreds of thousands of pods: structs without
-garbage collector headers, shared tolerations, and nothing stored that can be derived. So there are no windows in here:
-the window of a pod and a taint begins at the later of the two (semantics.md 12.4), which `windows.py` computes.
+The step functions change it in place, and for the most frequent event the service's fast path. It is what its rows
+say: `loading.load_row` builds an equal one after a restart. A fleet has hundreds of thousands of pods, so it is lean:
+structs without garbage collector headers, shared tolerations, and nothing stored that can be derived. So there are no
+windows here: the window of a pod and a taint begins at the later of the two (semantics.md 12.4), see `decision.py`.
 """
 
 import msgspec
 
-from evictstream.models.eviction.accepting import Version
+from evictstream.models.kubernetes.resource_versions import Version
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
+# Why a pod is left alone; a pod may have several of these, whose sum is `PodState.exemptions`.
 TERMINATING = 1
 FINISHED = 2
 MIRROR = 4
@@ -21,6 +22,8 @@ OVER_LIMIT = 8
 # An index of a node's pods by address costs a tenth of their memory, and only pods that are new are looked up in it:
 # below this many they are looked through, in some microseconds. Kubernetes supports 110 pods on a node.
 INDEXED_PODS = 256
+
+_SCHEDULED = EvictionState.SCHEDULED
 
 
 class TaintState(msgspec.Struct, frozen=True, gc=False):
@@ -51,7 +54,7 @@ class Outage(msgspec.Struct, frozen=True, gc=False):
     gap_since_us: int | None = None
 
 
-class NodeState(msgspec.Struct, frozen=True, gc=False):
+class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What is known of the node.
 
     Attributes:
@@ -59,7 +62,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
         version: the newest resource version seen.
         taints: its `NoExecute` taints in node order.
         outage: the outage it is in, if any.
-        is_undecidable: its taints, or they and its pods together, are beyond a limit (`limits.py`): none of them is
+        is_undecidable: its taints, or they and its pods together, are beyond a limit: none of them is
             kept, and its pods are left alone.
     """
 
@@ -70,7 +73,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False):
     is_undecidable: bool = False
 
 
-class Due(msgspec.Struct, frozen=True, gc=False):
+class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What is owed to a pod: when it has to leave, and why.
 
     Attributes:
@@ -90,7 +93,7 @@ class Due(msgspec.Struct, frozen=True, gc=False):
     outage_since_us: int | None = None
 
 
-class Eviction(msgspec.Struct, gc=False):
+class Eviction(msgspec.Struct, gc=False, kw_only=True):
     """The open, or done, eviction of a pod.
 
     Attributes:
@@ -115,8 +118,13 @@ class Eviction(msgspec.Struct, gc=False):
     next_attempt_us: int | None = None
     outcome: Outcome | None = None
 
+    @property
+    def wakeup_us(self) -> int | None:
+        """When to decide about it next: at the deadline, then at each next attempt; None once it is done."""
+        return self.due.deadline_us if self.state is _SCHEDULED else self.next_attempt_us
 
-class PodState(msgspec.Struct, gc=False):
+
+class PodState(msgspec.Struct, gc=False, kw_only=True):
     """What is known of one pod on the node.
 
     Attributes:
@@ -127,7 +135,7 @@ class PodState(msgspec.Struct, gc=False):
         tolerations: in pod order, shared.
         since_us: when the pod was first seen bound to the node.
         tolerations_since_us: when its tolerations were last seen to change; `since_us` if never.
-        marks: sum of `TERMINATING`, `FINISHED`, `MIRROR` and `OVER_LIMIT`; such pods are left alone.
+        exemptions: sum of `TERMINATING`, `FINISHED`, `MIRROR` and `OVER_LIMIT`; 0 if none holds.
         opened: how many evictions were ever opened for it.
         eviction: the open or done one.
     """
@@ -138,7 +146,7 @@ class PodState(msgspec.Struct, gc=False):
     tolerations: Tolerations
     since_us: int
     tolerations_since_us: int
-    marks: int = 0
+    exemptions: int = 0
     opened: int = 0
     eviction: Eviction | None = None
 
@@ -169,8 +177,8 @@ class NodeAggregate:
         departed: UIDs of earlier nodes of this name.
         pods: the pods on it by UID.
         gone: UIDs of deleted pods, in the order in which they may be forgotten.
-        orphans: evictions whose pod's row has not been loaded yet; empty but during a restart.
-        purge_at_us: the earliest wake-up that was asked for to forget UIDs; in memory only.
+        orphans: evictions whose pod's row is not loaded yet; empty except during a restart.
+        purge_at_us: the earliest wake-up that is set for forgetting UIDs; in memory only.
         first_ordinal: ordinal of the first eviction of a pod that is new here. Not 0 only in a cluster that was once
             forgotten with all its rows: the caller gives a number above all ordinals used before, so that no
             `evictionId` comes again.
@@ -192,7 +200,6 @@ class NodeAggregate:
     )
 
     def __init__(self, cluster: str, name: str, first_ordinal: int = 0) -> None:
-        """Make an empty aggregate."""
         self.cluster = cluster
         self.name = name
         self.key = f"{cluster}/{name}"
@@ -211,6 +218,13 @@ class NodeAggregate:
         """Whether nothing is kept, so that the caller may drop it."""
         return not (self.pods or self.gone or self.departed or self.orphans) and self.node is None
 
+    @property
+    def next_purge_us(self) -> int | None:
+        """When the first of the remembered UIDs may be forgotten; None if none is remembered."""
+        first = next(iter(self.gone.values()), None)
+        remembered = self.departed.values() if first is None else (first, *self.departed.values())
+        return min((gone.until_us for gone in remembered), default=None)
+
     def pod_at(self, address: str) -> PodState | None:
         """Find the pod that has an address (`<namespace>/<name>`) now."""
         if len(self.pods) < INDEXED_PODS:
@@ -220,17 +234,17 @@ class NodeAggregate:
         return self._by_address.get(address)
 
     def put_pod(self, pod: PodState) -> None:
-        """Take in a pod. Its address must be free."""
+        """Add a pod. Its address must be free."""
         self.pods[pod.uid] = pod
         if self._by_address is not None:
             self._by_address[pod.address] = pod
 
     def drop_pod(self, pod: PodState) -> None:
-        """Let go of a pod."""
+        """Remove a pod."""
         del self.pods[pod.uid]
         if self._by_address is not None and self._by_address.get(pod.address) is pod:
             del self._by_address[pod.address]
 
     def reset_addresses(self) -> None:
-        """Forget the index by address, which the next use builds anew: rows are loaded in any order."""
+        """Drop the index by address; the next use builds it anew. For rows, which are loaded in any order."""
         self._by_address = None

@@ -52,7 +52,7 @@ from evictstream.models.kubernetes.tolerations import (
     shared_tolerations_row,
     tolerations_row,
 )
-from evictstream.models.kubernetes.verdict import Coverage, Eviction, EvictionVerdict, eviction_verdict
+from evictstream.models.kubernetes.verdict import EvictionTiming, EvictionVerdict, TaintCoverage, eviction_verdict
 
 __all__ = [
     "HEALTH_KEYS",
@@ -62,8 +62,7 @@ __all__ = [
     "PREFER_NO_SCHEDULE",
     "UNREACHABLE",
     "UNSCHEDULABLE",
-    "Coverage",
-    "Eviction",
+    "EvictionTiming",
     "EvictionVerdict",
     "FieldTimeError",
     "FieldTypeError",
@@ -74,6 +73,7 @@ __all__ = [
     "Pod",
     "PodObject",
     "Taint",
+    "TaintCoverage",
     "Toleration",
     "Tolerations",
     "WrongKindError",

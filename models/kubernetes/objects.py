@@ -98,7 +98,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         tolerations: in pod order; a shared tuple, so compare by identity first.
         phase: `status.phase`, empty if absent.
         is_terminating: `metadata.deletionTimestamp` is set.
-        is_mirror: it stands for a static pod, told by the annotation `kubernetes.io/config.mirror`.
+        is_mirror: it stands for a static pod, recognised by the annotation `kubernetes.io/config.mirror`.
     """
 
     namespace: str
@@ -228,15 +228,16 @@ def read_pod(found: PodObject) -> Pod:
     status = found.status
     annotations = metadata.annotations
     return Pod(
-        metadata.namespace,
-        metadata.name,
-        metadata.uid,
-        metadata.resource_version,
-        (spec.node_name or "") if spec is not None else "",
-        _read_tolerations(spec) if spec is not None else (),
-        (status.phase or "") if status is not None else "",
-        metadata.deletion_timestamp is not None and metadata.deletion_timestamp != "",
-        annotations is not None and annotations.mirror is not msgspec.UNSET,  # null is an empty text to Kubernetes
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+        resource_version=metadata.resource_version,
+        node_name=(spec.node_name or "") if spec is not None else "",
+        tolerations=_read_tolerations(spec) if spec is not None else (),
+        phase=(status.phase or "") if status is not None else "",
+        is_terminating=metadata.deletion_timestamp is not None and metadata.deletion_timestamp != "",
+        # Kubernetes reads null as an empty text.
+        is_mirror=annotations is not None and annotations.mirror is not msgspec.UNSET,
     )
 
 

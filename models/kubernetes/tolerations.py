@@ -112,7 +112,8 @@ def read_tolerations_row(text: bytes) -> Tolerations:
 
 def _read_row(text: bytes) -> Tolerations:
     return tuple(
-        Toleration(t.key, t.operator, t.value, t.effect, t.toleration_seconds) for t in _row_decoder.decode(text)
+        Toleration(row.key, row.operator, row.value, row.effect, toleration_seconds=row.toleration_seconds)
+        for row in _row_decoder.decode(text)
     )
 
 

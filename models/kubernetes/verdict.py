@@ -16,7 +16,7 @@ from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import Toleration
 
 
-class Eviction(enum.StrEnum):
+class EvictionTiming(enum.StrEnum):
     """When a pod has to leave its node."""
 
     NEVER = "evict-never"
@@ -24,7 +24,7 @@ class Eviction(enum.StrEnum):
     AFTER_SECONDS = "evict-after-seconds"
 
 
-class Coverage(msgspec.Struct, frozen=True, gc=False):
+class TaintCoverage(msgspec.Struct, frozen=True, gc=False):
     """A taint and the first toleration in pod order that matches it, None if none does."""
 
     taint: Taint
@@ -44,11 +44,11 @@ class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
             once one taint is untolerated; see `in_use`.
     """
 
-    eviction: Eviction
+    eviction: EvictionTiming
     stay_seconds: int | None
     taint: Taint | None
     toleration: Toleration | None
-    coverage: tuple[Coverage, ...]
+    coverage: tuple[TaintCoverage, ...]
 
     @property
     def in_use(self) -> tuple[Toleration, ...]:
@@ -57,7 +57,9 @@ class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
         return found if len(found) == len(self.coverage) else ()
 
 
-_NO_TAINT: Final = EvictionVerdict(Eviction.NEVER, None, None, None, ())
+_NO_TAINT: Final = EvictionVerdict(
+    eviction=EvictionTiming.NEVER, stay_seconds=None, taint=None, toleration=None, coverage=()
+)
 
 
 def eviction_verdict(
@@ -74,7 +76,7 @@ def eviction_verdict(
     """
     coverage = tuple(
         [
-            Coverage(taint, first_match(tolerations, taint, comparison_operators=comparison_operators))
+            TaintCoverage(taint, first_match(tolerations, taint, comparison_operators=comparison_operators))
             for taint in taints
             if taint.effect == NO_EXECUTE
         ]
@@ -86,9 +88,20 @@ def eviction_verdict(
     for cover in coverage:
         toleration = cover.toleration
         if toleration is None:
-            return EvictionVerdict(Eviction.NOW, 0, cover.taint, None, coverage)
+            return EvictionVerdict(
+                eviction=EvictionTiming.NOW, stay_seconds=0, taint=cover.taint, toleration=None, coverage=coverage
+            )
         seconds = bounded_seconds(toleration)
         if seconds is not None and (shortest is None or seconds < shortest):
             shortest, decided = seconds, cover
-    eviction = Eviction.NEVER if shortest is None else Eviction.AFTER_SECONDS if shortest else Eviction.NOW
-    return EvictionVerdict(eviction, shortest, decided.taint, decided.toleration, coverage)
+    if shortest is None:
+        eviction = EvictionTiming.NEVER
+    else:
+        eviction = EvictionTiming.AFTER_SECONDS if shortest else EvictionTiming.NOW
+    return EvictionVerdict(
+        eviction=eviction,
+        stay_seconds=shortest,
+        taint=decided.taint,
+        toleration=decided.toleration,
+        coverage=coverage,
+    )

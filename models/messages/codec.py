@@ -1,9 +1,10 @@
-"""From messages to JSON and back: what all definitions of this package share.
+"""From messages to JSON and back: what the definitions of this package share.
 
 Errors:
     Unreadable  the text is not what the definition says
 """
 
+from collections.abc import Callable
 from typing import Final, TypeVar
 
 import msgspec
@@ -15,12 +16,8 @@ from evictstream.models.messages.vocabulary import API_VERSION
 
 _T = TypeVar("_T")
 
-_encoder: Final = msgspec.json.Encoder()
-
-
-def encode(message: msgspec.Struct) -> bytes:
-    """Write a message as the JSON that its definition describes."""
-    return _encoder.encode(message)
+encode: Final[Callable[[msgspec.Struct], bytes]] = msgspec.json.Encoder().encode
+"""Write a message as the JSON that its definition describes."""
 
 
 def decode(decoder: msgspec.json.Decoder[_T], text: bytes | str | msgspec.Raw) -> _T:
@@ -46,7 +43,10 @@ def check_kind(api_version: str, kind: str, expected: str) -> None:
 
 
 def check_instants(**instants: str | None) -> None:
-    """Refuse texts that are no instants; they are told by the name of the argument.
+    """Refuse texts that are no instants.
+
+    Args:
+        instants: by the name of their field in JSON.
 
     Raises:
         Unreadable: one is not RFC 3339 with a zone.

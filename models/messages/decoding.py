@@ -1,7 +1,7 @@
 """From records of the input topics to events: one function per topic, on the hot path.
 
-A record is decoded once, into structs that skip everything not in use; key and value must agree about cluster and
-node; what cannot be read raises `Unreadable` and becomes a dead letter.
+A record is decoded once, into structs that skip unused fields. Key and value must agree about cluster and node. A
+record that cannot be read raises `Unreadable` and becomes a dead letter.
 """
 
 from typing import Final
@@ -24,14 +24,21 @@ from evictstream.models.kubernetes.objects import (
 from evictstream.models.messages.envelope import (
     DECODE_ERRORS,
     DEFAULT_LIMITS,
-    Limits,
+    InputLimits,
     event_at_us,
     refused_value,
     split_key,
     unreadable,
 )
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
-from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
+from evictstream.models.messages.object_limits import (
+    LARGEST_LIST,
+    LONGEST_NAMES,
+    LONGEST_TEXT,
+    LONGEST_VERSION,
+    has_long_text,
+    is_too_long,
+)
 from evictstream.models.messages.result import open_result, read_outcome
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
@@ -41,7 +48,7 @@ _CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for 
 
 
 class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """A `WatchEvent` as tolerantly as it can be read, so that each fault has a reason of its own in its dead letter."""
+    """A `WatchEvent` with every field optional: the functions below look, and give each fault its own reason."""
 
     cluster: str | None = None
     type: str | None = None
@@ -59,19 +66,12 @@ class PodWatch(_Watch, gc=False):
     object: PodObject | None = None
 
 
-LONGEST_NAMES: Final = 1_024
-"""Characters of a node's UID, and of namespace, name and UID of a pod together; Kubernetes' have at most some 400. They
-stand in all rows and messages of the object."""
-
-LONGEST_VERSION: Final = 128
-"""Characters of a resource version; etcd's have at most 20. A node's row has those of earlier nodes of its name too."""
-
 _node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
 _pod_decoder: Final = msgspec.json.Decoder(PodWatch)
 
 
 def read_node_record(
-    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> NodeEvent | Signal:
     """Read a record of the nodes topic.
 
@@ -117,7 +117,7 @@ def read_node_record(
 
 
 def read_pod_record(
-    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> PodEvent | Signal:
     """Read a record of the pods topic; arguments and errors as for `read_node_record`.
 
@@ -126,8 +126,8 @@ def read_pod_record(
     return read_opened_pod(open_pod_record(value, limits), key, append_at_us, origin, limits)
 
 
-def open_pod_record(value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> PodWatch:
-    """Decode a record of the pods topic without looking at what it says; the first half of `read_pod_record`.
+def open_pod_record(value: bytes | None, limits: InputLimits = DEFAULT_LIMITS) -> PodWatch:
+    """Decode a record of the pods topic and check nothing yet; the first half of `read_pod_record`.
 
     Raises:
         Unreadable: no value, too large, not JSON, or a wrong type.
@@ -141,7 +141,7 @@ def open_pod_record(value: bytes | None, limits: Limits = DEFAULT_LIMITS) -> Pod
 
 
 def read_opened_pod(
-    found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> PodEvent | Signal:
     """Read what `open_pod_record` has decoded; the second half of `read_pod_record`.
 
@@ -182,7 +182,7 @@ def read_opened_pod(
 
 
 def read_result_record(
-    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: Limits = DEFAULT_LIMITS
+    key: bytes | None, value: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> ResultEvent:
     """Read a record of the results topic; arguments and errors as for `read_node_record`."""
     if value is None or len(value) > limits.largest_value_bytes:
@@ -203,7 +203,7 @@ def read_result_record(
     )
 
 
-def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits) -> Signal:
+def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: InputLimits) -> Signal:
     _check_cluster(found.cluster, cluster)
     at_us = event_at_us(found.observed_at, append_at_us, limits)
     match found.type:
@@ -222,7 +222,7 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: Limits)
 
 
 def _drop_long_tolerations(found: PodObject) -> bool:
-    """Take out tolerations that are too many to be decided about; returns whether they were."""
+    """Empty a list of tolerations that is too long to be decided about; return whether it was."""
     spec = found.spec
     if spec is None or not is_too_long(bytes(spec.tolerations)):
         return False
@@ -238,7 +238,7 @@ def _check_names(names: int, version: str) -> None:
 
 
 def _drop_long_node_lists(found: NodeObject) -> bool:
-    """Take out lists that are too long to be decided about; returns whether one was."""
+    """Empty lists of taints or conditions that are too long to be decided about; return whether one was."""
     spec, status = found.spec, found.status
     is_undecidable = False
     if spec is not None and is_too_long(bytes(spec.taints)):

@@ -1,4 +1,4 @@
-"""What the three inputs have in common: key, size, event time, and how a decoder's complaint is put into words."""
+"""What the three inputs have in common: key, size, event time, and what a decoder's error means for a dead letter."""
 
 import datetime as dt
 from functools import lru_cache
@@ -13,25 +13,25 @@ DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, nesting without end."""
 
 LARGEST_KEY: Final = 1_024
-"""Bytes of a key. A node's name has at most 253, and so may a cluster's; keys are kept, and stand in all rows."""
+"""Bytes of a key. A node's name has at most 253, and so may a cluster's; keys are cached, and all rows contain them."""
 
-_KEYS_KEPT: Final = 16_384  # nodes of some large clusters; some 4 MB, 50 MB if all were as long as they may be
+_CACHED_KEYS: Final = 16_384  # nodes of some large clusters; some 4 MB, 50 MB if all were as long as they may be
 
 
-class Limits(msgspec.Struct, frozen=True):
+class InputLimits(msgspec.Struct, frozen=True):
     """Limits of the inputs.
 
     Attributes:
         largest_value_bytes: larger values are not read. Default 1,572,864: etcd's own limit for an object is 1.5 MiB.
         longest_delay_us: how far `observedAt` may lie before the append time and count. Default 60 s: a feed that is
-            further behind, or whose clock is, would set windows nobody saw (docs/messages.md#the-time-that-counts).
+            further behind, or whose clock is, would begin windows nobody saw (docs/messages.md#the-time-that-counts).
     """
 
     largest_value_bytes: int = 1_572_864
     longest_delay_us: int = 60 * MICROSECONDS_PER_SECOND
 
 
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = InputLimits()
 
 
 def split_key(key: bytes | None) -> tuple[str, str]:
@@ -44,11 +44,11 @@ def split_key(key: bytes | None) -> tuple[str, str]:
         raise Unreadable(UnreadableReason.BAD_KEY, "no key")
     if len(key) > LARGEST_KEY:
         raise Unreadable(UnreadableReason.BAD_KEY, f"{len(key)} bytes, limit {LARGEST_KEY}")
-    return _split_kept(key)
+    return _split_cached(key)
 
 
-@lru_cache(maxsize=_KEYS_KEPT)
-def _split_kept(key: bytes) -> tuple[str, str]:
+@lru_cache(maxsize=_CACHED_KEYS)
+def _split_cached(key: bytes) -> tuple[str, str]:
     try:
         cluster, separator, node = key.decode().partition("/")
     except UnicodeDecodeError as error:
@@ -58,18 +58,18 @@ def _split_kept(key: bytes) -> tuple[str, str]:
     return cluster, node
 
 
-def refused_value(value: bytes | None, limits: Limits) -> Unreadable:
-    """Say why a value is not even decoded: null or too large."""
+def refused_value(value: bytes | None, limits: InputLimits) -> Unreadable:
+    """Give the reason why a value is not decoded: it is null or too large."""
     if value is None:
         return Unreadable(UnreadableReason.NULL_VALUE, "value")
     return Unreadable(UnreadableReason.OVERSIZED, f"{len(value)} bytes, limit {limits.largest_value_bytes}")
 
 
-def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: Limits) -> int:
+def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: InputLimits) -> int:
     """Give the instant that counts: a function of the log alone, and never later than the append time.
 
     Args:
-        observed_at: when the feed says that it saw the change, if it does.
+        observed_at: when the feed saw the change, if it says so.
         append_at_us: when the broker appended the record.
         limits: how early `observed_at` may be.
 
@@ -87,7 +87,7 @@ def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: Limi
 
 
 def unreadable(error: Exception) -> Unreadable:
-    """Put a decoder's complaint into words that quote nothing of the record.
+    """Give the reason for a decoder's error, in words that quote nothing of the record.
 
     msgspec names types and paths, which is safe, and in one case the name of an unknown field, which is left out.
     """

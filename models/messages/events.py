@@ -1,7 +1,7 @@
-"""What the aggregate takes in: changes of nodes and pods, and results of executors.
+"""The inputs of a decision: changes of nodes and pods, and results of executors.
 
-Events carry the instant that counts (`at_us`, microseconds since 1970, UTC), which is a function of the log alone, and
-the place of their record, which decisions name as their cause.
+`at_us` is the event time (microseconds since 1970, UTC), a function of the log alone. `origin` is the place of the
+record, which decisions name as their cause.
 """
 
 import msgspec
@@ -11,14 +11,14 @@ from evictstream.models.messages.vocabulary import EventType, Outcome
 
 
 class Origin(msgspec.Struct, frozen=True, gc=False):
-    """Where a record stands in the log."""
+    """The place of a record in the log."""
 
     topic: str
     partition: int
     offset: int
 
 
-class NodeEvent(msgspec.Struct, frozen=True, gc=False):
+class NodeEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A node as it is now, or as it was last if it is deleted.
 
     Attributes:
@@ -32,8 +32,8 @@ class NodeEvent(msgspec.Struct, frozen=True, gc=False):
     is_undecidable: bool = False
 
 
-class PodEvent(msgspec.Struct, frozen=True, gc=False):
-    """A pod bound to the aggregate's node as it is now, or as it was last if it is deleted.
+class PodEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A bound pod as it is now, or as it was last if it is deleted.
 
     Attributes:
         is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`object_limits.py`).
@@ -46,7 +46,7 @@ class PodEvent(msgspec.Struct, frozen=True, gc=False):
     is_undecidable: bool = False
 
 
-class ResultEvent(msgspec.Struct, frozen=True, gc=False):
+class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What an executor did with one attempt.
 
     Attributes:

@@ -1,15 +1,15 @@
 """Types of fields that several messages share, and what their JSON Schema says of them.
 
 Names are camelCase in JSON, as in Kubernetes. Unknown fields are refused in what is ours and ignored in what is
-Kubernetes'. Some rules stand in `extra_json_schema` only: the schema demands them, the decoder does not look, because
-a function of this package does, with a reason of its own for each fault.
+Kubernetes'. What only `extra_json_schema` says, the published schema demands but the decoder does not check: functions
+of this package check it, with a reason for each fault that says more than a wrong type.
 """
 
-import datetime as dt
 from typing import Annotated, Final
 
 from msgspec import Meta
 
+from evictstream.models.kubernetes.objects import Moment
 from evictstream.models.messages.vocabulary import API_VERSION
 
 _INSTANT: Final = {"format": "date-time", "examples": ["2026-11-21T02:15:53.105869Z"]}
@@ -17,7 +17,7 @@ _INSTANT: Final = {"format": "date-time", "examples": ["2026-11-21T02:15:53.1058
 InstantText = Annotated[str, Meta(extra_json_schema=_INSTANT)]
 """An instant of a message that evictstream writes: UTC with six digits and `Z`, made by `instants.instant_text`."""
 
-ReadInstant = Annotated[dt.datetime, Meta(tz=True, extra_json_schema=_INSTANT)]
+ReadInstant = Annotated[Moment, Meta(extra_json_schema=_INSTANT)]
 """An instant of a message that others write: RFC 3339 with any zone; more than six digits of a second are rounded."""
 
 NonEmptyText = Annotated[str, Meta(min_length=1)]

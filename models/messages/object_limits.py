@@ -1,6 +1,7 @@
-"""How large an object may be. Beyond these limits it is undecidable: it is known, left alone, and a dead letter.
+"""How large an object may be; real ones are far smaller: two to ten tolerations of a pod, a dozen taints of a node.
 
-Real objects are far below: a pod has two to ten tolerations, a node up to a dozen taints.
+An object with longer lists or texts is undecidable: it is known, its pods are left alone, and each of its records is
+also a dead letter. A record with longer names is a dead letter only.
 """
 
 from collections.abc import Iterable
@@ -17,8 +18,15 @@ LARGEST_LIST: Final = 1_000
 a node and all tolerations of a pod, in one go: with this many of both it takes some two milliseconds."""
 
 LONGEST_TEXT: Final = 1_024
-"""Characters of a taint, and of a toleration. One of each stands in rows and messages of each pod that a node evicts;
+"""Characters of a taint, and of a toleration. Rows and messages of each pod that a node evicts contain one of each;
 Kubernetes lets through some 400."""
+
+LONGEST_NAMES: Final = 1_024
+"""Characters of a node's UID, and of namespace, name and UID of a pod together; Kubernetes' have at most some 400. All
+rows and messages of the object contain them."""
+
+LONGEST_VERSION: Final = 128
+"""Characters of a resource version; etcd's have at most 20. A node's row has those of earlier nodes of its name too."""
 
 _BRACES, _COMMAS = 4, 16  # for each entry, far more than any has
 
@@ -29,9 +37,9 @@ def is_too_long(text: bytes, opening: bytes = b"{") -> bool:
     """Tell whether a JSON list has more than `LARGEST_LIST` entries, without making objects of them.
 
     Args:
-        text: the list, or null; what is no list is not too long, whoever reads it will say what is wrong.
-        opening: what each entry begins with. It may stand in texts too, so where there are not far too many of them the
-            entries are counted.
+        text: the list, or null. JSON that is no list is not too long; its reader finds the fault.
+        opening: what each entry begins with. Texts may contain it too, so the entries are counted unless there are far
+            too many of them.
     """
     if len(text) <= LARGEST_LIST or (count := text.count(opening)) <= LARGEST_LIST:
         return False

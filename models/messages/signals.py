@@ -1,4 +1,4 @@
-"""What a feed or an operator says on the input topics besides changes of objects."""
+"""Records of the input topics that change no object: signals of feeds and operators, and what is ignored."""
 
 from typing import TypeAlias
 
@@ -11,8 +11,8 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         cluster: which cluster.
         at_us: event time, microseconds since 1970.
-        listed_at_us: when the feed's last complete listing of the cluster began, if it says so. Objects that were
-            deleted before have been told of by then, so it closes a gap in the log. As the feed's clock gave it.
+        listed_at_us: when the feed's last complete listing of the cluster began, by the feed's clock; None if it does
+            not say. The records before the heartbeat cover all that was deleted until then, so it closes a gap.
     """
 
     cluster: str
@@ -27,7 +27,7 @@ class Bookmark(msgspec.Struct, frozen=True, gc=False):
 
 
 class Unbound(msgspec.Struct, frozen=True, gc=False):
-    """A pod without a node. Nothing is due for it and no node's aggregate keeps it. Ignored."""
+    """A pod without a node: nothing can be due for it. Ignored."""
 
     cluster: str
 

@@ -47,7 +47,6 @@ class Unreadable(ValueError):  # noqa: N818 - the name says the state of the rec
     """
 
     def __init__(self, reason: UnreadableReason, detail: str) -> None:
-        """Say why and where."""
         super().__init__(f"{reason}: {detail}")
         self.reason = reason
         self.detail = detail

@@ -1,4 +1,4 @@
-"""The words that messages, rows and rules share. Their spelling is part of the contract (semantics.md 12.6, 12.9)."""
+"""The enums of messages, rows and rules. Their spelling is part of the contract (semantics.md 12.6, 12.9)."""
 
 import enum
 from typing import Final
@@ -12,6 +12,18 @@ class EventType(enum.StrEnum):
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
+
+
+class WatchEventType(enum.StrEnum):
+    """What a watch event says."""
+
+    ADDED = "ADDED"
+    MODIFIED = "MODIFIED"
+    DELETED = "DELETED"
+    BOOKMARK = "BOOKMARK"
+    HEARTBEAT = "HEARTBEAT"
+    FORGET = "FORGET"
+    ACCEPT_GAP = "ACCEPT_GAP"
 
 
 class Action(enum.StrEnum):

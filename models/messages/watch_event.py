@@ -7,7 +7,6 @@ about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
 The service itself reads more tolerantly, and only what it uses: see `decoding` and `kubernetes.objects`.
 """
 
-import enum
 from typing import Annotated, Final, Literal
 
 import msgspec
@@ -19,19 +18,7 @@ from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages import codec
 from evictstream.models.messages.fields import NonEmptyText, ReadInstant
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
-
-
-class WatchEventType(enum.StrEnum):
-    """What a watch event says."""
-
-    ADDED = "ADDED"
-    MODIFIED = "MODIFIED"
-    DELETED = "DELETED"
-    BOOKMARK = "BOOKMARK"
-    HEARTBEAT = "HEARTBEAT"
-    FORGET = "FORGET"
-    ACCEPT_GAP = "ACCEPT_GAP"
-
+from evictstream.models.messages.vocabulary import WatchEventType
 
 _CHANGES: Final = frozenset({WatchEventType.ADDED, WatchEventType.MODIFIED, WatchEventType.DELETED})
 

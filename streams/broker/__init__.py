@@ -1,6 +1,6 @@
-"""Find or start a Kafka; declare and check our topics.
+"""Find or start a Kafka; declare and check the topics.
 
-`topics` says what they must be, `admin` compares that with what is; `locate` finds a Kafka or starts one in a
-`container` or `embedded`, of one or more `node` processes, whose program files `jars` brings; `clients` and `follow`
-read topics with kafka-python. Importing this package imports none of them.
+`topic_specs` says what the topics must be, and `admin` compares that with what is there. `locate` finds a Kafka or
+starts one: in a `container`, or `embedded` as one or more `kafka_node` processes, whose program files `jars` downloads.
+`clients` and `follow` read topics with kafka-python. Importing this package imports none of these modules.
 """

@@ -1,7 +1,7 @@
-"""Declare our topics and check them, through kafka-python's administrative client.
+"""Declare evictstream's topics and check them, through kafka-python's administrative client.
 
 `declare_topics` creates what is missing and reports the rest; neither function ever changes a topic that exists,
-because whoever made it otherwise may have had a reason, and partitions cannot be taken back. Both wait at most
+because an operator may have had a reason, and partitions cannot be taken back. Both wait at most
 `admin_timeout_seconds` for the first answer and `request_timeout_seconds` for each further one. Doing it twice, or from
 two places at once, is fine.
 """
@@ -33,14 +33,14 @@ from evictstream.streams.settings import Settings
 PROBE_TIMEOUT_SECONDS = 2.0
 """For asking a broker on loopback whether it is up, again and again."""
 
-KNOCK_SECONDS = 1.0
+CONNECT_SECONDS = 1.0
 """For one address to accept a connection; a round trip around the world takes a third of it."""
 
 RETRY_SECONDS = 0.25
 """Between attempts to reach a broker: soon enough for a person, seldom enough for a broker that is starting."""
 
-HEARSAY_SECONDS = 10.0
-"""How long all brokers may take to hear of a new topic: tens of milliseconds as a rule, seconds when they are busy."""
+PROPAGATION_SECONDS = 10.0
+"""How long a new topic may take to reach all brokers: tens of milliseconds as a rule, seconds when they are busy."""
 
 Severity = Literal["breaks", "weakens"]
 
@@ -106,11 +106,10 @@ def declare_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None)
 
     Args:
         settings: which Kafka, and what topics if `specs` is not given.
-        specs: other topics than ours, for tests.
-
+        specs: other topics, for tests.
     Raises:
-        BrokerUnreachableError: nobody answered in time.
-        BrokerRefusedError: Kafka said no; topics before the refused one may have been created.
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused; topics before the refused one may have been created.
         SettingsError: no Kafka is set, or its certificates cannot be read.
 
     """
@@ -131,7 +130,7 @@ class Probe:
 
 
 def probe(bootstrap_servers: str) -> Probe | None:
-    """Ask an unprotected cluster; `None` if nobody answers within 2 s."""
+    """Ask an unprotected cluster; `None` without an answer within 2 s."""
     try:
         settings = Settings(bootstrap_servers=bootstrap_servers)
         with admin_client(settings, "look at the cluster", first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
@@ -205,7 +204,7 @@ def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, An
     while a topic always has some. So it is asked again for a while.
     """
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    give_up_at = time.monotonic() + HEARSAY_SECONDS
+    give_up_at = time.monotonic() + PROPAGATION_SECONDS
     while True:
         partitions = {topic["name"]: topic["partitions"] for topic in client.describe_topics(names)}
         configs = client.describe_configs(resources, config_filter="all")["topic"]
@@ -246,8 +245,8 @@ class ClosingAdminClient(KafkaAdminClient):  # type: ignore[misc] # the library 
             raise
 
 
-def _wait_until_somebody_listens(servers: str, give_up_at: float) -> None:
-    """Knock at each address until one accepts a connection; raise the last `OSError` when time is up.
+def _wait_until_a_broker_listens(servers: str, give_up_at: float) -> None:
+    """Connect to each address until one accepts; raise the last `OSError` when time is up.
 
     The library would do that too, but leaves a socket open for each attempt that fails, and tries 20 times a second.
     """
@@ -255,7 +254,7 @@ def _wait_until_somebody_listens(servers: str, give_up_at: float) -> None:
         for server in servers.split(","):
             host, _, port = server.rpartition(":")
             try:
-                socket.create_connection((host.strip("[]"), int(port)), timeout=KNOCK_SECONDS).close()
+                socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
             except OSError:
                 if time.monotonic() + RETRY_SECONDS > give_up_at:
                     raise
@@ -272,18 +271,18 @@ def admin_client(
     next_step: str = "give this user the right to do so",
     first_answer_seconds: float | None = None,
 ) -> Iterator[KafkaAdminClient]:
-    """Open kafka-python's client for administration, once somebody listens, and close it.
+    """Open kafka-python's client for administration, once a broker listens, and close it.
 
     Args:
         settings: where Kafka is and how to speak with it.
         operation: what Kafka is to do, for errors, as `look at topics`.
         next_step: what to do when this user may not do that.
-        first_answer_seconds: how long to wait for somebody who listens; `admin_timeout_seconds` by default.
+        first_answer_seconds: how long to wait for a broker that listens; `admin_timeout_seconds` by default.
 
     Raises:
         SettingsError: the certificate files cannot be used.
-        BrokerUnreachableError: nobody answered in time.
-        BrokerRefusedError: Kafka said no.
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused.
 
     """
     first_answer_seconds = first_answer_seconds or settings.admin_timeout_seconds
@@ -296,7 +295,7 @@ def admin_client(
     client = None
     give_up_at = time.monotonic() + first_answer_seconds
     try:
-        _wait_until_somebody_listens(servers, give_up_at)
+        _wait_until_a_broker_listens(servers, give_up_at)
         client = ClosingAdminClient(
             bootstrap_servers=servers.split(","),
             client_id=settings.client_id,

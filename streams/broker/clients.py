@@ -1,4 +1,4 @@
-"""Producers and consumers of kafka-python for commands and feeds: their common arguments, and their errors as ours.
+"""Common arguments of kafka-python's producers and consumers, and their errors as errors of `streams.errors`.
 
 Ask `streams.broker.admin` first whether Kafka answers at all: kafka-python's clients leave threads behind when their
 first contact fails, and do not say what was wrong.
@@ -42,7 +42,7 @@ def client_arguments(settings: Settings) -> dict[str, Any]:
 
 
 def as_our_error(error: KafkaError | OSError, settings: Settings, operation: str) -> BrokerError:
-    """Say in our words what kafka-python says in its own. `operation` is what Kafka was to do, as `write to ...`."""
+    """Translate an error of kafka-python. `operation` is what Kafka was to do, as `write to ...`."""
     if isinstance(error, KafkaConnectionError | KafkaTimeoutError | NodeNotReadyError | OSError):
         return BrokerUnreachableError(
             settings.required_bootstrap_servers(), waited_seconds=settings.request_timeout_seconds

@@ -1,7 +1,7 @@
 """A Kafka in a container, through testcontainers, where a container engine answers.
 
 The image is pinned to the version of the embedded Kafka and configured the same. Its one port is published on loopback
-only. testcontainers' own helper removes the container when we die.
+only. testcontainers' own helper removes the container when this process dies.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 IMAGE = "apache/kafka:4.3.1"
 
 ENGINE_TIMEOUT_SECONDS = 1
-"""For the engine to say that it is there. An engine on this machine answers in milliseconds; everybody without one
-waits for this."""
+"""For the engine to say that it is there. An engine on this machine answers in milliseconds; a machine without one
+waits this long."""
 
 START_TIMEOUT_SECONDS = 60.0
 """From the container's start, after its image is there, until Kafka answers."""
@@ -41,7 +41,7 @@ def engine_answers() -> bool:
         import testcontainers.core.container  # noqa: F401, PLC0415 - as above
     except ImportError:
         return False
-    # Knock by hand first: the engine's client leaves its socket open when nobody is there.
+    # A plain connection first: the engine's client leaves its socket open when no engine answers.
     if not _somebody_listens(docker.utils.parse_host(os.environ.get("DOCKER_HOST"))):
         return False
     try:

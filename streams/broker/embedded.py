@@ -31,15 +31,13 @@ START_TIMEOUT_SECONDS = 60.0
 POLL_SECONDS = 0.05
 
 MAX_NODES = 5
-"""More would not fit on the machine of somebody who tries this out (320 MB each)."""
+"""More would not fit on a usual laptop (320 MB each)."""
 
 DEFAULT_HEAP_MEGABYTES = 512
 
 
 class EmbeddedBroker:
     """A Kafka of one or more nodes. Use it as a context manager, or call `start` and `stop`.
-
-    ::
 
         with EmbeddedBroker() as broker:
             broker.bootstrap_servers  # 127.0.0.1:24211
@@ -58,7 +56,7 @@ class EmbeddedBroker:
         detours: int = 0,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Choose ports and folder; nothing is started yet.
+        """Choose ports and folder; `start` starts the nodes.
 
         Args:
             data: folder to keep data in, made if it is missing; with data of an earlier run it goes on with that.
@@ -67,7 +65,7 @@ class EmbeddedBroker:
             nodes: how many, 1 to 5. Three make leaders that move.
             heap_megabytes: for each node.
             detours: how many further ways to each node, for tests that slow or cut connections (see `Detour`).
-            properties: Kafka's own, added to ours; they win.
+            properties: of Kafka; they override the ones made here.
 
         Raises:
             WrongUseError: a number out of range, or a folder made with another number of nodes.
@@ -155,7 +153,7 @@ class EmbeddedBroker:
         self.start()
 
     def pause(self) -> None:
-        """Freeze all nodes: connections stay open, nobody answers."""
+        """Freeze all nodes: connections stay open, but get no answer."""
         for node in self.nodes:
             node.pause()
 
@@ -189,7 +187,7 @@ class EmbeddedBroker:
         for node in self.nodes:
             while not node.answers():
                 _sleep_unless_late(deadline, node)
-        # Accepting connections comes before taking part. The id tells ours from another one that had the port already.
+        # A node accepts connections before it takes part. The id tells this Kafka from another one on the same port.
         while probe(self.bootstrap_servers) != Probe(self._cluster_id, len(self.nodes)):
             self.raise_if_ended()
             _sleep_unless_late(deadline, self.nodes[0])

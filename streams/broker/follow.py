@@ -1,7 +1,7 @@
 """Follow a topic: all its partitions, from a place in time, as a `read_committed` reader without a group.
 
-For looking on, not for working through: nothing is committed, nobody is kept from reading the same, and partitions that
-are added meanwhile are not noticed. While Kafka is away it waits and goes on.
+Nothing is committed, and other readers are not affected. Partitions that are added meanwhile are not noticed. While
+Kafka does not answer, the reader waits.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class FollowedRecord:
     """One record.
 
     Attributes:
-        partition: where it stands,
-        offset: and where there.
+        partition: number of its partition.
+        offset: within the partition.
         timestamp_ms: its time in milliseconds since 1970: set by the producer or the broker, as the topic says.
         key: as it came.
         value: as it came.
@@ -48,7 +48,7 @@ class FollowedRecord:
 
     @property
     def place(self) -> str:
-        """Where it stands, for people."""
+        """Partition and offset, for people."""
         return f"partition {self.partition}, offset {self.offset}"
 
 
@@ -61,9 +61,9 @@ def follow(
     is_stopped: Callable[[], bool],
     idle_seconds: float | None = None,
 ) -> Iterator[Iterator[list[FollowedRecord]]]:
-    """Find the place in each partition, then give records as they come, in batches.
+    """Find the start in each partition, then yield records as they come, in batches.
 
-    A batch is ordered by time as well as may be; over batches only the order within a partition holds.
+    The records of a batch are sorted by time; across batches only the order within a partition holds.
 
     Args:
         settings: which Kafka.
@@ -73,8 +73,8 @@ def follow(
         idle_seconds: after so long without a record it ends by itself.
 
     Raises:
-        BrokerUnreachableError: nobody answered in time.
-        BrokerRefusedError: Kafka said no. While following, too.
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused. While following, too.
         TopicsDifferError: the topic is missing.
 
     """

@@ -24,8 +24,8 @@ def wait_until_read(
     Workers commit about each second, and nothing before it is durable. Without any worker all come back, late.
 
     Raises:
-        BrokerUnreachableError: nobody answered in time.
-        BrokerRefusedError: Kafka said no.
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused.
 
     """
     give_up_at = time.monotonic() + patience_seconds
@@ -34,11 +34,11 @@ def wait_until_read(
         ends = client.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
     unread = partitions
     while True:
-        # A client remembers the group's coordinator for ever, and this one may move meanwhile.
+        # A new client each time: a client keeps the group's coordinator for ever, and the coordinator may move.
         operation = "tell how far the service has read"
         with admin_client(settings, operation, next_step=NEXT_STEP) as client, contextlib.suppress(RetriableError):
             read = client.list_group_offsets({settings.faust_app_id: places})[settings.faust_app_id]
-            # -1 where the group has never committed; there is nothing to read all the same where nothing ever stood.
+            # -1 where the group has never committed; an input that is empty then counts as read.
             positions = {place: max(0, committed.offset) for place, committed in read.items()}
             unread = tuple(p.partition for p in places if positions.get(p, 0) < ends[p].offset)
         if not unread or time.monotonic() + LOOK_SECONDS > give_up_at:

@@ -1,8 +1,8 @@
 """Kafka's program files: downloaded once, checked before every use.
 
-`kafka-jars.lock` beside this file names each file with its SHA-256, so what runs is what was tried, whatever the
-repository serves. jgo downloads from Maven Central into a folder of ours in the user's cache; 46 files, 46 MB.
-Several processes may ask at once: one downloads, the others wait.
+`kafka-jars.lock` beside this file names each file with its SHA-256, so what runs is what was tested, whatever the
+repository serves. jgo downloads 46 files, 46 MB, from Maven Central into a folder in the
+user's cache. Of several processes at once one downloads, and the others wait.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One node of the embedded Kafka: a Java process of ours and the folder it keeps its data in.
+"""One node of the embedded Kafka: a Java process and the folder with its data.
 
 States: made, running (perhaps paused), down. `start` on a folder that has data goes on with it; ports and folder stay
-the same for the node's life, so clients find it again. Its process is a group of its own, so that Ctrl-C in a terminal
-reaches us and not it, and it does not outlive us: a reaper kills it when we are gone, even by SIGKILL.
+the same for the node's life, so clients find it again. The process is a group of its own, so Ctrl-C in a terminal does
+not reach it. It does not outlive its parent: a reaper kills it as soon as the parent has ended, even by SIGKILL.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ class KafkaNode:
         remove_folder: Path | None = None,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Prepare; nothing is written or started yet.
+        """Describe a node; `start` writes its folder.
 
-        `remove_folder` is what the reaper removes if we die; `None` leaves everything in place. `properties` are
-        added to ours and win.
+        The reaper removes `remove_folder` if this process dies; `None` leaves everything in place. `properties`
+        override the ones made here.
         """
         self.address = address
         self._cluster = tuple(cluster)
@@ -118,7 +118,7 @@ class KafkaNode:
         self._start_reaper(self._process.pid)
 
     def answers(self) -> bool:
-        """Whether somebody accepts connections at the client port.
+        """Whether the client port accepts connections.
 
         Raises:
             BrokerFailedError: the process has ended.
@@ -158,7 +158,7 @@ class KafkaNode:
         self._end_reaper()
 
     def pause(self) -> None:
-        """Freeze the process (SIGSTOP): connections stay open, nobody answers."""
+        """Freeze the process (SIGSTOP): connections stay open, but get no answer."""
         self._signal(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -175,7 +175,7 @@ class KafkaNode:
             return ""
 
     def _signal(self, number: signal.Signals) -> None:
-        # Only while it is ours: after its end was seen the number may belong to somebody else.
+        # Only while the process runs: afterwards another process may have its number.
         if (pid := self.pid) is not None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(pid, number)
@@ -208,7 +208,7 @@ class KafkaNode:
         )
 
     def _end_reaper(self) -> None:
-        # Killed before its pipe closes, so that it cannot kill whoever has the number by then.
+        # Killed before its pipe closes, so that it cannot kill another process that has the number by then.
         if self._reaper is not None:
             self._reaper.kill()
             self._reaper.wait()

@@ -1,6 +1,7 @@
-"""Which Kafka? The first that can be had of: the one in the settings, a container, the embedded one.
+"""Find a Kafka: the one in the settings, else a container, else the embedded one.
 
-For trying out and for tests. What runs in production calls `settings.required_bootstrap_servers()` and starts nothing.
+For trying out and for tests. In production `settings.required_bootstrap_servers()` names the Kafka, and nothing is
+started.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Broker:
     """A Kafka to use.
 
     Attributes:
-        kind: `settings`: somebody else's, left alone afterwards. `container` and `embedded`: ours, ended afterwards.
+        kind: `settings`: left running afterwards. `container` and `embedded`: started here, ended afterwards.
         bootstrap_servers: its addresses, `host:port,host:port`.
         description: which one it is, for people.
 
@@ -41,7 +42,7 @@ def locate(settings: Settings) -> Iterator[Broker]:
     """Find or start a Kafka, log which one, and end it afterwards if it was started here.
 
     A container engine that answers but cannot start the container (no image, no room) is logged and passed over.
-    Whether the Kafka of the settings answers is not looked at here; whoever talks to it first sees.
+    The Kafka of the settings is not contacted here; its first client sees whether it answers.
 
     Raises:
         EmbeddedBrokerError: nothing else was there and the embedded one could not be had.

@@ -19,8 +19,8 @@ def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> di
     Blocks, so call it in a thread.
 
     Raises:
-        BrokerUnreachableError: nobody answered in time.
-        BrokerRefusedError: Kafka said no, or is older than 3.0.
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused, or is older than 3.0.
 
     """
     wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}

@@ -1,4 +1,4 @@
-"""Free ports on loopback that stay ours while their owner is down."""
+"""Free ports on loopback that stay free while their broker is down."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import socket
 LOOPBACK = "127.0.0.1"
 
 # Below the range from which systems take the ports of outgoing connections (32768 on Linux, 49152 elsewhere). A client
-# that keeps knocking at a broker that is down would otherwise, sooner or later, get that very port as its own and keep
-# the broker from coming back.
+# that keeps connecting to a broker that is down would otherwise, sooner or later, get that very port as its own and
+# keep the broker from coming back.
 FIRST_PORT = 20_000
 LAST_PORT = 29_999
 ATTEMPTS = 200
 
 
 def free_ports(count: int) -> list[int]:
-    """Return that many different ports on which nobody listens now.
+    """Return that many different ports on which no process listens now.
 
     They are not reserved: another process may take one before it is used; with 10,000 to choose from at random that is
     rare.

@@ -1,8 +1,8 @@
-"""Run as a program: kills a process group when the one that started us is gone, however it went.
+"""A program that kills a process group as soon as its own parent process has ended, even by SIGKILL.
 
-`python reaper.py PID FOLDER`: waits for the end of standard input, whose other end only the starter holds and the
-system closes when the starter dies. Then kills the group PID and removes FOLDER (unless it is empty text). It imports
-little, because it stays in memory as long as the broker.
+`python reaper.py PID FOLDER` waits for the end of standard input. Only the parent holds the other end, and the system
+closes it when the parent dies. Then the program kills the group PID and removes FOLDER (unless it is empty text). It
+imports little, because it stays in memory as long as the broker.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import sys
 
 def main() -> None:
     """Wait, kill, clean up."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for our starter, which then stops things in order
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then stops things in order
     pid, folder = int(sys.argv[1]), sys.argv[2]
     while os.read(0, 1):
         pass

@@ -31,9 +31,9 @@ def accept_gap(
 ) -> ExitCode:
     """Let evictions go on in partitions whose input expired before it was read.
 
-    They wait there because a taint may be gone, or a pod, that nobody told of. They also go on by themselves once the
+    They wait there because the lost input may have removed a taint or a pod. They also go on by themselves once the
     feed of each cluster has listed it again, which is the safer way. The gaps are shown before you are asked; only
-    partitions that have one are told. Where none has, nothing is sent, and the exit code is 1.
+    partitions that have one get the signal. Where none has, nothing is sent, and the exit code is 1.
 
     Examples:
 
@@ -51,10 +51,10 @@ def accept_gap(
         chosen = check_partitions(publisher, settings.nodes_topic, partition or ())
         found = read_with_progress(settings, publisher.partitions).gaps()
         gaps = {number: gap for number, gap in found.items() if number in chosen}
-        told: dict[str, object] = {"type": "ACCEPT_GAP", "topic": settings.nodes_topic, "gaps": list(gaps.values())}
+        sent: dict[str, object] = {"type": "ACCEPT_GAP", "topic": settings.nodes_topic, "gaps": list(gaps.values())}
         if not gaps:
             if is_json:
-                print_json(told | {"partitions": []})
+                print_json(sent | {"partitions": []})
             typer.echo(f"evictstream: {_no_gap(chosen, found)}; nothing was sent", err=True)
             return ExitCode.FOUND_PROBLEM
         if not is_json:
@@ -68,7 +68,7 @@ def accept_gap(
             return DECLINED
         partitions = accept(publisher, settings.nodes_topic, gaps)
     if is_json:
-        print_json(told | {"partitions": partitions})
+        print_json(sent | {"partitions": partitions})
     else:
         numbers = ", ".join(map(str, partitions))
         typer.echo(f"told {len(partitions)} partitions of {settings.nodes_topic} to accept their gap: {numbers}")

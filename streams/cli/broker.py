@@ -14,7 +14,7 @@ from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 
 POLL_SECONDS = 0.5
-"""How soon we notice that Kafka has ended by itself."""
+"""How soon the command notices that Kafka has ended by itself."""
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -22,7 +22,7 @@ app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 
 class _StopRequested(BaseException):
-    """Somebody wants us to end; not an `Exception`, so that nothing on the way swallows it."""
+    """A signal asks the command to end; not an `Exception`, so that no handler on the way catches it."""
 
 
 @app.command()

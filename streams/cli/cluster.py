@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evictstream.streams.settings import Settings
 
 UNREAD_SECONDS = 1.0
-"""How long workers may take to read what stands in the inputs, before a cluster counts as unknown to them."""
+"""How long workers may take to read the inputs to their ends, before a cluster counts as unknown to them."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -78,7 +78,7 @@ def forget(
     try:
         if wait:
             found["unread"] = unread = wait_until_read(settings, settings.nodes_topic, partitions, wait)
-    finally:  # they have been told, whatever becomes of the waiting
+    finally:  # the partitions have the signal, however the wait ends
         if is_json:
             print_json(found)
     if unread == () and not is_json:

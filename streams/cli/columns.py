@@ -11,7 +11,7 @@ class Columns:
     """Aligns one row after the other; a column is as wide as its widest cell so far."""
 
     def __init__(self, widths: Sequence[int]) -> None:
-        """Begin with widths that suit most rows."""
+        """Set the first widths, which later rows may only widen."""
         self._widths = list(widths)
 
     def make_room(self, cells: Sequence[str]) -> None:

@@ -14,11 +14,14 @@ TITLES = ("TIME", "ACTION", "CLUSTER", "POD", "NODE", "DEADLINE", "IN", "VERDICT
 _WIDTHS = (23, 8, 8, 24, 12, 23, 8, 17, 0, 0)  # what most rows need, so that few shift the others
 
 
+class ShownCommand(EvictionCommand, frozen=True, forbid_unknown_fields=False):
+    """An eviction command, perhaps of a newer worker that writes more fields than this version knows."""
+
+
 class CommandRows:
     """Formats one row after the other."""
 
     def __init__(self) -> None:
-        """Begin with widths that suit most rows."""
         self._columns = Columns(_WIDTHS)
 
     def titles(self) -> str:

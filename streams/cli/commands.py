@@ -51,9 +51,9 @@ def commands(
 
     On a terminal a row for each: when it was issued, what to do with which pod, by when, how far away that is, why, and
     attempt/revision. Elsewhere, or with `-o json`, the messages as they are, one per line. Only what is committed is
-    shown; nothing is marked as read. What cannot be read is told on stderr.
+    shown; nothing is marked as read. What cannot be read is reported on stderr.
 
-    Exits with 0, also when stopped by Ctrl-C or SIGTERM, or when nobody reads the pipe any more.
+    Exits with 0, also when stopped by Ctrl-C or SIGTERM, or when the reader of the pipe has ended.
 
     Examples:
 
@@ -72,7 +72,7 @@ def commands(
             settings,
             settings.commands_topic,
             begin,
-            is_stopped=lambda: stop_signals.is_asked() or show.is_full,
+            is_stopped=lambda: stop_signals.is_stopped() or show.is_full,
             idle_seconds=idle_seconds,
         ) as batches,
     ):
@@ -123,14 +123,13 @@ class _Show:
     ) -> None:
         import msgspec
 
-        from evictstream.models.messages.command import EvictionCommand
-        from evictstream.streams.cli.command_rows import CommandRows
+        from evictstream.streams.cli.command_rows import CommandRows, ShownCommand
 
         self._topic = topic
         self._rows = CommandRows() if as_text else None
         self._left = maximum
         self._wanted = wanted
-        self._decoder = msgspec.json.Decoder(EvictionCommand)
+        self._decoder = msgspec.json.Decoder(ShownCommand)
 
     @property
     def is_full(self) -> bool:
@@ -174,7 +173,7 @@ class _Show:
             return None
         if self._rows is not None:
             return self._rows.row(command, dt.datetime.now(dt.UTC)).encode()
-        # Whoever else writes there may break lines, which would be two records to whoever reads ours.
+        # Another producer may have written line breaks, which would look like two records to a program.
         return value if b"\n" not in value else msgspec.json.format(value, indent=-1)
 
     @staticmethod

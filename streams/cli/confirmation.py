@@ -14,13 +14,13 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def refuse_if_nobody_answers(yes: bool) -> None:
-    """Raise `WrongUseError` if there is nobody to ask and nobody said yes. Call it before anything else is done."""
+    """Raise `WrongUseError` without both a terminal and `--yes`. Call it before anything else is done."""
     if not yes and not sys.stdin.isatty():
         raise WrongUseError("this has to be confirmed, and there is no terminal to ask on", next_step="add --yes")
 
 
 def is_confirmed(question: str, yes: bool) -> bool:
-    """Ask on the terminal unless somebody said yes before; a no is said again, so that logs show it.
+    """Ask on the terminal, unless `--yes` was given; a no is printed, so that logs show it.
 
     Only `y` and `yes` are a yes. The question goes to stderr, because stdout is for results.
     """

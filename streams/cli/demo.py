@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 
 class _StopRequested(BaseException):
-    """Somebody wants us to end; not an `Exception`, so that nothing on the way swallows it."""
+    """A signal asks the demo to end; not an `Exception`, so that no handler on the way catches it."""
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -67,7 +67,7 @@ def demo(
 
     loaded = global_options(context).loaded
     settings = loaded.settings
-    if settings.log_level == "info":  # what the libraries of the story do is told by the story
+    if settings.log_level == "info":  # the story itself reports what the libraries do
         configure_logging(settings.model_copy(update={"log_level": "warning"}))
     recording = read_recording(demo_incident() if incident is None else incident)
     for number in STOP_SIGNALS:

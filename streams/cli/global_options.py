@@ -1,4 +1,4 @@
-"""What one run of the command line knows: its global flags, and the settings that follow from them."""
+"""The global options of one run, and the settings that follow from them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,9 @@ if TYPE_CHECKING:
 
 
 class GlobalOptions:
-    """Global flags, and settings that are read when a command first asks for them.
-
-    So `--help` never fails on them.
-    """
+    """Global flags, and settings that are read at their first use, so that `--help` never fails on them."""
 
     def __init__(self) -> None:
-        """Start without flags."""
         self.debug = False
         self._config_file: Path | None = None
         self._flags: dict[str, object] = {}
@@ -57,7 +53,7 @@ class GlobalOptions:
     def loaded(self) -> LoadedSettings:
         """Settings with their origins; the first use reads them and sets up logs. Raises `SettingsError`.
 
-        From then on stderr shows no secret, whoever writes there.
+        From then on stderr shows no secret, whatever code writes there.
         """
         if self._loaded is None:
             from evictstream.streams.logs import SecretlessStream, configure_logging

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from evictstream.streams.feed.recording import Flaw, WatchEnded
     from evictstream.streams.settings import Settings
 
-MOST_FLAWS_TOLD = 20
-"""Lines said to be unreadable; a file of another kind is one mistake, not a million. All are counted."""
+MOST_FLAWS_SHOWN = 20
+"""Unreadable lines that are shown; a file of another kind is one mistake, not a million. All are counted."""
 
 PROGRESS_SECONDS = 0.2
 """Between two looks at the counts; a person sees no more."""
@@ -59,8 +59,8 @@ def import_(
     that order.
 
     The service counts `observedAt` only up to a minute before an event is appended, so old times need `--restamp`.
-    Bookmarks, heartbeats and orders of operators are left out. Each line that is no event is told and counted, and the
-    rest goes on.
+    Bookmarks, heartbeats and orders of operators are left out. Each line that is no event is reported and counted, and
+    the rest goes on.
 
     A live watch may be piped in, to try things out; it is no feed. What comes out of a pipe without recorded times, as
     kubectl prints it, is taken for one. When it ends (each watch of kubectl does, after 30 to 60 minutes), changes from
@@ -86,7 +86,7 @@ def import_(
     settings = global_options(context).settings
     with StopSignals() as stop_signals, _Screen() as screen, open_recordings(files) as items:
         callbacks = ImportCallbacks(
-            screen.flaw, screen.say, lambda: screen.progress(importer.counts), stop_signals.is_asked
+            screen.flaw, screen.say, lambda: screen.progress(importer.counts), stop_signals.is_stopped
         )
         importer = Importer(settings, options, FeedClock(), callbacks)
         sent: Counter[str] = Counter()
@@ -105,7 +105,7 @@ def import_(
         screen.close()
         for ended in importer.counts.ended:
             screen.say(_what_ended(ended, sorted(importer.counts.clusters) or ([cluster] if cluster else [])))
-        _show(settings, sent, importer.counts, output, is_complete=not stop_signals.is_asked())
+        _show(settings, sent, importer.counts, output, is_complete=not stop_signals.is_stopped())
     has_problem = importer.counts.flaws or importer.counts.ended
     return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if has_problem else ExitCode.DONE)
 
@@ -117,7 +117,7 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
     happened = (
         f"the watch of {kinds} of {cluster} has ended ({source}): what changes there from now on is not known"
         if kinds
-        else f"{source} ended before its first event: it told nothing of {cluster}"
+        else f"{source} ended before its first event: it said nothing about {cluster}"
     )
     name = clusters[0] if len(clusters) == 1 else "NAME"
     return (
@@ -129,7 +129,7 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
 
 
 class _Screen:
-    """What is said on stderr meanwhile: lines, and on a terminal how far we are."""
+    """What the import prints on stderr meanwhile: lines, and on a terminal its progress."""
 
     def __init__(self) -> None:
         from rich.console import Console
@@ -160,9 +160,9 @@ class _Screen:
 
     def flaw(self, flaw: Flaw) -> None:
         self._told += 1
-        if self._told <= MOST_FLAWS_TOLD:
+        if self._told <= MOST_FLAWS_SHOWN:
             self.say(str(flaw))
-        elif self._told == MOST_FLAWS_TOLD + 1:
+        elif self._told == MOST_FLAWS_SHOWN + 1:
             self.say("further lines that cannot be read are only counted")
 
     def progress(self, counts: ImportCounts) -> None:

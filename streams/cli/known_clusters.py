@@ -1,4 +1,4 @@
-"""What is known before an order is given: read with progress, and said in sentences and as data."""
+"""What the partitions keep of each cluster: read with progress, shown as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, TypedDict
 from evictstream.streams.errors import TopicsDifferError
 
 if TYPE_CHECKING:
-    from evictstream.streams.service.known import ClusterRows, PartitionRows
+    from evictstream.streams.service.stored_rows import ClusterRows, PartitionRows
     from evictstream.streams.settings import Settings
 
 NAMES_LISTED = 20
-"""Clusters that a message lists; a service may have hundreds. `-o json` has all."""
+"""Most clusters that a message lists; a service may have hundreds. `-o json` has all."""
 
 PROGRESS_SECONDS = 0.1
 
 
 class GapJson(TypedDict):
-    """A gap as data: its partition, when it was found, records lost by topic, topics not listed again by cluster."""
+    """A gap as JSON: its partition, when it was found, records lost by topic, topics not listed again by cluster."""
 
     partition: int
     foundAt: str
@@ -30,10 +30,9 @@ class GapJson(TypedDict):
 
 
 class KnownClusters:
-    """What all partitions keep, by number."""
+    """What all partitions keep of their clusters."""
 
     def __init__(self, rows: dict[int, PartitionRows]) -> None:
-        """Take what was read of each."""
         self._rows = rows
 
     @property
@@ -43,13 +42,13 @@ class KnownClusters:
 
     @property
     def names(self) -> list[str]:
-        """All clusters that something is known of."""
+        """All clusters of which a partition keeps anything."""
         return sorted(
             {name for rows in self._rows.values() for name, found in rows.clusters.items() if found.is_anything}
         )
 
     def gaps(self) -> dict[int, GapJson]:
-        """Gaps by partition, as data."""
+        """Gaps by partition, as JSON."""
         from evictstream.models.instants import instant_text
 
         return {
@@ -64,13 +63,13 @@ class KnownClusters:
         }
 
     def is_known(self, cluster: str) -> bool:
-        """Whether anything is there to forget, or some partitions have not forgotten it yet that were told to."""
+        """Whether a partition keeps anything of the cluster, or only some partitions have forgotten it."""
         of_it = self._of(cluster)
         forgotten = sum(found.state.forgotten_at_us > 0 for found in of_it.values())
         return any(found.is_anything for found in of_it.values()) or 0 < forgotten < len(self._rows)
 
     def of_cluster(self, cluster: str) -> dict[str, object]:
-        """Tell what is known of a cluster, as data."""
+        """Return what is known of a cluster, as JSON."""
         of_it = self._of(cluster)
         known = [
             {"partition": number, "nodes": found.nodes, "pods": found.pods, "openEvictions": found.open_evictions}
@@ -136,7 +135,7 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
 
     from evictstream.streams.broker.admin import check_topics
     from evictstream.streams.broker.topic_specs import topic_specs
-    from evictstream.streams.service.known import read_known
+    from evictstream.streams.service.stored_rows import read_known
 
     changelog = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
     wrong = [

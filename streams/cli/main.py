@@ -7,11 +7,11 @@ To add a command `accept-gap`:
    is the help; end it with examples. Take `context: typer.Context` first and get settings from
    `global_options(context).settings`, which also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy
    inside the function.
-2. add its name and one sentence to `COMMANDS` here. Nothing is imported until somebody runs it, so `--help` stays fast.
+2. add its name and one sentence to `COMMANDS` here. Its module is imported when it runs, so `--help` stays fast.
 3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
 
-Exit codes: 0 done, 1 a found problem, 2 wrong use, 70 an internal failure (a bug of ours), 130 stopped by Ctrl-C,
-143 by SIGTERM before the work was done.
+Exit codes: 0 done, 1 a found problem, 2 wrong use, 70 an internal failure (a bug in evictstream), 130 stopped by
+Ctrl-C, 143 by SIGTERM before the work was done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM for commands that have something to finish: they are noticed, not obeyed at once."""
+"""Ctrl-C and SIGTERM for commands that finish their work first: a signal sets a flag instead of ending the process."""
 
 from __future__ import annotations
 
@@ -13,20 +13,19 @@ T = TypeVar("T")
 
 
 class _Stopped(BaseException):
-    """Ends a wait for input; not an `Exception`, so that nothing on the way swallows it."""
+    """Ends a wait for input; not an `Exception`, so that no handler on the way catches it."""
 
 
 class StopSignals:
     """While entered, the first signal sets a flag; a second one ends the process as usual."""
 
     def __init__(self) -> None:
-        """Change nothing yet."""
         self._number: int | None = None
         self._is_waiting = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Self:
-        """Take the signals over."""
+        """Install the handlers."""
         for number in SIGNALS:
             self._before[number] = signal.signal(number, self._take)
         return self
@@ -34,12 +33,12 @@ class StopSignals:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Give them back."""
+        """Restore the former handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
-    def is_asked(self) -> bool:
-        """Whether somebody wants us to end."""
+    def is_stopped(self) -> bool:
+        """Whether a signal has come."""
         return self._number is not None
 
     @property
@@ -49,7 +48,7 @@ class StopSignals:
 
     def interruptible(self, items: Iterator[T]) -> Iterator[T]:
         """Yield items until a signal, which also ends the wait for the next one."""
-        while not self.is_asked():
+        while not self.is_stopped():
             try:
                 try:
                     self._is_waiting = True

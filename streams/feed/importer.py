@@ -14,7 +14,7 @@ import msgspec
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
@@ -78,13 +78,13 @@ class ImportCounts:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ImportCallbacks:
-    """Who is told of what, and who may end it.
+    """What an import calls while it runs.
 
     Attributes:
-        flaw: told of each line that could not be imported.
-        note: told once what a reader of the result has to know about its times.
-        progress: told after each line.
-        is_stopped: asked before each line and while waiting.
+        flaw: gets each line that could not be imported.
+        note: gets, once, a sentence on what becomes of recorded times.
+        progress: called after each line.
+        is_stopped: called before each line and while waiting; true ends the import.
 
     """
 
@@ -100,7 +100,7 @@ class Importer:
     def __init__(
         self, settings: Settings, options: ImportOptions, clock: FeedClock, callbacks: ImportCallbacks
     ) -> None:
-        """Begin nothing yet.
+        """Check the options.
 
         Raises:
             WrongUseError: the options' cluster cannot be one.
@@ -109,7 +109,7 @@ class Importer:
         self.counts = ImportCounts()
         self._topics: dict[Kind, str] = {"Node": settings.nodes_topic, "Pod": settings.pods_topic}
         self._longest_delay_us = int(settings.max_event_delay_seconds * MICROSECONDS_PER_SECOND)
-        self._limits = Limits(settings.max_object_bytes, self._longest_delay_us)
+        self._limits = InputLimits(settings.max_object_bytes, self._longest_delay_us)
         self._options = options
         self._cluster = None if options.cluster is None else check_cluster_name(options.cluster)
         self._clock = clock

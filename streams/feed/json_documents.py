@@ -97,7 +97,7 @@ class _Open:
             self.clear()
 
     def _completed(self) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of each complete document; whoever takes one cuts it off before asking again."""
+        """Yield begin and end of each complete document; the caller cuts each off before taking the next."""
         begin = 0
         while (token := _TOKEN.search(self._bytes, self._seen)) is not None:
             mark, (start, self._seen) = token[0], token.span()

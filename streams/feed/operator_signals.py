@@ -1,7 +1,7 @@
-"""What an operator tells the service on the nodes topic: to forget a cluster, to accept a gap.
+"""An operator's signals on the nodes topic: forget a cluster, accept a gap.
 
-Each partition has to be told, because each keeps its own nodes, so these go to partitions by number, not by key. The
-value says nothing about time: the append time counts.
+Each partition keeps its own nodes, so each gets the signal, by its number and not by key. The value has no time: the
+append time counts.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.publisher import Publisher
 
 ANY_CLUSTER: Final = "*"
-"""Stands in key and value where an order is about no single cluster; so no cluster may be called that."""
+"""Key and value have it where a signal is about no single cluster; so no cluster may have this name."""
 
 
 def check_cluster_name(name: str) -> str:
@@ -40,10 +40,10 @@ def forget_cluster(publisher: Publisher, topic: str, cluster: str) -> tuple[int,
         cluster: its name.
 
     Raises:
-        BrokerError: not every partition was told. Telling all of them again does no harm.
+        BrokerError: not every partition got the signal. Sending it to all again does no harm.
 
     """
-    return _tell(publisher, topic, publisher.partitions, cluster, "FORGET")
+    return _send(publisher, topic, publisher.partitions, cluster, "FORGET")
 
 
 def check_partitions(publisher: Publisher, topic: str, partitions: Iterable[int]) -> tuple[int, ...]:
@@ -61,18 +61,18 @@ def check_partitions(publisher: Publisher, topic: str, partitions: Iterable[int]
 
 
 def accept_gap(publisher: Publisher, topic: str, partitions: Iterable[int] = ()) -> tuple[int, ...]:
-    """Have partitions, all if none are named, go on although input expired unread; return which were told.
+    """Have partitions, all if none are named, go on although input expired unread; return which.
 
     Raises:
         WrongUseError: there is no such partition; nothing was sent.
-        BrokerError: not every partition was told. Telling all of them again does no harm.
+        BrokerError: not every partition got the signal. Sending it to all again does no harm.
 
     """
     chosen = check_partitions(publisher, topic, partitions)
-    return _tell(publisher, topic, chosen, ANY_CLUSTER, "ACCEPT_GAP")
+    return _send(publisher, topic, chosen, ANY_CLUSTER, "ACCEPT_GAP")
 
 
-def _tell(publisher: Publisher, topic: str, partitions: tuple[int, ...], cluster: str, what: str) -> tuple[int, ...]:
+def _send(publisher: Publisher, topic: str, partitions: tuple[int, ...], cluster: str, what: str) -> tuple[int, ...]:
     value = msgspec.json.encode({"cluster": cluster, "type": what})
     for number in partitions:
         publisher.send(topic, f"{cluster}/".encode(), value, number)

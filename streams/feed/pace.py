@@ -30,7 +30,7 @@ _TIMES: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*x?")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class FeedClock:
-    """What is read and waited on, so that tests need not wait.
+    """The clocks and the sleep that playing uses, so that tests need not wait.
 
     Attributes:
         now_us: the time of day, microseconds since 1970.
@@ -68,7 +68,7 @@ class Pace:
     """
 
     def __init__(self, factor: float | None, clock: FeedClock) -> None:
-        """Begin nothing yet.
+        """Start with the first event.
 
         Args:
             factor: how much faster than recorded; None never waits.
@@ -95,7 +95,6 @@ class Restamp:
     """Moves all times by one distance, so that the first is now."""
 
     def __init__(self, clock: FeedClock) -> None:
-        """Begin with the event that is moved first."""
         self._clock = clock
         self._shift_us: int | None = None
 

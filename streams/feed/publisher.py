@@ -2,7 +2,7 @@
 
 Partitions are chosen by Kafka's default partitioner (murmur2 of the key), without which a node and its pods would part.
 An idempotent producer keeps the order of a key over its retries. The first failure ends it: what is sent after a hole
-would be taken for the whole.
+would pass for complete.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ DELIVERY_SECONDS: Final = 120.0
 """Longest time until a record counts as failed. The default of Kafka's clients; it rides over a broker's restart."""
 
 LINGER_MILLISECONDS: Final = 5
-"""How long a batch waits for more. At recorded pace nobody notices; without it each record would be a request."""
+"""How long a batch waits for more. Not noticeable at recorded pace; without it each record would be a request."""
 
 CLOSE_SECONDS: Final = 5.0
 """For closing when everything is acknowledged: only the connections are left."""
 
 
 class _Producer(KafkaProducer):  # type: ignore[misc] # the library has no types
-    """Can be left with records on their way; the library's own waits for them whatever it is told."""
+    """A producer that can be closed with records in flight; the library's own waits for them despite `timeout=0`."""
 
     _is_abandoned = False
 
     def flush(self, timeout: float | None = None) -> None:
-        """Wait until all is acknowledged, unless nobody wants to know any more."""
+        """Wait until all is acknowledged, unless the producer was abandoned."""
         if not self._is_abandoned:
             super().flush(timeout)
 
@@ -65,7 +65,7 @@ class Publisher:
     """
 
     def __init__(self, producer: Any, settings: Settings, partitions: tuple[int, ...]) -> None:
-        """Begin; `open_publisher` makes one with everything checked."""
+        """Take a producer as it is; `open_publisher` makes one and checks the topics first."""
         self.partitions = partitions
         self.acknowledged: Counter[str] = Counter()
         self._producer = producer
@@ -145,13 +145,13 @@ class Publisher:
 
 @contextlib.contextmanager
 def open_publisher(settings: Settings) -> Iterator[Publisher]:
-    """Check that nodes and pods can be written to as they must be, then give a publisher. Flush it yourself.
+    """Check the topics of nodes and pods, then yield a publisher. The caller flushes it.
 
-    How many partitions there are is the topics' own affair here, as long as nodes and pods have the same number.
+    The topics may have any number of partitions, as long as nodes and pods have the same.
 
     Raises:
-        BrokerUnreachableError: nobody answered in time.
-        BrokerRefusedError: Kafka said no.
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused.
         TopicsDifferError: a topic is missing, or not as it must be.
 
     """

@@ -1,13 +1,13 @@
 """Recordings of watches, read as events of nodes and pods.
 
-Two formats, told apart line by line: our watch event (`cluster`, `type`, `observedAt`, `object`), and what
+Two formats, distinguished line by line: evictstream's watch event (`cluster`, `type`, `observedAt`, `object`), and what
 `kubectl get ... -o json --watch --output-watch-events` prints (`type`, `object`), which knows neither cluster nor time.
 Plain or gzip, one document per line or not. What cannot be read is a `Flaw` with its line, and reading goes on.
 
 kubectl watches one kind at a time, so a recording made with it is two files: give both.
 
-A recording is finished, a watch is not. What comes out of a pipe without recorded times is taken for a live watch: its
-end is not that of a recording but that of what is known, and is told as `WatchEnded`.
+What comes out of a pipe without recorded times counts as a live watch. Unlike a recording it is never complete, so its
+end is reported as `WatchEnded`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STDIN: Final = "-"
 
 SKIPPED_TYPES: Final = frozenset({"BOOKMARK", "HEARTBEAT", "FORGET", "ACCEPT_GAP"})
 """Lines that are left out. A bookmark changes nothing. A heartbeat would promise a live feed, and hold the cluster's
-evictions for ever once the recording is over. What an operator once told the service is not to be told again."""
+evictions for ever once the recording is over. An operator's signals are not to be repeated."""
 
 _GZIP: Final = b"\x1f\x8b"
 _READ_BYTES: Final = 262_144  # so that decompressing is not done line by line
@@ -100,7 +100,7 @@ class WatchEnded(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         source: its name, for people.
-        kinds: what it told of; empty if it ended without a word, as when kubectl is not let in.
+        kinds: of the objects in it; empty if it ended without an event, as when kubectl is refused.
     """
 
     source: str
@@ -159,7 +159,7 @@ def open_recordings(names: Iterable[str]) -> Iterator[Iterator[Item | WatchEnded
 
 def _read_all(source: str, file: BinaryIO) -> Iterator[Item | WatchEnded]:
     items = read_recording(source, file)
-    # Who writes a recording into a file has finished it, or will append to it; a pipe has somebody at its other end.
+    # A file is a finished recording; a pipe may be a live watch.
     return items if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else _with_its_end(source, items)
 
 

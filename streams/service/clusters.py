@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from evictstream.streams.service.clock import MILLISECOND_US
+from evictstream.streams.service.clock_watch import MILLISECOND_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

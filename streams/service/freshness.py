@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import collections
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
@@ -18,11 +17,11 @@ import structlog
 
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.errors import BrokerError
-from evictstream.streams.service.clock import now_us
 from evictstream.streams.service.lag import Lag
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.engine.core.writer import PartitionWriter
 
 log = structlog.get_logger(__name__)
@@ -46,15 +45,17 @@ class Freshness:
 
     """
 
-    def __init__(self, partitions: Partitions, ask: AskEnds, ask_newest: AskNewest) -> None:
-        """``ask`` returns the ends of partitions of topics, asked of the brokers now.
+    def __init__(self, partitions: Partitions, clock: Clock, *, ask_ends: AskEnds, ask_newest: AskNewest) -> None:
+        """Set what is asked.
 
-        ``ask_newest`` returns the times of their newest records, microseconds, and may take its time.
+        `ask_ends` asks the brokers now for the ends of partitions of topics. `ask_newest` asks for the append times of
+        their newest records, microseconds, and may take seconds.
         """
         self.lag = Lag()
         self._ask_newest = ask_newest
         self._partitions = partitions
-        self._ask = ask
+        self._ask_ends = ask_ends
+        self._clock = clock
         self._samples: dict[int, collections.deque[tuple[float, dict[str, int]]]] = {}
         self._fresh_at: dict[int, float] = {}
 
@@ -75,13 +76,13 @@ class Freshness:
     async def ask_once(self) -> None:
         """Ask for the ends of all inputs of live partitions and keep the answer until it is passed."""
         writers = list(self._partitions.live())
-        asked_at = time.monotonic()
+        asked_at = self._clock.monotonic()
         wanted = [(topic, writer.partition) for writer in writers for topic in writer.positions]
         if not wanted:
             return
-        asked_us = now_us()
+        asked_us = self._clock.now_us()
         async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-            ends = await self._ask(wanted)
+            ends = await self._ask_ends(wanted)
         self.lag.note_ends(ends, asked_us)
         for writer in writers:
             samples = self._samples.setdefault(writer.partition, collections.deque())
@@ -107,4 +108,4 @@ class Freshness:
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):
             self._fresh_at[writer.partition] = samples.popleft()[0]
-        return time.monotonic() - self._fresh_at.get(writer.partition, float("-inf"))
+        return self._clock.monotonic() - self._fresh_at.get(writer.partition, float("-inf"))

@@ -14,9 +14,9 @@ All but the last close a whole partition. They are asked right before firing.
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import math
-import time
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from evictstream.streams.engine.core.lease import Lease
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.service.clock import ClockWatch
+    from evictstream.streams.service.clock_watch import ClockWatch
     from evictstream.streams.service.freshness import Freshness
 
 
@@ -54,6 +54,16 @@ class Closed(NamedTuple):
     reason: str
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class GateLimits:
+    """Beyond these the gates of a worker are closed; the settings of the same names say more."""
+
+    lag_limit_seconds: float
+    clock_skew_limit_seconds: float
+    clock_jump_limit_seconds: float
+    clock_jump_hold_seconds: float
+
+
 class Gates:
     """The gates in front of a worker's timers."""
 
@@ -62,14 +72,15 @@ class Gates:
         *,
         lease: Lease,
         is_rebalancing: Callable[[], bool],
-        clock: ClockWatch,
+        clock_watch: ClockWatch,
         freshness: Freshness,
         lag_limit_seconds: float,
+        monotonic: Callable[[], float],
     ) -> None:
-        """Watch over the parts that each gate looks at."""
         self._lease = lease
         self._is_rebalancing = is_rebalancing
-        self._clock = clock
+        self._clock_watch = clock_watch
+        self._monotonic = monotonic
         self._freshness = freshness
         self._lag_limit_seconds = lag_limit_seconds
 
@@ -80,8 +91,8 @@ class Gates:
         if not self._lease.valid:
             return Closed(Gate.OWNER, _since(self._lease.age_seconds, "the group confirmed us {} s ago", NOT_CONFIRMED))
         if writer.last_commit is not None:
-            self._clock.observe(writer.last_commit)
-        objection = self._clock.objection(time.monotonic())
+            self._clock_watch.observe(writer.last_commit)
+        objection = self._clock_watch.objection(self._monotonic())
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:

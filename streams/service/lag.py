@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from evictstream.streams.service.clock import MILLISECOND_US, SECOND_US
+from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 
 Place = tuple[str, int]
 """A topic and a partition number."""

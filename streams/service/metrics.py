@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from evictstream.models.eviction import Note
 from evictstream.models.messages.vocabulary import Action, Outcome
-from evictstream.streams.service.clock import SECOND_US
+from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.dead_letters import REASONS
 from evictstream.streams.service.gates import OF_A_PARTITION
 from evictstream.streams.service.snapshot import NOBODY, Waiting
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.histogram import Histogram
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.waits import WaitKind
+    from evictstream.streams.service.counters import WorkerCounters
     from evictstream.streams.service.gates import Gate
     from evictstream.streams.service.snapshot import Snapshot
-    from evictstream.streams.service.tally import Tally
     from evictstream.streams.service.watchdog import Watchdog
 
 Key = TypeVar("Key")
@@ -45,7 +45,7 @@ class WorkerMetrics(Collector):
     def __init__(
         self,
         *,
-        tally: Tally,
+        counters: WorkerCounters,
         partitions: Partitions,
         watchdog: Watchdog,
         limits: Mapping[WaitKind, float],
@@ -56,7 +56,7 @@ class WorkerMetrics(Collector):
         monotonic: Callable[[], float],
     ) -> None:
         """Tell of these; ``inputs`` are the words for input topics, clocks the wall clock and the monotonic one."""
-        self._tally = tally
+        self._counters = counters
         self._partitions = partitions
         self._watchdog = watchdog
         self._limits = limits
@@ -72,31 +72,31 @@ class WorkerMetrics(Collector):
         return itertools.chain(self._counted(), self._worker(), self._owned(snapshot), self._open(snapshot))
 
     def _counted(self) -> Iterator[Metric]:
-        tally = self._tally
+        counters = self._counters
         events = dict.fromkeys(itertools.product(self._inputs.values(), OUTCOMES), 0)
         events |= {
             (self._inputs[topic], outcome): count
-            for topic, counts in list(tally.events.items())
+            for topic, counts in list(counters.events.items())
             for outcome, count in list(counts.items())
         }
         yield _counter("evictstream_events", "Records read, by what became of them.", ("input", "outcome"), events)
         yield _counter(
-            "evictstream_dead_letters", "Records set aside.", ("reason",), _zeros(REASONS) | tally.dead_letters
+            "evictstream_dead_letters", "Records set aside.", ("reason",), _zeros(REASONS) | counters.dead_letters
         )
-        commands = _zeros(Action) | tally.commands
+        commands = _zeros(Action) | counters.commands
         yield _counter("evictstream_commands", "Commands decided.", ("action",), commands)
-        yield _counter("evictstream_decisions", "Decisions.", ("decision", "verdict"), tally.decisions)
-        results = _zeros(Outcome) | tally.results
+        yield _counter("evictstream_decisions", "Decisions.", ("decision", "verdict"), counters.decisions)
+        results = _zeros(Outcome) | counters.results
         yield _counter("evictstream_results", "Results of executors that counted.", ("outcome",), results)
         yield _histogram(
-            "evictstream_eviction_lateness_seconds", "From the deadline to the decision to issue.", tally.lateness
+            "evictstream_eviction_lateness_seconds", "From the deadline to the decision to issue.", counters.lateness
         )
-        deletions = sum(tally.deletion.counts)
+        deletions = sum(counters.deletion.counts)
         yield _counter("taint_eviction_controller_pod_deletions", "Evicted pods seen deleted.", (), {(): deletions})
         yield _histogram(
             "taint_eviction_controller_pod_deletion_duration_seconds",
             "From the deadline to the deletion seen on the input.",
-            tally.deletion,
+            counters.deletion,
         )
 
     def _worker(self) -> Iterator[Metric]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from evictstream.models.eviction import EvictionState, NodeAggregate, eviction_wakeup_us
+from evictstream.models.eviction import EvictionState, NodeAggregate
 from evictstream.streams.engine.core.timers import Wakeup
 
 _DONE = EvictionState.DONE
@@ -36,7 +36,7 @@ def overdue(
         pod = aggregate.pods.get(uid) if aggregate is not None else None
         if aggregate is None or pod is None or pod.eviction is None or (key, uid) in seen:
             continue
-        owed_us = eviction_wakeup_us(pod.eviction)
+        owed_us = pod.eviction.wakeup_us
         if owed_us is not None and owed_us <= now_us:
             seen.add((key, uid))
             yield Overdue(aggregate.cluster, owed_us, waits_for_feed)

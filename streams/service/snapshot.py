@@ -16,9 +16,9 @@ from evictstream.streams.service.gates import Closed, Gate
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.freshness import Freshness
     from evictstream.streams.service.gates import Gates
-    from evictstream.streams.service.partition import EvictionPartition
 
 COUNTED_OVERDUE = 10_000  # wake-ups looked at behind one closed gate, 5 ms of the loop; there may be more
 
@@ -79,17 +79,16 @@ class Snapshot:
     partitions: tuple[PartitionView, ...] = ()
 
 
-class Observer:
-    """Takes snapshots."""
+class SnapshotTaker:
+    """Takes a snapshot of all live partitions, with what the gates and the freshness say of them."""
 
     def __init__(self, partitions: Partitions, gates: Gates, freshness: Freshness) -> None:
-        """Look at these."""
         self._partitions = partitions
         self._gates = gates
         self._freshness = freshness
 
-    def look(self, now_us: int) -> Snapshot:
-        """Take one; ``now_us`` is the wall clock. Call it on the event loop's thread."""
+    def take(self, now_us: int) -> Snapshot:
+        """Take one at `now_us` of the wall clock. Call it on the event loop's thread."""
         is_settled = self._partitions.waits.ownership.since is None
         return Snapshot(is_settled, tuple(self._view(writer, now_us) for writer in self._partitions.live()))
 

@@ -21,11 +21,11 @@ SaslMechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 
 class ConnectionSettings(SettingsGroup):
-    """Where Kafka is and how we show who we are."""
+    """Where Kafka is, and how clients authenticate."""
 
     bootstrap_servers: Addresses | None = None
     """Kafka's addresses, `host:port,host:port`. Also read from KAFKA_BOOTSTRAP_SERVERS. Without it, all commands that
-    need a Kafka refuse: a guessed address could be somebody's production. `evictstream demo` starts one of its own, and
+    need a Kafka refuse: a guessed address could be a Kafka in production. `evictstream demo` starts one of its own, and
     takes another only from `-b`."""
 
     client_id: str = "evictstream"
@@ -38,10 +38,10 @@ class ConnectionSettings(SettingsGroup):
     """PEM file with the authorities to trust. Without it, the system's."""
 
     ssl_certfile: str | None = None
-    """PEM file with our certificate, for mutual TLS."""
+    """PEM file with the client's certificate, for mutual TLS."""
 
     ssl_keyfile: str | None = None
-    """PEM file with the key of our certificate, if it is not in the same file."""
+    """PEM file with the key of the client's certificate, if it is not in the same file."""
 
     ssl_password: SecretStr | None = None
     """Password of the key file."""

@@ -53,7 +53,7 @@ class EngineSettings(SettingsGroup):
 
     max_poll_records: Annotated[int, Field(ge=1)] = 2_000
     """Largest batch that is handed to the agent. It bounds memory, not how long the event loop is held: a batch is
-    stepped 25 records at a time, and the loop comes round after the 25 in which 5 ms have passed."""
+    stepped 25 records at a time, and other tasks run after the 25 in which 5 ms have passed."""
 
     max_fetch_bytes: Annotated[int, Field(ge=1024)] = 4_194_304
     """Most bytes per partition and fetch. At least one largest record, else a partition would stand still."""

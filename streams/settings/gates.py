@@ -19,16 +19,16 @@ class GateSettings(SettingsGroup):
     s; six lost ones are an outage, not a hiccup."""
 
     lag_limit_seconds: Seconds = 10.0
-    """A partition waits when it is longer ago that we knew to have applied everything in its inputs: a cancellation may
+    """A partition waits when the instant up to which it has surely applied its inputs is longer ago: a cancellation may
     be in what is unread. Ten seconds is a rebalance."""
 
     clock_skew_limit_seconds: Seconds = 5.0
-    """Firing waits when our clock is ahead of the brokers' append times by more. One that is ahead by less fires early
-    by as much; one that is behind only delays. NTP keeps machines within tenths of a second."""
+    """Firing waits when the worker's clock is ahead of the brokers' append times by more. One that is ahead by less
+    fires early by as much; one that is behind only delays. NTP keeps machines within tenths of a second."""
 
     clock_jump_limit_seconds: Seconds = 30.0
-    """Firing waits when our clock has jumped forward by more than this against the monotonic clock. A jump back only
-    delays."""
+    """Firing waits when the worker's clock has jumped forward by more than this against the monotonic clock. A jump
+    back only delays."""
 
     clock_jump_hold_seconds: Seconds = 300.0
     """How long firing waits after such a jump."""

@@ -15,7 +15,7 @@ class HealthSettings(SettingsGroup):
     """Limits of the watchdog, and the address of health and metrics."""
 
     health_host: str = "127.0.0.1"
-    """Where `/livez`, `/readyz` and `/metrics` are served: loopback, since nobody is asked for a password. In a pod or
+    """Where `/livez`, `/readyz` and `/metrics` are served: loopback, since there is no authentication. In a pod or
     container that is probed or scraped from outside, `0.0.0.0` behind a network policy."""
 
     health_port: Annotated[int, Field(ge=0, le=65_535)] = 0
@@ -23,8 +23,8 @@ class HealthSettings(SettingsGroup):
     on one machine do not collide. Set it where something probes or scrapes."""
 
     stall_limit_seconds: Annotated[float, Field(ge=2)] = 60.0
-    """A worker ends when its event loop or its timers, which wait for nobody, have stood still for longer. A take-over
-    of a million pods was seen to hold the loop for four seconds; a new one would only hold it again."""
+    """A worker ends when its event loop or its timers, which wait for nothing else, have stood still for longer. A
+    take-over of a million pods was seen to hold the loop for four seconds; a new one would only hold it again."""
 
     write_limit_seconds: Seconds = 120.0
     """A worker ends when an acknowledgement, a commit, or a batch on its way to its partition has been awaited for

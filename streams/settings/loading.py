@@ -7,7 +7,7 @@ A value is taken from the first of these that has it:
 3. the TOML file that `--config` or `EVICTSTREAM_CONFIG` names, its keys at the top level;
 4. the default.
 
-A name that we do not know is an error in each of them: a misspelt limit that silently stays at its default is found
+An unknown name is an error in each of them: a misspelt limit that silently stays at its default is found
 in an incident otherwise. Settings are read once, at start.
 """
 
@@ -36,7 +36,7 @@ CONFIG_VARIABLE = "EVICTSTREAM_CONFIG"
 KAFKA_VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
 
 # Kubernetes tells each container where the services of its namespace are. For services called evictstream or
-# evictstream-* these names begin like ours.
+# evictstream-* these names begin alike.
 _SERVICE_LINK = re.compile(
     r"(?:.*_)?(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )

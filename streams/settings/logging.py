@@ -1,4 +1,4 @@
-"""How we log."""
+"""What is logged, and in which format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets among the settings: how they are hidden in texts, whoever wrote them."""
+"""Secrets among the settings: how they are hidden in texts, whatever wrote them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import BaseModel, SecretStr
 MASK = "********"
 
 SHORTEST_HIDDEN = 4
-"""Shorter values are left alone in texts. They stand in half of all words and numbers: a log without these could not be
-read, and its blanks would tell the value all the same."""
+"""Shorter values are left alone in texts. They occur in half of all words and numbers: a log without these could not be
+read, and its blanks would show the value all the same."""
 
 _LAYERS = 3
 """How often a value may have been quoted: in a configuration, in the exception that names it, in a line of JSON."""
@@ -45,7 +45,7 @@ class Hider:
 
 
 def _forms(secret: str) -> set[str]:
-    forms = {secret, " ".join(secret.split())}  # errors of ours are one line
+    forms = {secret, " ".join(secret.split())}  # errors are put into one line
     for _ in range(_LAYERS):
         forms |= {escaped for form in forms for escaped in _escaped(form)}
     raw = secret.encode()

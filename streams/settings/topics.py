@@ -1,4 +1,4 @@
-"""Which topics and groups belong to us, and how the topics are made."""
+"""The names of topics and group, and how the topics are made."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class TopicSettings(SettingsGroup):
     """Copies that must have a record before it counts as written. Use 2 in production, with 3 copies."""
 
     input_retention_hours: Annotated[float, Field(gt=0)] = 168.0
-    """How long nodes, pods and results are kept. A week: longer than the longest outage of ours that must not lose
-    input."""
+    """How long nodes, pods and results are kept. A week: longer than the longest outage of the service that must not
+    lose input."""
 
     command_retention_hours: Annotated[float, Field(gt=0)] = 168.0
     """How long commands are kept. A week: an executor that is down meanwhile misses none."""
@@ -49,7 +49,7 @@ class TopicSettings(SettingsGroup):
     """How long decisions are kept. 30 days: people ask why weeks later."""
 
     dead_letter_retention_hours: Annotated[float, Field(gt=0)] = 720.0
-    """How long dead letters are kept. 30 days: somebody has to look at them."""
+    """How long dead letters are kept. 30 days: an operator has to look at them."""
 
     changelog_delete_retention_hours: Annotated[float, Field(gt=0)] = 1.0
     """How long the changelog keeps tombstones. An hour: a take-over reads all of it anew, in minutes at most, and must
@@ -67,11 +67,11 @@ class TopicSettings(SettingsGroup):
     """Largest value of an input event. 1.5 MiB is etcd's limit on a request, so no object of Kubernetes is larger."""
 
     max_record_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
-    """Largest record we write: an object with envelope and headers. Under the next one by what Kafka adds to a
+    """Largest record that is written: an object with envelope and headers. Under the next one by what Kafka adds to a
     batch."""
 
     max_message_bytes: Annotated[int, Field(ge=1024)] = 2 * MEBIBYTE
-    """The `max.message.bytes` that every topic of ours gets. Kafka's default of 1 MiB would refuse the largest
+    """The `max.message.bytes` that every topic gets. Kafka's default of 1 MiB would refuse the largest
     objects."""
 
     @property

@@ -29,7 +29,7 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc] # the library has no types
 
 
 def compose(variables: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Read the file with the variables of somebody's shell; by default without any."""
+    """Read the file with the variables of a shell; by default without any."""
     text = FILE.read_text(encoding="utf-8")
     given = variables or {}
     text = _VARIABLE.sub(lambda found: given.get(found["name"]) or found["default"], text)

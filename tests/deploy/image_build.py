@@ -37,7 +37,7 @@ class ImageBuild:
     def __init__(self, root: Path, rules: str) -> None:
         """Read which files of the project `rules`, those of `.dockerignore`, let in."""
         self.root = root
-        # Nothing of whoever runs the tests: no settings of pip or Python, no other packages.
+        # Nothing of the environment of the tests: no settings of pip or Python, no other packages.
         self.environment = {"PATH": os.defpath, "HOME": str(root), "PIP_CONFIG_FILE": os.devnull}
         self._context = build_context(ROOT, rules)
 

@@ -1,4 +1,4 @@
-"""The story on the messages page, told by the real decision code.
+"""The story on the messages page, played by the real decision code.
 
 Records go in as the page shows them; what comes out has to be what it shows.
 """
@@ -11,7 +11,7 @@ from collections import Counter, deque
 from typing import Any
 
 from evictstream.models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
-from evictstream.models.eviction.changes import Changes
+from evictstream.models.eviction.step import Changes
 from evictstream.models.instants import microseconds
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand, decode_command
@@ -21,7 +21,7 @@ from evictstream.models.messages.events import NodeEvent, PodEvent
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.service.overdue import count_open
-from evictstream.streams.service.placement import partition_of
+from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import Example
 
@@ -41,7 +41,6 @@ class Story:
     """
 
     def __init__(self, cluster: str, node: str) -> None:
-        """Begin knowing nothing."""
         self.sent: list[tuple[EvictionCommand, Changes]] = []
         self.key = f"{cluster}/{node}".encode()
         self.partition = partition_of(self.key, SETTINGS.partitions)

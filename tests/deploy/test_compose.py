@@ -26,7 +26,7 @@ KAFKA = SERVICES["kafka"]
 OURS = {name: service for name, service in SERVICES.items() if name != "kafka"}
 VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
 
-# Compose refuses others; without it, a misspelt key would be found by whoever starts it first.
+# Compose refuses others; without this list, only the first start would find a misspelt key.
 SERVICE_KEYS = {
     "build",
     "cap_drop",

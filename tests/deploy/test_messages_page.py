@@ -24,13 +24,20 @@ from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
-from evictstream.models.messages.vocabulary import Action, DecisionKind, DecisionWarning, Outcome, Verdict
-from evictstream.models.messages.watch_event import WatchEventType, decode_watch_event
+from evictstream.models.messages.vocabulary import (
+    Action,
+    DecisionKind,
+    DecisionWarning,
+    Outcome,
+    Verdict,
+    WatchEventType,
+)
+from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.feed.operator_signals import ANY_CLUSTER
 from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
-from evictstream.streams.service.plan import service_plan
+from evictstream.streams.service.service_config import service_config
 from tests.deploy.command_line import parse
 from tests.deploy.pages import ROOT, Example, examples, page, section
 from tests.deploy.story import SETTINGS, Story
@@ -80,6 +87,10 @@ class TestExamples:
     def test_every_contract_of_a_value_has_one(self) -> None:
         assert {example.words[1] for example in JSON} == MESSAGES.keys() - {"dead-letter-headers"}
 
+    def test_their_functions_in_python_are_named(self) -> None:
+        assert DECODERS.keys() == {example.words[1] for example in JSON}
+        assert [decode for decode in DECODERS.values() if f"`{decode.__name__}`" not in TEXT] == []
+
     def test_nothing_is_shown_that_nobody_looks_at(self) -> None:
         kinds = {example.words[:2] for example in EXAMPLES} - {("json", contract) for contract in MESSAGES}
         assert kinds == {("text", "headers"), ("json", "refused")}
@@ -109,7 +120,7 @@ def test_headers_are_those_that_are_written() -> None:
         story.tell(example)
     changes = next(changes for command, changes in story.sent if command.action is Action.EVICT)
     outbox = Outbox()
-    plan = service_plan(SETTINGS, SETTINGS.max_message_bytes)
+    plan = service_config(SETTINGS, SETTINGS.max_message_bytes)
     plan.message_writer(story.partition).put(changes, story.key, outbox)
     (command,), (decision,) = outbox.messages[SETTINGS.commands_topic], outbox.messages[SETTINGS.decisions_topic]
     assert as_text(command.headers) == shown_headers(one("text", "headers", "command"))

@@ -15,11 +15,11 @@ import pytest
 from kafka import KafkaProducer
 
 from evictstream.models.eviction import PodState, RowKind, row_key
-from evictstream.models.eviction.limits import LARGEST_WORK
-from evictstream.models.eviction.row_layout import pod_value
+from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.eviction.rules import LARGEST_WORK
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
-from evictstream.streams.service.placement import partition_of
+from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe
@@ -200,7 +200,14 @@ def write_rows_of_before(settings: Settings) -> None:
     tolerations = tuple(Toleration(f"t{number}") for number in reversed(range(TOLERATIONS)))
     rows = {row_key(RowKind.NODE, key): msgspec.msgpack.encode([1, "node", 1, taint_row, None, None, []])}
     for number in range(3):
-        pod = PodState(f"u{number}", f"lab/p{number}", 1, tolerations, 1, 1)
+        pod = PodState(
+            uid=f"u{number}",
+            address=f"lab/p{number}",
+            version=1,
+            tolerations=tolerations,
+            since_us=1,
+            tolerations_since_us=1,
+        )
         rows[row_key(RowKind.POD, key, pod.uid)] = pod_value(pod)
     producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers, acks="all", max_request_size=4_000_000)
     partition = partition_of(key.encode(), settings.partitions)

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from evictstream.streams.errors import ExitCode
-from evictstream.streams.service.placement import partition_of
+from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.service.watchdog import LAST_WORDS_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker

@@ -6,18 +6,18 @@ import collections
 from collections.abc import Callable, Mapping
 
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.clock import SECOND_US
-from evictstream.streams.service.partition import EvictionPartition
-from evictstream.streams.service.plan import ServicePlan
+from evictstream.streams.service.clock_watch import SECOND_US
+from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.service.service_config import ServiceConfig
 
 FEED_SILENCE_SECONDS = 60
 
 
-def one_partition(now_us: Callable[[], int]) -> ServicePlan:
+def one_partition(now_us: Callable[[], int]) -> ServiceConfig:
     """Make the plan of a service with one partition and the default rules."""
-    return ServicePlan(
+    return ServiceConfig(
         nodes_topic="nodes",
         pods_topic="pods",
         results_topic="results",
@@ -27,14 +27,14 @@ def one_partition(now_us: Callable[[], int]) -> ServicePlan:
         application="test",
         partitions=1,
         rules=Rules(),
-        limits=Limits(),
+        limits=InputLimits(),
         record_limit_bytes=2_000_000,
         feed_silence_us=FEED_SILENCE_SECONDS * SECOND_US,
         now_us=now_us,
     )
 
 
-def taken_over(plan: ServicePlan, rows: Mapping[bytes, bytes]) -> tuple[EvictionPartition, Outbox]:
+def taken_over(plan: ServiceConfig, rows: Mapping[bytes, bytes]) -> tuple[EvictionPartition, Outbox]:
     """Take partition 0 over as the next owner does, from its rows; also gives what it has decided anew."""
     logic, outbox = EvictionPartition(0, plan), Outbox()
     for key, value in rows.items():

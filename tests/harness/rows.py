@@ -9,9 +9,9 @@ from typing import NamedTuple
 from kafka import KafkaProducer
 
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.partition import EvictionPartition
-from evictstream.streams.service.placement import belongs
-from evictstream.streams.service.plan import service_plan
+from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.service.partitioner import belongs
+from evictstream.streams.service.service_config import service_config
 from evictstream.streams.settings import Settings
 
 NOON_US = 1_795_262_400_000_000
@@ -32,7 +32,7 @@ class State:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        plan = service_plan(settings, 2_000_000)
+        plan = service_config(settings, 2_000_000)
         self.partitions = [EvictionPartition(number, plan) for number in range(settings.partitions)]
         self.outboxes = [Outbox() for _ in self.partitions]
         self._count = 0

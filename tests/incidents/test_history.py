@@ -19,7 +19,7 @@ from evictstream.streams.demo.oracle import Seen, check, expected
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.demo.stand_in import StandIn
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from tests.harness.plans import one_partition, taken_over
 
 INCIDENTS = sorted((Path(__file__).parents[2] / "examples" / "incidents").glob("*-no-evictor"))

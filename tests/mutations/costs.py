@@ -16,17 +16,17 @@ COSTLY = "tests/guarantees/test_costly_records.py"
 OF_COSTS = (
     Mutation(
         "try each toleration with each taint",
-        (Change(product.COVERAGE, "_finder", "... > INDEXED_PAIRS", "False"),),
+        (Change(product.DECISION, "_finder", "... > INDEXED_PAIRS", "False"),),
         (COST,),
     ),
     Mutation(
         "look through all known taints for each one seen",
-        (Change(product.WINDOWS, "_Left.take", "places.pop()", "[$0, *(0 for _ in self._known)][0]"),),
+        (Change(product.TAINT_HISTORY, "_Unclaimed.claim", "places.pop()", "[$0, *(0 for _ in self._known)][0]"),),
         (COST,),
     ),
     Mutation(
         "remember each node that a name has ever had",
-        (Change(product.MEMORY, "remember_node", "len(departed) > MOST_DEPARTED", "False"),),
+        (Change(product.STEP, "Step.remember_node", "len(departed) > MOST_DEPARTED", "False"),),
         (COST,),
     ),
     Mutation(
@@ -36,12 +36,12 @@ OF_COSTS = (
     ),
     Mutation(
         "go on evicting by what was known before a limit was passed",
-        (Change(product.POD_STEP, "_marks", "marks |= OVER_LIMIT", "pass"),),
+        (Change(product.POD_STEPS, "_exemptions", "exemptions |= OVER_LIMIT", "pass"),),
         (UNDECIDABLE,),
     ),
     Mutation(
         "let broken text in tolerations end the worker",
-        (Change(product.GLANCE, "_tolerations", "DECODE_ERRORS", "msgspec.DecodeError"),),
+        (Change(product.FAST_PATH, "_tolerations", "DECODE_ERRORS", "msgspec.DecodeError"),),
         (POISON,),
     ),
     Mutation(
@@ -51,7 +51,7 @@ OF_COSTS = (
     ),
     Mutation(
         "decide about all pods of a node at once",
-        (Change(product.SLICES, "reconcile_all", "weight >= PODS_IN_SLICE", "False"),),
+        (Change(product.NODE_STEPS, "_reconcile_all", "weight >= PODS_IN_SLICE", "False"),),
         (SLICES,),
     ),
     Mutation(
@@ -59,7 +59,7 @@ OF_COSTS = (
         (
             Change(
                 product.EFFECTS,
-                "Effects.put_slices",
+                "StepEffects.put_slices",
                 "aside, self.stepped = Outbox(), aggregate",
                 "aside, self.stepped = outbox, aggregate",
             ),

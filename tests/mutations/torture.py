@@ -31,7 +31,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: fire without asking again",
-        (Change(product.TIMER_STEP, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
+        (Change(product.POD_STEPS, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
         (TORTURE,),
     ),
     Mutation(
@@ -46,7 +46,7 @@ BY_TORTURE = (
                 product.EVICTION_PARTITION,
                 "EvictionPartition.loaded",
                 "found.first_ordinal = ...",
-                "[setattr(pod, 'since_us', self._plan.now_us()) for pod in found.pods.values()]",
+                "[setattr(pod, 'since_us', self._config.now_us()) for pod in found.pods.values()]",
             ),
         ),
         (TORTURE,),
@@ -65,7 +65,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: leave some edits out of the rows",
-        (Change(product.POD_STEP, "apply_pod", "step.write_pod(pod)", "pass"),),
+        (Change(product.POD_STEPS, "apply_pod", "step.write_pod(pod)", "pass"),),
         (TORTURE,),
     ),
     Mutation(
@@ -138,7 +138,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: begin a window anew when a taint's value changes",
-        (Change(product.WINDOWS, "_carry", "known.since_us", "at_us"),),
+        (Change(product.TAINT_HISTORY, "_carry", "known.since_us", "at_us"),),
         (TORTURE,),
     ),
 )

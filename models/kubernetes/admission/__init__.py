@@ -18,8 +18,8 @@ from evictstream.models.kubernetes.admission.extended_resources import (
     is_extended_resource,
 )
 from evictstream.models.kubernetes.admission.origins import (
+    AddedBy,
     AdmittedToleration,
-    Origin,
     add_or_replace,
     plain,
     written,
@@ -44,11 +44,11 @@ __all__ = [
     "DEFAULT_TOLERATIONS_ANNOTATION",
     "HOST_NETWORK_TOLERATION",
     "MEMORY_PRESSURE_TOLERATION",
+    "AddedBy",
     "AdmittedToleration",
     "AnnotationError",
     "ClusterTolerations",
     "Operation",
-    "Origin",
     "ResourceAmounts",
     "Restricted",
     "TracedToleration",

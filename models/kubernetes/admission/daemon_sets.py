@@ -6,7 +6,7 @@ Source: `pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTol
 from collections.abc import Sequence
 from typing import Final
 
-from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
+from evictstream.models.kubernetes.admission.origins import AddedBy, AdmittedToleration, add_or_replace
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
 
@@ -47,5 +47,5 @@ def daemon_set_tolerations(
     added = (*DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION) if host_network else DAEMON_TOLERATIONS
     result = tuple(admitted)
     for toleration in added:
-        result = add_or_replace(result, toleration, Origin.DAEMON_SET)
+        result = add_or_replace(result, toleration, AddedBy.DAEMON_SET)
     return result

@@ -7,7 +7,7 @@ and on update of pods, not of their subresources.
 from collections.abc import Sequence
 from typing import Final
 
-from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin
+from evictstream.models.kubernetes.admission.origins import AddedBy, AdmittedToleration
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
 
@@ -34,7 +34,7 @@ def default_toleration_seconds(
     added = [
         AdmittedToleration(
             Toleration(key=key, operator=EXISTS, effect=NO_EXECUTE, toleration_seconds=seconds),
-            Origin.DEFAULT_TOLERATION_SECONDS,
+            AddedBy.DEFAULT_TOLERATION_SECONDS,
         )
         for key, seconds in ((NOT_READY, not_ready_seconds), (UNREACHABLE, unreachable_seconds))
         if not any(_counts(entry.toleration, key) for entry in admitted)

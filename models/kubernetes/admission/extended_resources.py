@@ -1,13 +1,13 @@
-"""ExtendedResourceToleration: who asks for a device tolerates the taint of its name (semantics.md 9.3).
+"""ExtendedResourceToleration: a pod that requests a device tolerates the taint of its name (semantics.md 9.3).
 
 Sources: `plugin/pkg/admission/extendedresourcetoleration/admission.go`, `pkg/apis/core/helper/helpers.go`. The API
-server runs it on create and update of pods, but only if it is told to.
+server runs it on create and update of pods, but only if it is enabled.
 """
 
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin, add_or_replace
+from evictstream.models.kubernetes.admission.origins import AddedBy, AdmittedToleration, add_or_replace
 from evictstream.models.kubernetes.taints import NO_SCHEDULE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
 from evictstream.models.kubernetes.validation.labels import label_key_errors
@@ -43,5 +43,5 @@ def extended_resource_tolerations(
     # Go sorts strings by bytes, which for UTF-8 is the order of code points, as here.
     for name in sorted({name for name in requested if is_extended_resource(name)}):
         toleration = Toleration(key=name, operator=EXISTS, effect=NO_SCHEDULE)
-        result = add_or_replace(result, toleration, Origin.EXTENDED_RESOURCE)
+        result = add_or_replace(result, toleration, AddedBy.EXTENDED_RESOURCE)
     return result

@@ -8,7 +8,7 @@ import msgspec
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations, is_same_toleration
 
 
-class Origin(enum.StrEnum):
+class AddedBy(enum.StrEnum):
     """Who put a toleration onto a pod; the values are the names under which Kubernetes documents them."""
 
     WRITTEN = "written"
@@ -32,10 +32,10 @@ class AdmittedToleration(msgspec.Struct, frozen=True, gc=False):
     """
 
     toleration: Toleration
-    origin: Origin
+    origin: AddedBy
 
 
-def written(tolerations: Iterable[Toleration], origin: Origin = Origin.WRITTEN) -> tuple[AdmittedToleration, ...]:
+def written(tolerations: Iterable[Toleration], origin: AddedBy = AddedBy.WRITTEN) -> tuple[AdmittedToleration, ...]:
     """Mark tolerations as coming from one source, by default from the author of the pod."""
     return tuple(AdmittedToleration(toleration, origin) for toleration in tolerations)
 
@@ -46,7 +46,7 @@ def plain(admitted: Iterable[AdmittedToleration]) -> Tolerations:
 
 
 def add_or_replace(
-    admitted: tuple[AdmittedToleration, ...], added: Toleration, origin: Origin
+    admitted: tuple[AdmittedToleration, ...], added: Toleration, origin: AddedBy
 ) -> tuple[AdmittedToleration, ...]:
     """Put a toleration onto a pod as controllers and plugins do.
 

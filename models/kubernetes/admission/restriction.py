@@ -1,7 +1,7 @@
 """PodTolerationRestriction: defaults and an allow list of tolerations per namespace (semantics.md 9.4).
 
 Source: `plugin/pkg/admission/podtolerationrestriction/admission.go`. The API server runs it on create and update of
-pods, but only if it is told to.
+pods, but only if it is enabled.
 """
 
 import enum
@@ -12,7 +12,7 @@ import msgspec
 
 from evictstream.models.kubernetes.admission.annotations import namespace_tolerations
 from evictstream.models.kubernetes.admission.daemon_sets import MEMORY_PRESSURE
-from evictstream.models.kubernetes.admission.origins import AdmittedToleration, Origin, plain, written
+from evictstream.models.kubernetes.admission.origins import AddedBy, AdmittedToleration, plain, written
 from evictstream.models.kubernetes.admission.supersets import first_not_allowed, merge
 from evictstream.models.kubernetes.taints import NO_SCHEDULE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
@@ -92,11 +92,11 @@ def pod_toleration_restriction(
     if operation is Operation.CREATE:
         defaults = namespace_tolerations(annotations, DEFAULT_TOLERATIONS_ANNOTATION)
         if defaults is None:
-            extra = written(cluster.default, Origin.CLUSTER_DEFAULTS)
+            extra = written(cluster.default, AddedBy.CLUSTER_DEFAULTS)
         else:
-            extra = written(defaults, Origin.NAMESPACE_DEFAULTS)
+            extra = written(defaults, AddedBy.NAMESPACE_DEFAULTS)
     if not is_best_effort:
-        extra = (*extra, AdmittedToleration(MEMORY_PRESSURE_TOLERATION, Origin.MEMORY_PRESSURE))
+        extra = (*extra, AdmittedToleration(MEMORY_PRESSURE_TOLERATION, AddedBy.MEMORY_PRESSURE))
     result = merge(admitted, extra) if extra else tuple(admitted)
     if not result:
         return Restricted(result)

@@ -11,7 +11,7 @@ import msgspec
 from evictstream.models.kubernetes.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION
 from evictstream.models.kubernetes.admission.default_seconds import DEFAULT_SECONDS
 from evictstream.models.kubernetes.admission.extended_resources import extended_resource_tolerations
-from evictstream.models.kubernetes.admission.origins import Origin, plain
+from evictstream.models.kubernetes.admission.origins import AddedBy, plain
 from evictstream.models.kubernetes.admission.restriction import MEMORY_PRESSURE_TOLERATION
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
@@ -28,7 +28,7 @@ class TracedToleration(msgspec.Struct, frozen=True, gc=False):
     """
 
     toleration: Toleration
-    origin: Origin
+    origin: AddedBy
     is_certain: bool
 
 
@@ -54,16 +54,18 @@ def trace(
         unreachable_seconds: what DefaultTolerationSeconds adds in this cluster.
     """
     daemon = (*DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION) if host_network else DAEMON_TOLERATIONS
-    possible: dict[Toleration, Origin] = {}
+    possible: dict[Toleration, AddedBy] = {}
     if not is_best_effort:
-        possible[MEMORY_PRESSURE_TOLERATION] = Origin.MEMORY_PRESSURE
+        possible[MEMORY_PRESSURE_TOLERATION] = AddedBy.MEMORY_PRESSURE
     for toleration in plain(extended_resource_tolerations((), requested)):
-        possible[toleration] = Origin.EXTENDED_RESOURCE
+        possible[toleration] = AddedBy.EXTENDED_RESOURCE
     for key, seconds in ((NOT_READY, not_ready_seconds), (UNREACHABLE, unreachable_seconds)):
-        possible[Toleration(key, EXISTS, "", NO_EXECUTE, seconds)] = Origin.DEFAULT_TOLERATION_SECONDS
+        possible[Toleration(key, EXISTS, effect=NO_EXECUTE, toleration_seconds=seconds)] = (
+            AddedBy.DEFAULT_TOLERATION_SECONDS
+        )
     return tuple(
-        TracedToleration(toleration, Origin.DAEMON_SET, is_certain=True)
+        TracedToleration(toleration, AddedBy.DAEMON_SET, is_certain=True)
         if is_daemon and toleration in daemon
-        else TracedToleration(toleration, possible.get(toleration, Origin.WRITTEN), is_certain=False)
+        else TracedToleration(toleration, possible.get(toleration, AddedBy.WRITTEN), is_certain=False)
         for toleration in tolerations
     )

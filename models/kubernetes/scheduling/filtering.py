@@ -14,7 +14,7 @@ import msgspec
 from evictstream.models.kubernetes.matching import first_match
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, UNSCHEDULABLE, Taint
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.models.kubernetes.verdict import Coverage
+from evictstream.models.kubernetes.verdict import TaintCoverage
 
 HARD_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that make a node impossible for a pod that does not tolerate the taint."""
@@ -55,7 +55,7 @@ class FilterVerdict(msgspec.Struct, frozen=True, gc=False):
     plugin: str = ""
     reason: str = ""
     taint: Taint | None = None
-    coverage: tuple[Coverage, ...] = ()
+    coverage: tuple[TaintCoverage, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -94,7 +94,7 @@ def filter_taints(
         if taint.effect not in HARD_EFFECTS:
             continue
         toleration = first_match(tolerations, taint, comparison_operators=comparison_operators)
-        coverage.append(Coverage(taint, toleration))
+        coverage.append(TaintCoverage(taint, toleration))
         if toleration is None:
             return _refusal(TAINT_TOLERATION, UNTOLERATED_REASON, tuple(coverage))
     return FilterVerdict(FilterCode.SUCCESS, coverage=tuple(coverage))
@@ -113,11 +113,17 @@ def filter_cordon(
     if not unschedulable:
         return FilterVerdict(FilterCode.SUCCESS)
     toleration = first_match(tolerations, UNSCHEDULABLE_TAINT, comparison_operators=comparison_operators)
-    coverage = (Coverage(UNSCHEDULABLE_TAINT, toleration),)
+    coverage = (TaintCoverage(UNSCHEDULABLE_TAINT, toleration),)
     if toleration is None:
         return _refusal(NODE_UNSCHEDULABLE, UNSCHEDULABLE_REASON, coverage)
     return FilterVerdict(FilterCode.SUCCESS, coverage=coverage)
 
 
-def _refusal(plugin: str, reason: str, coverage: tuple[Coverage, ...]) -> FilterVerdict:
-    return FilterVerdict(FilterCode.UNSCHEDULABLE_AND_UNRESOLVABLE, plugin, reason, coverage[-1].taint, coverage)
+def _refusal(plugin: str, reason: str, coverage: tuple[TaintCoverage, ...]) -> FilterVerdict:
+    return FilterVerdict(
+        FilterCode.UNSCHEDULABLE_AND_UNRESOLVABLE,
+        plugin=plugin,
+        reason=reason,
+        taint=coverage[-1].taint,
+        coverage=coverage,
+    )

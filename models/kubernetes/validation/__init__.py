@@ -3,7 +3,7 @@
 Everything works on raw objects, as JSON or YAML gives them; a wrong type is one more error.
 """
 
-from evictstream.models.kubernetes.validation.errors import ErrorType, FieldError
+from evictstream.models.kubernetes.validation.field_errors import ErrorType, FieldError
 from evictstream.models.kubernetes.validation.labels import (
     decimal_integer_errors,
     label_key_errors,

@@ -11,7 +11,13 @@ from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes.go_texts import as_json
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE
 from evictstream.models.kubernetes.times import read_time, time_text
-from evictstream.models.kubernetes.validation.errors import FieldError, duplicate, invalid, not_supported, required
+from evictstream.models.kubernetes.validation.field_errors import (
+    FieldError,
+    duplicate,
+    invalid,
+    not_supported,
+    required,
+)
 from evictstream.models.kubernetes.validation.labels import label_key_errors, label_value_errors
 from evictstream.models.kubernetes.validation.raw import check_instant, entries_at, object_at, text_at
 

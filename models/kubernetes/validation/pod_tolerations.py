@@ -8,7 +8,7 @@ from typing import Final
 
 from evictstream.models.kubernetes.taints import NO_EXECUTE
 from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN
-from evictstream.models.kubernetes.validation.errors import FieldError, invalid, invalid_name, not_supported
+from evictstream.models.kubernetes.validation.field_errors import FieldError, invalid, invalid_name, not_supported
 from evictstream.models.kubernetes.validation.labels import int64_errors, label_value_errors
 from evictstream.models.kubernetes.validation.node_taints import effect_errors, key_errors
 from evictstream.models.kubernetes.validation.raw import check_int64, entries_at, object_at, text_at

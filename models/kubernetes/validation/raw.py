@@ -12,7 +12,7 @@ from evictstream.models.kubernetes.go_texts import valid_text
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.times import read_time, time_text
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.models.kubernetes.validation.errors import FieldError, wrong_type
+from evictstream.models.kubernetes.validation.field_errors import FieldError, wrong_type
 
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1

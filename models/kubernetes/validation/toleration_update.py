@@ -8,7 +8,7 @@ Source: `ValidatePodUpdate` and `validateOnlyAddedTolerations` in `pkg/apis/core
 from typing import Final
 
 from evictstream.models.kubernetes.tolerations import GREATER_THAN, LESS_THAN
-from evictstream.models.kubernetes.validation.errors import FieldError, forbidden
+from evictstream.models.kubernetes.validation.field_errors import FieldError, forbidden
 from evictstream.models.kubernetes.validation.pod_tolerations import tolerations_of, validate_tolerations
 from evictstream.models.kubernetes.validation.raw import entries_at, text_at
 

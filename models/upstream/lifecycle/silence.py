@@ -90,7 +90,7 @@ def update_health(
     """
     current = find_condition(node.conditions, READY)
     if current is None:
-        observed = Condition(READY, UNKNOWN, "", "", node.created_at_us, node.created_at_us)
+        observed = Condition(READY, UNKNOWN, heartbeat_at_us=node.created_at_us, transition_at_us=node.created_at_us)
         grace_period_us = settings.startup_grace_period_us
         health = (
             NodeHealth(node.created_at_us, node.created_at_us)
@@ -112,8 +112,12 @@ def update_health(
             # The controller's own copy keeps the fraction of a second that the API server drops.
             remembered = dataclasses.replace(ready, transition_at_us=now_us)
             health = NodeHealth(health.probe_at_us, now_us, remembered, lease_renewed_at_us)
-            return HealthUpdate(health, grace_period_us, observed, ready, silenced)
-    return HealthUpdate(health, grace_period_us, observed, current, None)
+            return HealthUpdate(
+                health=health, grace_period_us=grace_period_us, observed=observed, current=ready, written=silenced
+            )
+    return HealthUpdate(
+        health=health, grace_period_us=grace_period_us, observed=observed, current=current, written=None
+    )
 
 
 def _health_with_ready(saved: NodeHealth | None, current: Condition, now_us: int) -> NodeHealth:
@@ -133,8 +137,24 @@ def _silenced(node: WatchedNode, now_us: int) -> tuple[Condition, ...]:
     for wanted in SILENCED_TYPES:
         place = next((index for index, one in enumerate(conditions) if one.type == wanted), None)
         if place is None:
-            conditions.append(Condition(wanted, UNKNOWN, NEVER_REASON, NEVER_MESSAGE, node.created_at_us, at_us))
+            conditions.append(
+                Condition(
+                    wanted,
+                    UNKNOWN,
+                    NEVER_REASON,
+                    NEVER_MESSAGE,
+                    heartbeat_at_us=node.created_at_us,
+                    transition_at_us=at_us,
+                )
+            )
         elif conditions[place].status != UNKNOWN:
             heartbeat_at_us = conditions[place].heartbeat_at_us
-            conditions[place] = Condition(wanted, UNKNOWN, STOPPED_REASON, STOPPED_MESSAGE, heartbeat_at_us, at_us)
+            conditions[place] = Condition(
+                wanted,
+                UNKNOWN,
+                STOPPED_REASON,
+                STOPPED_MESSAGE,
+                heartbeat_at_us=heartbeat_at_us,
+                transition_at_us=at_us,
+            )
     return tuple(conditions)

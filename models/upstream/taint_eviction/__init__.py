@@ -1,11 +1,11 @@
-"""The taint eviction controller as released: "what would upstream have done?" (semantics.md 6).
+"""Kubernetes' taint eviction controller: "what would upstream have done?" (semantics.md 6).
 
 Changes of nodes and pods with their instants go in; timers, deletions with their attempts, and Events come out.
 """
 
 from evictstream.models.upstream.taint_eviction.controller import TaintEvictionController
 from evictstream.models.upstream.taint_eviction.distribution import WORKERS, PodKey, WaitingKeys, fnv1a_32, worker_of
-from evictstream.models.upstream.taint_eviction.evicting import ATTEMPTS, PAUSE_US, ApiServer, Refusal
+from evictstream.models.upstream.taint_eviction.evicting import ATTEMPTS, PAUSE_US, ApiRefusal, ApiServer
 from evictstream.models.upstream.taint_eviction.feed import Change, NodeGone, NodeSeen, PodGone, PodSeen, apply, replay
 from evictstream.models.upstream.taint_eviction.metrics import (
     BUCKETS,
@@ -50,6 +50,7 @@ __all__ = [
     "WORKERS",
     "Added",
     "AdditionSkipped",
+    "ApiRefusal",
     "ApiServer",
     "AttemptFailed",
     "Cancelled",
@@ -64,7 +65,6 @@ __all__ = [
     "PodGone",
     "PodKey",
     "PodSeen",
-    "Refusal",
     "Request",
     "TaintEvictionController",
     "Timer",

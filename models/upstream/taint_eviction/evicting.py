@@ -28,7 +28,7 @@ _WITH_CONDITION: Final = (Request.READ, Request.WRITE_CONDITION, Request.DELETE)
 _WITHOUT_CONDITION: Final = (Request.READ, Request.DELETE)  # nothing to write if the pod carries it already
 
 
-class Refusal(msgspec.Struct, frozen=True, gc=False):
+class ApiRefusal(msgspec.Struct, frozen=True, gc=False):
     """A time in which the API server refuses, handed in as data: a webhook, a quota, an outage.
 
     Attributes:
@@ -53,7 +53,7 @@ class ApiServer(msgspec.Struct, frozen=True, gc=False):
             Stands for a slow server, and for the waits in the client's own rate limiter (semantics.md 13 row 32).
     """
 
-    refusals: tuple[Refusal, ...] = ()
+    refusals: tuple[ApiRefusal, ...] = ()
     attempt_us: int = 0
 
     def refused(self, address: str, requests: tuple[Request, ...], at_us: int) -> Request | None:
@@ -133,7 +133,13 @@ class Evictor:
             return self._fail(run, refused, at_us)
         self.metrics.observe(run.fire_at_us, at_us)
         return PodDeleted(
-            at_us, run.address, pod.uid, pod.node_name, run.attempt, run.fire_at_us, wrote_condition=wrote_condition
+            at_us,
+            run.address,
+            uid=pod.uid,
+            node_name=pod.node_name,
+            attempt=run.attempt,
+            fire_at_us=run.fire_at_us,
+            wrote_condition=wrote_condition,
         )
 
     def _fail(self, run: _Run, request: Request, at_us: int) -> AttemptFailed:

@@ -9,7 +9,7 @@ from evictstream.models.kubernetes import Taint, Toleration, Tolerations
 from evictstream.models.kubernetes.admission import ResourceAmounts, is_best_effort
 from evictstream.models.kubernetes.times import read_time
 from evictstream.models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
-from evictstream.models.kubernetes.validation.errors import required, wrong_type
+from evictstream.models.kubernetes.validation.field_errors import required, wrong_type
 from evictstream.models.kubernetes.validation.raw import object_at, text_at
 from evictstream.streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, forbid_unknown, texts_at
 from evictstream.streams.cli.rules.object_files import FoundObject
@@ -25,7 +25,7 @@ class ObjectErrors(NamedTuple):
     """What is wrong with one object.
 
     Attributes:
-        source: the file it stands in, `-` for standard input.
+        source: its file, `-` for standard input.
         subject: how people name it, such as `Pod default/web-0`.
         errors: every broken rule with its field.
     """

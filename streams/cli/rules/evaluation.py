@@ -1,4 +1,4 @@
-"""Pods against nodes, in time that hardly grows with their number: what looks alike to the rules is decided once.
+"""What becomes of pods on nodes, decided once for all that look alike to the rules.
 
 A cluster has thousands of pods and hundreds of nodes, but few lists of tolerations and few lists of taints.
 """
@@ -32,7 +32,7 @@ class Evaluator:
     """Gives the outcomes of pods on nodes. Scores are relative to all of the nodes."""
 
     def __init__(self, nodes: Sequence[NodeSubject], *, comparison_operators: bool) -> None:
-        """Look at the nodes.
+        """Group the nodes by what the rules see of them.
 
         Args:
             nodes: in the order in which outcomes are given.

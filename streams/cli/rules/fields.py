@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from evictstream.models.kubernetes.validation import FieldError
-from evictstream.models.kubernetes.validation.errors import forbidden, wrong_type
+from evictstream.models.kubernetes.validation.field_errors import forbidden, wrong_type
 from evictstream.models.kubernetes.validation.raw import object_at, text_at
 
 Fields = Mapping[object, object]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from evictstream.models.kubernetes import Eviction, EvictionVerdict
+from evictstream.models.kubernetes import EvictionTiming, EvictionVerdict
 from evictstream.models.kubernetes.scheduling import AdmissionVerdict, FilterVerdict, NodeScore
 from evictstream.streams.cli.rules.formatting import NOTHING, taint_json, taint_words, toleration_json, toleration_words
 
@@ -30,7 +30,6 @@ class PodOnNode:
         score: NodeScore | None,
         kubelet: AdmissionVerdict,
     ) -> None:
-        """Keep them; words are made when they are first asked for."""
         self.eviction = eviction
         self.scheduling = scheduling
         self.score = score
@@ -84,9 +83,9 @@ class PodOnNode:
 
 def _eviction_words(verdict: EvictionVerdict) -> str:
     match verdict.eviction:
-        case Eviction.NEVER:
+        case EvictionTiming.NEVER:
             return "never"
-        case Eviction.NOW:
+        case EvictionTiming.NOW:
             return "now"
         case _:
             return f"after {verdict.stay_seconds} s"

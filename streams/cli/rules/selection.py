@@ -1,4 +1,4 @@
-"""Which pods are judged on which nodes: each where it runs, unless all nodes are asked for or no pod runs anywhere."""
+"""Which pods are judged on which nodes: each on its own, or on all with `--all-nodes` or if no pod is bound."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from evictstream.streams.errors import WrongUseError
 
 
 class Selection(NamedTuple):
-    """What is asked for.
+    """The options that choose pods and nodes.
 
     Attributes:
         namespace: only its pods; None for those of all.
@@ -47,7 +47,7 @@ class Placement:
     """
 
     def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], selection: Selection) -> None:
-        """Choose.
+        """Select pods and nodes.
 
         Raises:
             WrongUseError: a selector is none.

@@ -60,7 +60,7 @@ def tolerations(
 ) -> ExitCode:
     """List the tolerations of pods, who added each, which one counts, and where their order decides.
 
-    A pod with a UID has passed the API server: an origin is then told by what controllers and plugins always do, and
+    A pod with a UID has passed the API server: an origin is inferred from what controllers and plugins always do, and
     marked as possible where an author may have written the same. A pod without UID gets what DefaultTolerationSeconds
     would add, which API servers run by default.
 
@@ -184,11 +184,11 @@ def _show(report: _Report, *, has_nodes: bool) -> None:
 
 
 def _origin_words(entry: TracedToleration) -> str:
-    from evictstream.models.kubernetes.admission import Origin
+    from evictstream.models.kubernetes.admission import AddedBy
 
     if entry.is_certain:
         return entry.origin
-    if entry.origin is Origin.WRITTEN:
+    if entry.origin is AddedBy.WRITTEN:
         return "written, or a default of the namespace or the cluster"
     return f"{entry.origin}, or written"
 

@@ -61,7 +61,7 @@ class ObjectLoader(Composer, CParser, SafeConstructor, Resolver):  # type: ignor
         return super().compose_node(parent, index)
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-        """Construct one mapping, unless a key stands in it twice."""
+        """Construct one mapping, unless it has a key twice."""
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):

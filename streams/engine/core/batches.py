@@ -2,11 +2,11 @@
 
 A batch carries three numbers besides its records:
 
-- ``start``: where the consumer stood before it. Batches of one epoch form a chain; a missing link is noticed.
-- ``position``: where the consumer stands after it. Transaction markers and compacted holes have no record,
-  so only the position tells that an end was reached; a batch may therefore have no records at all.
-- ``epoch``: which seek it was read after. A partition that was taken over again ignores what had been
-  fetched before, so nothing is skipped and nothing is applied to the wrong state.
+- `start`: where the consumer stood before it. Batches of one epoch form a chain; the writer notices a missing link.
+- `position`: where the consumer stands after it. Transaction markers and compacted holes have no record, so only the
+  position tells that an end was reached; a batch may have no records at all.
+- `epoch`: which seek it was read after. The writer ignores batches that were fetched before its partition's last seek,
+  so it skips nothing and applies nothing to the wrong state.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 
 
 class Record(Protocol):
-    """What the engine and its logic read of a consumed record (aiokafka's ``ConsumerRecord``)."""
+    """What the engine and its logic read of a consumed record (aiokafka's `ConsumerRecord`)."""
 
     @property
     def offset(self) -> int:
@@ -24,7 +24,7 @@ class Record(Protocol):
 
     @property
     def timestamp(self) -> int:
-        """Append time in milliseconds since the epoch (inputs use ``LogAppendTime``)."""
+        """Append time in milliseconds since the epoch (inputs use `LogAppendTime`)."""
 
     @property
     def key(self) -> bytes | None:

@@ -1,7 +1,4 @@
-"""What the engine has to be told, in the engine's own words.
-
-The service translates its settings into this; the engine reads no environment and no files.
-"""
+"""The engine's configuration. The service translates its settings into it; the engine reads no environment or files."""
 
 from __future__ import annotations
 
@@ -14,30 +11,30 @@ class EngineConfig:
     """Names, limits and times of one application.
 
     Attributes:
-        application: consumer group and first part of every ``transactional.id`` (with the state's version
+        application: consumer group and first part of every `transactional.id` (with the state's version
             in it, so that two versions never fence each other by accident).
-        bootstrap_servers: ``host:port,host:port``.
+        bootstrap_servers: `host:port,host:port`.
         security: arguments for every aiokafka client (protocol, TLS context, SASL).
-        inputs: input topics, all with ``partitions`` partitions.
+        inputs: input topics, all with `partitions` partitions.
         outputs: topics of the messages, same partition count.
         changelog: compacted topic of the rows, same partition count.
-        partitions: the one partition count; checked at start.
+        partitions: partition count of every topic; checked at start.
         table: name of the registered Faust table (its changelog's name is derived from it).
-        instance_id: static group membership, or ``None``.
-        session_timeout_seconds: after that long without contact the group gives partitions away.
+        instance_id: static group membership, or `None`.
+        session_timeout_seconds: after that long without contact the group gives the partitions to others.
         heartbeat_seconds: between heartbeats; a third of the session is usual.
         rebalance_timeout_seconds: longest time a member may take to rejoin before it is thrown out.
-        lease_margin_seconds: taken off the session: firing stops that much before the group may act.
+        lease_margin_seconds: taken off the session: firing stops that much before the group may give partitions away.
         commit_interval_seconds: between commits of group offsets, which also renew the lease.
-        linger_seconds: longest wait of a changed row for its transaction when no message needs it now.
+        linger_seconds: longest wait of a changed row for its transaction, where no message goes out.
         max_rows_per_transaction: at that many entries a transaction begins without lingering, and agents wait while a
             partition has as many beside its transaction.
-        max_batch_bytes: record batch size; below the smallest ``max.message.bytes`` of our topics.
-        max_record_bytes: largest single record any of our topics takes.
+        max_batch_bytes: record batch size; below the smallest `max.message.bytes` of the topics.
+        max_record_bytes: largest single record that the topics take.
         transaction_timeout_seconds: the broker aborts a transaction that is older.
-        max_poll_records: bounds one batch; the writer steps it in smaller slices.
+        max_poll_records: bounds one batch; the writer applies it in smaller slices.
         max_fetch_bytes: per partition and fetch.
-        position_interval_seconds: how often positions are written when nothing else is.
+        position_interval_seconds: how often positions are written where nothing else is.
         takeover_timeout_seconds: bound for fencing.
         takeover_attempts: consecutive failures of one partition before the process stops.
 

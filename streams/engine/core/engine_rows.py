@@ -1,8 +1,10 @@
-"""Input positions as a row of the changelog: where to read on after a take-over.
+"""The rows that the engine itself keeps in the changelog: input positions and the number of the transaction.
 
-They are written in the same transaction as the rows and messages that the records before them caused, so
-the state after any crash is that of a prefix of the inputs. Committed group offsets are never read positions;
-they lag behind by up to a commit interval and serve lag tools and one check at take-over.
+Positions say where to read on after a take-over. They are written in the same transaction as the rows and messages that
+the records before them caused, so the state after any crash is that of a prefix of the inputs. Committed group offsets
+are never read positions: they lag behind by up to a commit interval, and serve lag tools and one check at take-over.
+
+The transaction's number serves to end transactions that a broker has left without a marker, see `engine.core.markers`.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ TRANSACTION_HEADER = "transaction"
 
 
 def encode_positions(positions: Mapping[str, int]) -> bytes:
-    """Next offset to read, by topic."""
+    """Write the next offset to read, by topic."""
     return msgspec.json.encode(dict(positions), order="deterministic")
 
 
 def decode_positions(value: bytes) -> dict[str, int]:
-    """Read what :func:`encode_positions` wrote; raises ``msgspec.DecodeError`` on anything else."""
+    """Read what `encode_positions` wrote; raises `msgspec.DecodeError` on anything else."""
     return msgspec.json.decode(value, type=dict[str, int])
 
 
@@ -37,7 +39,7 @@ def encode_number(number: int) -> bytes:
 
 
 def decode_number(value: bytes | None) -> int:
-    """Read what :func:`encode_number` wrote; 0 for none."""
+    """Read what `encode_number` wrote; 0 without a row."""
     return int(value or 0)
 
 

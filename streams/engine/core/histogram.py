@@ -1,7 +1,7 @@
-"""How a quantity is spread: counts by bucket, kept as plain integers and rendered only when somebody asks.
+"""Counts of a quantity by bucket, as plain integers that are rendered only when metrics are scraped.
 
-A client library's own histogram takes a lock and makes floats for each value; this one costs a search in a short
-tuple. It is written by one thread; readers on others may see a value in the counts before it is in the sum.
+The Prometheus client's own histogram takes a lock and makes floats for each value; this one costs a search in a short
+tuple. One thread writes it; readers on others may see a value in the counts before it is in the sum.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ class Histogram:
     __slots__ = ("bounds", "counts", "total")
 
     def __init__(self, bounds: Sequence[float]) -> None:
-        """Begin with nothing observed."""
         self.bounds = tuple(bounds)
         self.counts = [0] * (len(self.bounds) + 1)
         self.total = 0.0

@@ -1,10 +1,10 @@
-"""The lease: proof, not older than a margin under the session timeout, that the group counts us as a member.
+"""The lease: proof that the group has lately counted this worker as a member, so that it may fire.
 
-The broker gives our partitions to others once the session has timed out, counted from the last request of
-ours that it accepted. A commit of group offsets is such a request: the coordinator checks member and
-generation and restarts the session, exactly as for a heartbeat, and its success is visible to us through the
-client's public interface. So commits run every second and renew the lease from the moment they were *sent*.
-A worker that was paused, cut off or thrown out finds the lease expired and fires nothing.
+The coordinator gives a member's partitions to others once its session has timed out, counted from the last request that
+it accepted. A commit of group offsets is such a request: the coordinator checks member and generation and restarts the
+session, exactly as for a heartbeat, and the client's public interface tells of its success. So commits run every second
+and renew the lease from the moment they were *sent*. The lease is valid for the session timeout less a margin. A worker
+that was paused, cut off or thrown out finds it expired and fires nothing.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 
 class Lease:
-    """How long ago the group confirmed us, on the monotonic clock."""
+    """How long ago the group confirmed this worker, by the monotonic clock. It begins expired."""
 
     __slots__ = ("_confirmed_at", "_monotonic", "valid_seconds")
 
@@ -25,7 +25,7 @@ class Lease:
         self._confirmed_at = float("-inf")
 
     def renew(self, asked_at: float) -> None:
-        """Note a confirmed request that was sent at ``asked_at`` (``time.monotonic``)."""
+        """Note that the group has confirmed a request that was sent at `asked_at` (monotonic seconds)."""
         self._confirmed_at = max(self._confirmed_at, asked_at)
 
     def drop(self) -> None:
@@ -39,9 +39,9 @@ class Lease:
 
     @property
     def valid(self) -> bool:
-        """Whether firing is allowed as far as ownership goes."""
+        """Whether no other worker can own these partitions yet."""
         return self.age_seconds < self.valid_seconds
 
     def confirmed_after(self, moment: float) -> bool:
-        """Whether the group has confirmed us by a request sent after ``moment`` (``time.monotonic``)."""
+        """Whether the group has confirmed a request that was sent after `moment` (monotonic seconds)."""
         return self._confirmed_at > moment

@@ -1,18 +1,19 @@
 """Transactions that a broker has left without their marker, and the marker that is written for them.
 
 A transaction ends with a marker in each partition that it has written to. Kafka 4.3 and 4.4 take a partition that has
-no leader at that moment for one that was deleted, and leave its marker out (KAFKA-20734). The transaction counts as
-committed or aborted; there, its records hang. Nobody who reads ``read_committed`` sees them, nor what is behind them,
-until the next transaction that writes there ends and takes them along, whatever should have become of them: commands
-of a lost transaction beside those of its partition's next owner, or none of a committed one.
+no leader at that moment for one that was deleted, and leave its marker out (KAFKA-20734). The coordinator counts the
+transaction as committed or aborted; in that partition it stays open. Its records, and all records behind them, are
+above the last stable offset, so no `read_committed` reader sees them, until the next transaction that writes there
+ends. The marker of that one ends both: commands of a lost transaction become visible beside those of the partition's
+next owner, or records of a committed one are aborted.
 
 So each transaction has a number, in a row of the changelog and, with its transactional id, in a header of each message.
-A take-over looks for what hangs, once nobody else can write, and ends it as the rest of the transaction was ended:
-messages by what the changelog says; rows by what can be seen of the messages. Where all of it hangs, or there are no
-messages, nothing of it was ever seen, and it is aborted.
+A take-over has fenced all other writers, so what is open now lacks its marker. It ends such a transaction as the rest
+of it was ended: messages by what the changelog says; rows by the messages that can be read. Where all partitions lack
+the marker, or there are no messages, nobody has seen anything of the transaction, and it is aborted.
 
-One marker ends all that hangs in a partition, so it can be right for one transaction only. That there are two, and what
-else is out of reach, stands in docs/guarantees.md.
+One marker ends everything that is open in a partition, so it can be right for one transaction only. What happens where
+there are two, and other limits: docs/guarantees.md.
 """
 
 from __future__ import annotations
@@ -33,31 +34,31 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# How far back the newest message is looked for: behind it are markers alone, of attempts to take over. Each of so many
-# may be as large as a record can be.
+# How many offsets before the end are searched for the newest message: behind it are only markers, of attempts to take
+# over. Not more, since each record may be as large as a topic takes.
 NEWEST_WITHIN = 50
 
-# A marker is written some milliseconds after its transaction was ended.
+# The coordinator writes a marker some milliseconds after it has answered.
 LOOKS = 50
 LOOK_SECONDS = 0.1
 
 
 def newest_row(records: Iterable[LogRecord]) -> int:
-    """Give the number of the newest transaction of which rows are complete, 0 for none."""
+    """Return the number of the newest transaction whose rows are complete, 0 without any."""
     return max((decode_number(record.value) for record in records if record.key == TRANSACTION_KEY), default=0)
 
 
 def newest_message(records: Iterable[LogRecord], transactional_id: str) -> int:
-    """Give the number of the newest transaction under an id that messages are of, 0 for none."""
-    marks = (
+    """Return the number of the newest transaction of a transactional id that wrote one of the messages, 0 for none."""
+    headers = (
         value.rpartition(b"/") for record in records for name, value in record.headers if name == TRANSACTION_HEADER
     )
-    ours = transactional_id.encode()
-    return max((int(number) for owner, _, number in marks if owner == ours and number.isdigit()), default=0)
+    wanted = transactional_id.encode()
+    return max((int(number) for owner, _, number in headers if owner == wanted and number.isdigit()), default=0)
 
 
 class Markers:
-    """Finds what hangs in the partitions of a take-over and ends it: rows before they are read, messages after that."""
+    """Ends the open transactions in the partitions of a take-over: rows before they are read, messages after that."""
 
     def __init__(
         self, producers: Mapping[int, Producer], *, stable: LogReader, kafka: Kafka, config: EngineConfig
@@ -71,7 +72,7 @@ class Markers:
         self._messages: dict[Place, tuple[int, int]] = {}
 
     async def end_rows(self) -> None:
-        """Find all that hangs, and end what hangs in changelogs.
+        """Find all open transactions, and end those in changelogs.
 
         Raises:
             PartitionLostError: a marker could not be written; may be tried again.
@@ -84,19 +85,20 @@ class Markers:
                 raise PartitionLostError(partition=number, reason=f"{changelog} stays without a marker")
 
     async def end_messages(self, newest: Mapping[int, int]) -> None:
-        """End what hangs in outputs; `newest` has by partition the number of the last transaction that rows are of.
+        """End the open transactions in outputs.
 
-        Where that does not succeed, the take-over goes on: the rest of what this worker does, it does.
+        `newest` has by partition number the last transaction in the rows. Where a marker has no effect, the take-over
+        goes on: everything but these messages works without it.
 
         Raises:
-            PartitionLostError: the broker could not be asked for a marker; may be tried again.
+            PartitionLostError: a marker could not be asked for; may be tried again.
 
         """
         for (topic, number), (transaction, end) in self._messages.items():
             commit = transaction <= newest[number]
             if not await self._end((topic, number), transaction, end, commit=commit):
                 log.error(
-                    "a transaction hangs that we cannot end: end it with Kafka's own `kafka-transactions.sh abort`",
+                    "a transaction stays open: end it with Kafka's own `kafka-transactions.sh abort`",
                     topic=topic,
                     partition=number,
                 )
@@ -120,10 +122,10 @@ class Markers:
                 if transaction:
                     self._messages[topic, number] = (transaction, end)
                 else:
-                    log.info("somebody else's transaction is open", topic=topic, partition=number)
+                    log.info("another application's transaction is open", topic=topic, partition=number)
 
     async def _newest_message(self, place: Place) -> int:
-        """Give the number of the newest message of ours that everybody sees."""
+        """Return the number of this application's newest message that every reader sees."""
         start, end = (await self._stable.starts_and_ends([place]))[place]
         newest = await self._stable.records(place, max(start, end - NEWEST_WITHIN), end)
         return newest_message(newest, self._config.transactional_id(place[1]))

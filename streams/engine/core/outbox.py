@@ -1,8 +1,8 @@
-"""What one partition is about to write: rows, messages, nothing else.
+"""What one partition is about to write: rows and messages.
 
-The logic of a partition fills an outbox while it steps; the partition writer empties it into one
-Kafka transaction. A row that is written twice before the transaction begins is sent once, with its last
-value: readers of the changelog see the state after a transaction, never in the middle of one.
+The logic of a partition fills an outbox while it applies records and fires timers; the partition writer empties it into
+one Kafka transaction. A row that is written twice before the transaction begins is sent once, with its last value:
+readers of the changelog see the state after a transaction, never in the middle of one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Message(NamedTuple):
 
 
 class Outbox:
-    """Rows by key (``None`` deletes) and messages by topic, in the order in which they were added.
+    """Rows by key (`None` deletes) and messages by topic, in the order in which they were added.
 
     Attributes:
         rows: the newest value of each changed row.
@@ -34,7 +34,6 @@ class Outbox:
     __slots__ = ("entries", "messages", "rows", "size_bytes")
 
     def __init__(self) -> None:
-        """Begin empty."""
         self.rows: dict[bytes, bytes | None] = {}
         self.messages: dict[str, list[Message]] = {}
         self.size_bytes = 0
@@ -45,7 +44,7 @@ class Outbox:
         return self.entries > 0
 
     def take(self) -> Outbox:
-        """Hand everything over to a new one and begin empty: whoever fills this one goes on doing so."""
+        """Move everything to a new outbox and return that; this one is empty then, and may be filled on."""
         taken = Outbox()
         taken.rows, taken.messages = self.rows, self.messages
         taken.size_bytes, taken.entries = self.size_bytes, self.entries
@@ -54,7 +53,7 @@ class Outbox:
         return taken
 
     def absorb(self, other: Outbox) -> None:
-        """Add what another one holds, behind what is here; it is not used any more."""
+        """Add what another outbox holds, behind what is here. The other one must not be used any more."""
         self.rows.update(other.rows)
         for topic, messages in other.messages.items():
             self.messages.setdefault(topic, []).extend(messages)
@@ -62,7 +61,7 @@ class Outbox:
         self.entries += other.entries
 
     def put(self, key: bytes, value: bytes | None) -> None:
-        """Write a row, or delete it with ``None``."""
+        """Write a row, or delete it with `None`."""
         self.rows[key] = value
         self.entries += 1
         self.size_bytes += len(key) + (len(value) if value is not None else 0)

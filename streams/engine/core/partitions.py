@@ -1,12 +1,12 @@
-"""All partition numbers that this worker owns, and what happens to them over rebalances and failures.
+"""All partition numbers that the group has assigned to this worker, over rebalances and failures: a slot for each.
 
-Faust's recovery calls :meth:`Partitions.assign` after each rebalance: writers of lost partitions are closed
-(their state is dropped), kept ones go on, new ones are taken over. A kept writer goes on only if the worker
-took part in every generation between; otherwise somebody else may have owned the partition meanwhile.
+`assign` follows each rebalance: it closes the writers of lost partitions (their state is dropped), keeps others, and
+takes new partitions over. It keeps a writer only if the worker took part in every generation between; otherwise another
+worker may have owned the partition meanwhile.
 
-A writer that fails in between (fenced, transaction timed out) is closed, and its partition is taken over
-again once the group has confirmed our membership *after* the failure: a worker that was thrown out gets no
-such confirmation and so never fences the new owner. What can never succeed stops the process instead.
+A writer that fails in between (fenced, transaction timed out) is closed, and its partition is taken over again once the
+group has confirmed this worker *after* the failure: a worker that was thrown out gets no such confirmation, and so
+never fences the new owner. An error that no take-over can help against stops the process instead.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ import structlog
 
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.lease import Lease
+from evictstream.streams.engine.core.slot import PartitionSlot, SlotState
 from evictstream.streams.engine.core.takeover import take_over
 from evictstream.streams.engine.core.waits import WorkerWaits
 from evictstream.streams.engine.core.writer import PartitionWriter
-from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
+from evictstream.streams.errors import PartitionLostError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable, Iterator
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.logic import LogicFactory
     from evictstream.streams.engine.core.ports import Clock, Group, Kafka, Place
+    from evictstream.streams.engine.core.slot import OnFailure
+    from evictstream.streams.engine.core.takeover import Takeover
 
     Crash = Callable[[BaseException], Awaitable[None]]
 
@@ -47,11 +50,10 @@ CONFIRM_POLL_SECONDS = 0.1
 
 
 class Partitions:
-    """The writers by partition number. All methods run on the event loop's thread.
+    """The slots by partition number. All methods run on the event loop's thread.
 
     Attributes:
         waits: how long each thing that this worker waits for has been awaited.
-        numbers: what the group has assigned to us, taken over or not.
         transaction_seconds: how long committed transactions took.
         takeovers: partitions taken over since the start.
         failures: partitions lost since the start, but for those that the group took away.
@@ -80,7 +82,6 @@ class Partitions:
             margin_seconds=config.lease_margin_seconds,
         )
         self.waits = WorkerWaits()
-        self.numbers: frozenset[int] = frozenset()
         self.transaction_seconds = Histogram(TRANSACTION_BOUNDS_SECONDS)
         self.takeovers = 0
         self.failures = 0
@@ -91,36 +92,41 @@ class Partitions:
         self._monotonic = clock.monotonic
         self._crash = crash
         self._on_step = on_step
-        self._writers: dict[int, PartitionWriter] = {}
-        self._durable: dict[Place, int] = {}
+        self._slots: dict[int, PartitionSlot] = {}
         self._generation = -1
         self._is_closed = False
         self._is_assigning = False  # from a revocation to the end of the assignment that follows on it
-        self._repairs: dict[int, asyncio.Task[None]] = {}
-        self._failed_in_a_row: dict[int, int] = {}
-        self._background: set[asyncio.Task[None]] = set()
+        self._crashing: set[asyncio.Task[None]] = set()
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """What the group has assigned to this worker, taken over or not."""
+        return frozenset(self._slots)
 
     def live(self) -> Iterator[PartitionWriter]:
         """Writers that may step and write, in partition order."""
-        return (writer for _, writer in sorted(self._writers.items()) if writer.live)
+        for slot in tuple(self._slots.values()):
+            writer = slot.writer
+            if writer is not None:
+                yield writer
 
     def durable_positions(self) -> dict[Place, int]:
         """Positions of committed transactions, by topic and partition: what group offsets may say.
 
-        Those of partitions that were lost and are not yet taken over again are in it too. The group confirms us by
-        taking offsets, and a repair waits for that: with all partitions lost at once there would be none to take.
+        Those of partitions that were lost and are not yet taken over again are in it too. The group confirms a worker
+        by taking its offsets, and a repair waits for that: with all partitions lost at once there would be none.
         """
-        for writer in self.live():
-            self._note_durable(writer)
-        return {place: offset for place, offset in self._durable.items() if place[1] in self.numbers}
-
-    def _note_durable(self, writer: PartitionWriter) -> None:
-        self._durable.update(((topic, writer.partition), offset) for topic, offset in writer.durable.items())
+        return {
+            (topic, number): offset
+            for number, slot in self._slots.items()
+            for topic, offset in slot.durable_positions().items()
+        }
 
     async def deliver(self, batch: Batch) -> None:
         """Give a batch to its writer; without a live one it is dropped and read again after take-over."""
-        writer = self._writers.get(batch.partition)
-        if writer is not None and writer.live:
+        slot = self._slots.get(batch.partition)
+        writer = slot.writer if slot is not None else None
+        if writer is not None:
             await writer.apply(batch)
         self.waits.taken(self._monotonic())
 
@@ -137,148 +143,148 @@ class Partitions:
         self._is_assigning = True
         self.lease.drop()
         self.waits.rebalancing(self._monotonic())
-        repairs, self._repairs = self._repairs, {}
-        for repair in repairs.values():
-            repair.cancel()
-        await asyncio.gather(*repairs.values(), return_exceptions=True)
+        repairs = [repair for slot in self._slots.values() if (repair := slot.cancel_repair()) is not None]
+        await asyncio.gather(*repairs, return_exceptions=True)
 
     async def assign(self, numbers: set[int], generation: int) -> None:
-        """Bring the writers in line with an assignment. Cancelled by the next rebalance at any point."""
+        """Bring the slots in line with an assignment. Cancelled by the next rebalance at any point."""
         unbroken = generation in (self._generation, self._generation + 1)  # the same one again where a take-over failed
         self._is_assigning = True
         self._generation = generation
-        self.numbers = frozenset(numbers)
-        self._durable = {place: offset for place, offset in self._durable.items() if place[1] in numbers}
-        kept = {n for n, writer in self._writers.items() if n in numbers and writer.live and unbroken}
-        await self._drop(set(self._writers) - kept)
-        await self._open(numbers - kept)
+        before = self._slots
+        self._slots = {number: before.get(number) or self._new_slot(number) for number in sorted(numbers)}
+        kept = {n for n, slot in self._slots.items() if slot.state is SlotState.LIVE and unbroken}
+        await self._drop([slot for number, slot in before.items() if number not in kept])
+        await self._open([slot for number, slot in self._slots.items() if number not in kept])
         self._is_assigning = False
-        self._failed_in_a_row.clear()
-        for number in [n for n, writer in self._writers.items() if not writer.live]:
-            self._begin_repair(number)  # it failed while we assigned
+        for slot in self._slots.values():
+            slot.forget_failures()
+            if slot.state is SlotState.FAILED:  # while others were taken over
+                slot.begin_repair(self._repair)
 
-    async def _open(self, numbers: set[int]) -> None:
-        if not numbers:
-            return
-        takeovers = await take_over(
-            numbers,
+    def _new_slot(self, number: int) -> PartitionSlot:
+        return PartitionSlot(number, self._new_writer, self._on_failure)
+
+    def _new_writer(self, takeover: Takeover, on_failure: OnFailure) -> PartitionWriter:
+        return PartitionWriter(
+            takeover.partition,
             config=self.config,
-            new_logic=self._new_logic,
-            kafka=self._kafka,
             clock=self._clock,
-            on_progress=self._takeover_progress,
+            logic=takeover.logic,
+            producer=takeover.producer,
+            positions=takeover.positions,
+            last_commit=takeover.committed,
+            on_failure=on_failure,
+            on_step=self._on_step,
+            spacing_seconds=self._spacing_seconds,
+            transaction_seconds=self.transaction_seconds,
         )
+
+    async def _open(self, slots: list[PartitionSlot]) -> None:
+        if not slots:
+            return
+        by_number = {slot.partition: slot for slot in slots}
+        for slot in slots:
+            slot.begin_takeover()
+        try:
+            takeovers = await take_over(
+                by_number,
+                config=self.config,
+                new_logic=self._new_logic,
+                kafka=self._kafka,
+                clock=self._clock,
+                on_progress=self._takeover_progress,
+            )
+        except BaseException:
+            for slot in slots:
+                slot.abandon_takeover()
+            raise
         if self._is_closed:
             await asyncio.gather(*(takeover.producer.close() for takeover in takeovers))
             return
-        for takeover in takeovers:
-            writer = PartitionWriter(
-                takeover.partition,
-                config=self.config,
-                clock=self._clock,
-                logic=takeover.logic,
-                producer=takeover.producer,
-                positions=takeover.positions,
-                last_commit=takeover.committed,
-                on_failure=self._on_failure,
-                on_step=self._on_step,
-                spacing_seconds=self._spacing_seconds,
-                transaction_seconds=self.transaction_seconds,
-            )
-            self._writers[takeover.partition] = writer
-            # A repair needs them to be confirmed by the group, even if this writer fails before anybody asks for them.
-            self._note_durable(writer)
-            self.takeovers += 1
-        for takeover in takeovers:
-            await self._writers[takeover.partition].expect_ends(takeover.ends)
+        self.takeovers += len(takeovers)
+        opened = [(by_number[takeover.partition].open(takeover), takeover.ends) for takeover in takeovers]
+        for writer, ends in opened:
+            await writer.expect_ends(ends)
 
-    async def _close(self, numbers: Iterable[int]) -> None:
-        writers = [self._writers.pop(n) for n in numbers]
+    async def _close(self, slots: Iterable[PartitionSlot]) -> int:
+        """Close the writers of slots; returns how many there were."""
+        writers = [writer for slot in slots if (writer := slot.detach()) is not None]
         # Shielded: a rebalance in mid-close must not leave a producer behind.
         await asyncio.shield(asyncio.gather(*(writer.close() for writer in writers)))
+        return len(writers)
 
-    async def _drop(self, numbers: set[int]) -> None:
-        if numbers:
-            await self._close(numbers)
+    async def _drop(self, slots: Iterable[PartitionSlot]) -> None:
+        """Close the writers of slots and free the memory of their state."""
+        if await self._close(slots):
             gc.collect()  # states have cycles, and the collector looks through everything at no other time
 
     async def seek_all(self) -> None:
         """Seek the inputs of all live writers to their positions and begin new epochs."""
-        await self._seek_writers(list(self.live()))
+        await self._seek(list(self.live()))
 
-    async def _seek_writers(self, writers: list[PartitionWriter]) -> None:
-        positions = {(t, w.partition): offset for w in writers for t, offset in w.positions.items()}
-        epochs = await self._group.seek(positions)
+    async def _seek(self, writers: list[PartitionWriter]) -> None:
+        epochs = await self._group.seek(
+            {(t, w.partition): offset for w in writers for t, offset in w.positions.items()}
+        )
         for writer in writers:
             writer.begin_epochs({topic: epochs[topic, writer.partition] for topic in writer.positions})
 
     def note_owned(self) -> None:
-        """Be told that an assignment or a repair is done: if all that is ours is taken over, nobody waits for that."""
-        if self.numbers <= {writer.partition for writer in self.live()}:
-            self.waits.owned(self._monotonic(), len(self.numbers))
+        """Note that an assignment or a repair is done: with all partitions taken over, none is waited for."""
+        if all(slot.state is SlotState.LIVE for slot in self._slots.values()):
+            self.waits.owned(self._monotonic(), len(self._slots))
 
     def _takeover_progress(self) -> None:
         self.waits.ownership.progress(self._monotonic())
 
     def _spacing_seconds(self) -> float:
-        return len(self._writers) / TRANSACTIONS_PER_SECOND
+        return sum(slot.has_writer for slot in self._slots.values()) / TRANSACTIONS_PER_SECOND
 
-    def _on_failure(self, writer: PartitionWriter, error: BaseException) -> None:
-        number = writer.partition
+    def _on_failure(self, slot: PartitionSlot, error: BaseException) -> None:
         self.failures += 1
         if not isinstance(error, PartitionLostError):
-            self._keep(asyncio.ensure_future(self._crash(error)))
+            crashing = asyncio.ensure_future(self._crash(error))
+            self._crashing.add(crashing)  # asyncio keeps only weak references to tasks
+            crashing.add_done_callback(self._crashing.discard)
             return
-        log.warning("partition lost, will be taken over again", partition=number, reason=error.reason)
+        log.warning("partition lost, will be taken over again", partition=slot.partition, reason=error.reason)
         self.waits.ownership.begin(self._monotonic())
-        if not self._is_assigning:  # an assignment looks after those that failed meanwhile; it may take them away
-            self._begin_repair(number)
+        if not self._is_assigning:  # the assignment looks after slots that failed meanwhile; it may give them away
+            slot.begin_repair(self._repair)
 
-    def _begin_repair(self, number: int) -> None:
-        if number not in self._repairs:
-            self._repairs[number] = asyncio.create_task(self._repair(number), name=f"repair-{number}")
-
-    async def _repair(self, number: int) -> None:
-        """Take one partition over again, as soon as the group has confirmed that it is ours."""
+    async def _repair(self, slot: PartitionSlot) -> None:
+        """Take one partition over again, as soon as the group has confirmed that it is assigned to this worker."""
         try:
             while True:
-                await self._drop({number} & set(self._writers))
+                await self._drop([slot])
                 await self.confirmed_since(self._monotonic())
                 try:
-                    await self._open({number})
-                    await self._seek_writers([self._writers[number]])
+                    await self._open([slot])
+                    if (writer := slot.writer) is not None:
+                        await self._seek([writer])
                 except PartitionLostError as error:
-                    self._count_failure(number, error)
+                    slot.count_failure(error, self.config.takeover_attempts)
                     await asyncio.sleep(RETRY_PAUSE_SECONDS)
                 else:
-                    if self._writers[number].live:  # it may have been lost while it was sought
+                    if slot.state is SlotState.LIVE:  # it may have been lost while it was sought
                         break
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever stops a repair has to stop the process
             await self._crash(error)
         else:
-            self._repairs.pop(number, None)
-            self._failed_in_a_row.pop(number, None)
+            slot.repaired()
             self.note_owned()
 
-    def _count_failure(self, number: int, error: PartitionLostError) -> None:
-        self._failed_in_a_row[number] = self._failed_in_a_row.get(number, 0) + 1
-        if self._failed_in_a_row[number] >= self.config.takeover_attempts:
-            raise TakeoverFailedError(partition=number, attempts=self._failed_in_a_row[number]) from error
-
     async def confirmed_since(self, moment: float) -> None:
-        """Wait until the group has confirmed us by a request sent after a moment (monotonic seconds)."""
+        """Wait until the group has confirmed this worker by a request sent after a moment (monotonic seconds)."""
         while not self.lease.confirmed_after(moment):  # noqa: ASYNC110 - a second-scale wait in a rare repair
             await asyncio.sleep(CONFIRM_POLL_SECONDS)
-
-    def _keep(self, task: asyncio.Task[None]) -> None:
-        self._background.add(task)
-        task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
         """Commit what can be committed in time, then let everything go, for good."""
         self._is_closed = True
         await self.revoked()
         await self.flush()
-        await self._close(list(self._writers))
+        await self._close(self._slots.values())

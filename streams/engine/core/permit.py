@@ -1,9 +1,9 @@
-"""Whether this worker may join its group and fence: not once it is to be ended, nor before it knows that it is not.
+"""Whether this worker may join its group and fence: not once the watchdog ends it, nor before the watchdog has looked.
 
-A worker that is stuck is ended by whoever watches it (`streams.service.watchdog`). If it joined or took partitions over
-in its last seconds, a healthy peer would lose them to it, and nobody would have them until its session has timed out.
-So who is to be ended asks for nothing any more, and leaves the group. One that wakes up after standing still does not
-know yet whether it is to be ended: what it asked for before is long out of date, and it waits to be looked at first.
+The watchdog (`streams.service.watchdog`) ends a worker that is stuck. If that worker joined or took partitions over in
+its last seconds, a healthy one would lose them to it, and they would have no owner until its session has timed out. So
+the watchdog withdraws the permit first and lets the worker leave the group. A worker that wakes up after standing still
+does not know yet whether it is stuck: it joins and fences only once the watchdog has looked again.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ import asyncio
 import math
 from collections.abc import Callable
 
-VALID_SECONDS = 2.0  # four looks of the watchdog, and half of the shortest standstill that ends a worker
+VALID_SECONDS = 2.0  # four looks of the watchdog, and half of the shortest stall limit
 POLL_SECONDS = 0.05
 
 
 class Permit:
-    """Extended by a thread that watches, asked for by those that join and fence; without a watch it is always valid.
+    """The watchdog's thread extends it; clients that join or fence wait for it. Without a watchdog it is always valid.
 
     Attributes:
-        is_withdrawn: whether this worker is to be ended; for good.
+        is_withdrawn: whether the watchdog ends this worker; for good.
         leave_group: begins to leave the group, from any thread and without waiting.
 
     """
@@ -32,14 +32,14 @@ class Permit:
         self._valid_until = math.inf
 
     def extend(self, looked_at: float) -> None:
-        """Be told when (``time.monotonic``) the worker was last looked at and nothing was found."""
+        """Note when (monotonic seconds) the watchdog has looked and found nothing stuck."""
         self._valid_until = looked_at + VALID_SECONDS
 
     def withdraw(self) -> None:
-        """Give it to nobody any more."""
+        """Let no client of this worker join or fence any more."""
         self.is_withdrawn = True
 
     async def granted(self) -> None:
-        """Return when it is valid: at once as a rule, half a second after a standstill, never once it is withdrawn."""
+        """Return when it is valid: usually at once, half a second after a standstill, never once it is withdrawn."""
         while self.is_withdrawn or self._monotonic() >= self._valid_until:  # noqa: ASYNC110 - two threads wait, rarely
             await asyncio.sleep(POLL_SECONDS)

@@ -1,12 +1,17 @@
 """Taking partitions over: fence first, read after, then say where to read on.
 
-Order matters and is fixed: (1) ``InitProducerId`` fences the previous owner and aborts what it had open, so
-nothing can be added to the changelog any more; (2) the changelog is read to its end; where a broker has left out a
-marker, it is written: of rows before that, of messages after it (see `streams.engine.core.markers`); (3) the positions
-found there are compared with the log; (4) the first transaction of ours writes positions, so that a changelog
-is never empty beside committed group offsets, and is given up unless it lands just where the reading has ended: a
-leader that has been deposed, and does not know it yet, may have shown the log of some time ago; (5) the inputs are
-sought. State of a prefix of the input is what comes out, after any crash of anybody.
+The order is fixed:
+
+1. `InitProducerId` fences the previous owner and aborts its open transaction: nobody else can write to the changelog.
+2. The changelog is read to its end. Markers that a broker has left out are written: those of rows before the reading,
+   those of messages after it (see `engine.core.markers`).
+3. The positions found there are compared with the log of the inputs.
+4. A first transaction writes positions, so a changelog is never empty beside committed group offsets. The take-over
+   fails unless that transaction lands just where the reading has ended: a leader that was deposed, and does not know it
+   yet, may have served an old end of the log.
+5. The caller seeks the inputs.
+
+The result is the state of a prefix of the inputs, whichever process has crashed before.
 """
 
 from __future__ import annotations
@@ -37,7 +42,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# A leader that was frozen hears within a heartbeat of the brokers, two seconds, that another has its place.
+# A leader that was frozen learns within a heartbeat between brokers, two seconds, that it was deposed.
 LOOKS_AGAIN = 5
 LOOK_AGAIN_SECONDS = 1.0
 
@@ -47,7 +52,20 @@ Bounds = tuple[int, int]
 
 
 class Takeover:
-    """What a finished take-over of one partition hands to its writer."""
+    """What a finished take-over of one partition hands to its writer.
+
+    Attributes:
+        partition: its number.
+        producer: has fenced the previous owner.
+        logic: has all rows.
+        positions: next offset to apply, by input topic.
+        ends: where each input ended at take-over.
+        transaction: number of the last transaction in the rows, 0 for none.
+        rows: how many were read.
+        read_to: the changelog's end at take-over.
+        committed: the first transaction.
+
+    """
 
     __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows", "transaction")
 
@@ -63,7 +81,7 @@ class Takeover:
         self.committed: Committed | None = None
 
     def take_row(self, key: bytes, value: bytes | None) -> None:
-        """Take one changelog row: ours or the logic's."""
+        """Take one changelog row, the engine's own or the logic's."""
         if key == POSITIONS_KEY:
             self.positions = decode_positions(value) if value is not None else {}
         elif key == TRANSACTION_KEY:
@@ -81,7 +99,7 @@ async def take_over(
     clock: Clock,
     on_progress: Callable[[], None] = lambda: None,
 ) -> list[Takeover]:
-    """Take partition numbers over; on any error everything half open is closed again.
+    """Take partition numbers over; on any error all producers are closed again.
 
     `on_progress` is called each time that a step is done or rows have come.
 
@@ -89,7 +107,7 @@ async def take_over(
         StateMissingError: a changelog is empty although the group has committed offsets in its inputs.
         InputReplacedError: a position lies beyond the end of its input.
         ProduceRefusedError: the broker forbids writing.
-        PartitionLostError: fenced or not reachable in time; may be tried again.
+        PartitionLostError: fenced, or the brokers were not reachable in time; may be tried again.
 
     """
     started_at = clock.monotonic()
@@ -107,7 +125,7 @@ async def take_over(
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
-            # No number comes again, though its transaction was lost or the changelog deleted.
+            # Numbers never repeat, also after a lost transaction or where somebody has deleted the changelog.
             takeover.producer.count_from(max(takeover.transaction, clock.now_us() // MICROSECONDS_PER_MILLISECOND))
         await _settle_positions(takeovers, bounds, config, kafka, clock.now_us)
     except BaseException as error:
@@ -127,7 +145,7 @@ async def take_over(
 
 
 async def _fence(takeovers: list[Takeover]) -> None:
-    """Start all producers at once; when one fails the others are awaited, so that none is left half open."""
+    """Start all producers at once; when one fails the others are awaited, so that all can be closed."""
     results = await asyncio.gather(*(takeover.producer.start() for takeover in takeovers), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
@@ -135,7 +153,10 @@ async def _fence(takeovers: list[Takeover]) -> None:
 
 
 async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[Place, Bounds]:
-    """Ask for first and next offsets of all inputs; again, where a leader that was deposed may have been asked."""
+    """Ask for first and next offsets of all inputs; again where a position is beyond the end.
+
+    A leader that was deposed, and does not know it yet, tells an old end.
+    """
     positions = {(topic, t.partition): t.positions.get(topic, 0) for t in takeovers for topic in config.inputs}
     looks_left = LOOKS_AGAIN
     while True:
@@ -157,10 +178,10 @@ async def _settle_positions(
     kafka: Kafka,
     now_us: Callable[[], int],
 ) -> None:
-    """Compare positions with the log and write them, with what had to be chosen, in a first transaction.
+    """Compare positions with the log, and write them in a first transaction, with what gaps cause.
 
-    Also if nothing had: it brings the brokers' time back, without which a clock that is ahead would not be noticed
-    before the first timers have fired.
+    Also unchanged positions are written: the transaction tells the brokers' time, without which a clock that is ahead
+    would not be noticed before the first timers have fired.
     """
     fresh = [takeover for takeover in takeovers if not takeover.positions]
     if fresh:

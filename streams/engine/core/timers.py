@@ -1,9 +1,9 @@
 """Timers of one partition: a heap of wake-ups with lazy deletion.
 
-A wake-up only says "look at this again then"; whether something is due is decided by whoever looks. So moved and
-cancelled timers need no search: their old wake-ups pop and come to nothing. A heap that has doubled since it was
-last known to be lean is replaced by one made from the truth, so flapping cannot make it grow without bound. That goes
-on in slices, one with each push: with a hundred thousand wake-ups it would stop the event loop for 300 ms at once.
+A wake-up only says "look at this again then"; the caller that pops it decides whether something is due. So a timer that
+moves or is cancelled needs no search: its old wake-up pops and has no effect. When a heap has doubled since it had no
+outdated wake-ups, a new one is made from the wake-ups that are wanted, so flapping cannot make it grow without bound.
+That goes on in slices, one with each push: with a hundred thousand wake-ups it would stop the event loop for 300 ms.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ Wakeup = tuple[int, bytes, str]
 """When (microseconds UTC), and two parts of a name: which aggregate, and what in it."""
 
 Truth = Callable[[], Iterable[Iterable[Wakeup]]]
-"""Lists the wake-ups that are really wanted, aggregate by aggregate.
+"""Lists the wake-ups that are wanted, aggregate by aggregate.
 
-It names the aggregates that there are when it is asked, and what each wants when its turn comes. What an aggregate
-comes to want from then on has to be pushed.
+It takes the aggregates that exist when it is called, and each one's wake-ups when the iteration reaches it. Wake-ups
+that an aggregate wants from then on have to be pushed.
 """
 
-LEAN_FLOOR = 10_000  # below this many wake-ups a leaner heap saves nothing worth having
+LEAN_FLOOR = 10_000  # below this many wake-ups a new heap saves nothing worth having
 
 
 class TimerHeap:
@@ -30,7 +30,7 @@ class TimerHeap:
     __slots__ = ("_former", "_heap", "_lean", "_lean_floor", "_moving", "_truth")
 
     def __init__(self, truth: Truth, *, lean_floor: int = LEAN_FLOOR) -> None:
-        """`truth` is asked at each rebuild; a heap below `lean_floor` wake-ups is never replaced."""
+        """`truth` is called for each new heap; a heap of up to `lean_floor` wake-ups is never replaced."""
         self._truth = truth
         self._lean_floor = lean_floor
         self._heap: list[Wakeup] = []
@@ -43,7 +43,7 @@ class TimerHeap:
         return len(self._heap) + len(self._former)
 
     def rebuild(self) -> None:
-        """Start over from the truth, at once."""
+        """Make the heap from the truth, at once."""
         self._heap = [wakeup for part in self._truth() for wakeup in part]
         heapq.heapify(self._heap)
         self._replaced()
@@ -74,12 +74,12 @@ class TimerHeap:
         return former if former and (not heap or former[0] < heap[0]) else heap
 
     def next_at_us(self) -> int | None:
-        """When the earliest wake-up is due, or ``None``."""
+        """When the earliest wake-up is due, or `None`."""
         heap = self._earlier()
         return heap[0][0] if heap else None
 
     def due(self, now_us: int, limit: int) -> Iterator[Wakeup]:
-        """Show what is due without taking it, in no order; looks at no more than ``limit`` wake-ups."""
+        """Yield due wake-ups without taking them, in no order; looks at no more than `limit` wake-ups."""
         for heap in (self._heap, self._former):
             places = [0]
             while places and limit:

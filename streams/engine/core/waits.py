@@ -1,8 +1,8 @@
-"""Signs of life of a worker: how long each thing that it waits for has been awaited.
+"""What a worker waits for, and since when: from these ages the watchdog tells a stuck worker from an idle one.
 
 An age counts from the moment at which work began to wait, not from the last time that something happened: a worker with
-nothing to commit is idle, not stuck. Marks are single floats on the monotonic clock, set by whoever does the work, so
-any thread may read them at any moment, also while the event loop stands still.
+nothing to commit is idle, not stuck. A `Wait` holds one float on the monotonic clock, so any thread may read it at any
+moment, also while the event loop stands still.
 """
 
 from __future__ import annotations
@@ -16,38 +16,37 @@ from typing import Protocol
 from evictstream.streams.engine.core.histogram import Histogram
 
 PAUSE_BOUNDS_SECONDS = (0.005, 0.01, 0.02, 0.05, 0.07, 0.09, 0.1, 0.2, 0.5, 1.0, 5.0, 30.0)
-# A pause may be longer by that than it is said to be. A hundred looks a second cost less than a hundredth of a core.
+# A measured pause may be short by that much. A hundred measurements a second cost less than a hundredth of a core.
 PAUSE_PROBE_SECONDS = 0.01
 
 
 class WaitKind(enum.StrEnum):
-    """What is watched, those first that explain the ones after them."""
+    """What a worker waits for. An earlier one explains the later ones: a stuck loop stops the timers too."""
 
     LOOP = "loop"
-    """The event loop comes round."""
+    """The event loop runs its tasks."""
     TIMERS = "timers"
     """The timer service takes its turn."""
     CHANGELOG = "changelog"
     """Rows and messages that were sent are acknowledged."""
     COMMIT = "commit"
-    """What was stepped is committed."""
+    """Applied records are committed."""
     INPUT = "input"
     """A batch that was read is taken by its partition."""
     OWNERSHIP = "ownership"
-    """The group assigns, and what it assigns is taken over; a take-over that reads rows gets on."""
+    """The group assigns, and what it assigns is taken over. A take-over that reads rows makes progress."""
     FETCH = "fetch"
     """A broker answers a fetch."""
     HEARTBEAT = "heartbeat"
-    """The group confirms us as the owner of what we own, or in reserve."""
+    """The group confirms this worker as a member."""
 
 
 class Wait:
-    """Since when one thing is waited for, if it is. Instants are of the monotonic clock, seconds."""
+    """Since when one thing is waited for, if it is (monotonic seconds)."""
 
     __slots__ = ("since",)
 
     def __init__(self) -> None:
-        """Begin waiting for nothing."""
         self.since: float | None = None
 
     def begin(self, now: float) -> None:
@@ -56,12 +55,12 @@ class Wait:
             self.since = now
 
     def progress(self, now: float) -> None:
-        """Start counting anew if it is waited for: it gets on, or it is always waited for."""
+        """Count from now if it is waited for: it makes progress, or comes again and again."""
         if self.since is not None:
             self.since = now
 
     def end(self) -> None:
-        """Wait no longer: it has come, or is not needed any more."""
+        """Wait no longer: it has come, or nothing needs it any more."""
         self.since = None
 
     def age_seconds(self, now: float) -> float:
@@ -73,8 +72,8 @@ class Wait:
 async def set_within(seconds: float, event: asyncio.Event) -> None:
     """Return when the event is set, or after so many seconds.
 
-    Always ends when it is cancelled. `asyncio.wait_for` does not before Python 3.12: an event that is set right before
-    takes the cancellation away, and whoever stops a task that waits in a loop then waits for it for ever.
+    Always ends when it is cancelled. `asyncio.wait_for` does not before Python 3.12: when the event is set right before
+    the cancellation, the cancellation is lost, and a caller that stops a task with such a wait in a loop hangs.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):
@@ -92,15 +91,14 @@ class WaitingWriter(Protocol):
 
 
 class WorkerWaits:
-    """The waits of one worker, but for those of the partition writers and of the timers.
+    """The waits of one worker, without those of the partition writers and of the timers.
 
     Attributes:
-        pauses: how long the event loop stood still, seconds; see :meth:`measure_pauses`.
+        pauses: how long the event loop stood still, seconds; `measure_pauses` fills it.
 
     """
 
     def __init__(self) -> None:
-        """Begin waiting for nothing."""
         self.loop = Wait()
         self.input = Wait()
         self.ownership = Wait()
@@ -123,7 +121,7 @@ class WorkerWaits:
         self.input.begin(now)
 
     def taken(self, now: float) -> None:
-        """Note that a batch was taken or dropped by its partition."""
+        """Note that a partition has taken or dropped a batch."""
         self._batches = max(0, self._batches - 1)
         if self._batches:
             self.input.progress(now)
@@ -131,20 +129,20 @@ class WorkerWaits:
             self.input.end()
 
     def rebalancing(self, now: float) -> None:
-        """Note that the group assigns anew: until it has, nobody confirms us and batches may be dropped."""
+        """Note that a rebalance has begun: until it ends the group confirms no member, and batches may be dropped."""
         self.ownership.begin(now)
         self.heartbeat.end()
         self._forget_batches()
 
     def owned(self, now: float, partitions: int) -> None:
-        """Note that everything assigned is taken over: ``partitions`` of them, perhaps none."""
+        """Note that everything assigned is taken over; `partitions` counts it and may be 0."""
         self.ownership.end()
         self._forget_batches()
         if partitions:
             self.heartbeat.begin(now)
 
     def confirmed_in_reserve(self, now: float, confirmed_at: float) -> None:
-        """Note when the group has last confirmed a member that owns nothing, and so commits nothing."""
+        """Note when the group has last confirmed a member without partitions, which commits nothing."""
         self.heartbeat.begin(now)
         if self.heartbeat.age_seconds(confirmed_at) > 0:
             self.heartbeat.progress(confirmed_at)
@@ -154,7 +152,7 @@ class WorkerWaits:
         self.input.end()
 
     def ages(self, now: float, writers: Iterable[WaitingWriter], timers: Wait) -> dict[WaitKind, float]:
-        """Seconds of waiting by what is waited for; of several partitions the longest."""
+        """Return the seconds of each wait; of several partitions the longest."""
         loop = self.loop.age_seconds(now)
         acknowledge, commit = 0.0, 0.0
         for writer in writers:
@@ -162,7 +160,7 @@ class WorkerWaits:
             commit = max(commit, writer.uncommitted_seconds(now))
         return {
             WaitKind.LOOP: loop,
-            # As far as the loop came round: with the loop stuck, the loop is to be named.
+            # Only up to when the loop last ran: with the loop stuck, the loop is to be named.
             WaitKind.TIMERS: max(0.0, timers.age_seconds(now) - loop),
             WaitKind.CHANGELOG: acknowledge,
             WaitKind.COMMIT: commit,

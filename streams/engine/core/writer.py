@@ -1,15 +1,15 @@
-"""The partition writer: the only one that steps, and the only one that writes, one partition number.
+"""The partition writer: it alone changes the state of one partition number, and it alone writes it.
 
-What comes in: batches of the partition's inputs (:meth:`PartitionWriter.apply`) and turns of the timer service
-(:meth:`PartitionWriter.fire`). Both step the logic synchronously; state, positions and outbox change together,
-with no ``await`` in between. What goes out: one transaction after another, each with everything that the outbox
-held when it began. While one is on its way the next outbox fills, so a busy partition writes few large
-transactions and a quiet one writes at once. Changed rows linger up to 100 ms, and positions alone go every few seconds.
-A message waits for the transaction on its way and for the spacing of transactions, which bounds how many a worker
-writes a second: 20 ms from the beginning of the one before, where the worker has 4 partitions.
+Input: batches of the partition's input topics (`PartitionWriter.apply`) and turns of the timer service
+(`PartitionWriter.fire`). Both step the logic synchronously: state, positions and outbox change together, with no
+`await` in between. Output: one transaction after another, each with everything that the outbox held when it began.
+While one is on its way the next outbox fills, so a busy partition writes few large transactions and a quiet one writes
+at once. Changed rows linger up to 100 ms, and positions alone go every few seconds. A message waits for the transaction
+that is on its way and for the spacing of transactions, which bounds how many a worker writes in a second: 20 ms from
+the beginning of the one before, where the worker has 4 partitions.
 
-On any failure the writer is dead: its state may be ahead of the log and is not used again. It says so once
-through ``on_failure`` and ignores everything after. Nothing is repaired in place.
+A writer that has failed is never used again: its state may be ahead of the log. It calls `on_failure` once and ignores
+everything after. Nothing is repaired in place.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.logic import PartitionLogic
     from evictstream.streams.engine.core.ports import Clock, Committed, Producer
 
-SLICE_RECORDS = 25  # stepped at once, a quarter of a millisecond of pods; fewer where a record has much to change
-SLICE_SECONDS = 0.002  # after which the loop may breathe; it does so once for each partition before it comes round
+SLICE_RECORDS = 25  # applied at once, a quarter of a millisecond of pods; fewer where records change much
+SLICE_SECONDS = 0.002  # after which other tasks may run; with n busy partitions, each runs again after n slices
 # At that many bytes an outbox is full, however few its entries: records may have megabytes. Some 4,000 usual entries.
 FULL_BYTES = 4 * 1024 * 1024
-# Brokers forget a transactional id that was not used for a week (less, if they are told so): the next transaction would
-# be lost, and the partition be taken over again. And clocks drift apart, which only a transaction tells: at 50
-# millionths, 0.03 s in ten minutes.
+# Brokers forget a transactional id that was not used for a week (`transactional.id.expiration.ms`): the next
+# transaction would be lost, and the partition be taken over again. And clocks drift apart, which only a transaction
+# tells: at 50 millionths, 0.03 s in ten minutes.
 QUIET_LIMIT_SECONDS = 600.0
 
 
 class WriterState(enum.Enum):
-    """Where a writer is in its life; it only moves downwards."""
+    """Where a writer is in its life. It begins live; failed and closed are final."""
 
     LIVE = "live"
     FAILED = "failed"
@@ -59,7 +59,7 @@ class PartitionWriter:
         positions: next offset to apply, by input topic; in step with the state in memory.
         durable: the positions of the last committed transaction.
         caught_up: whether the inputs have been read to the end that they had at take-over.
-        last_commit: what the broker said of the newest transaction.
+        last_commit: what the broker told of the newest transaction.
         event_ms: by input topic the append time of the newest applied record, milliseconds; without one, none.
 
     """
@@ -79,12 +79,21 @@ class PartitionWriter:
         spacing_seconds: Callable[[], float],
         transaction_seconds: Histogram,
     ) -> None:
-        """Take over from a recovered logic and a producer that has fenced the previous owner.
+        """Begin with a logic that has all rows, and a producer that has fenced the previous owner.
 
-        ``on_failure`` is told once, if ever; ``on_step`` after each step, and when a full outbox has made room, so that
-        timers can be looked at;
-        ``spacing_seconds`` is asked how long after the beginning of a transaction the next one may begin;
-        ``transaction_seconds`` takes the duration of each that was committed.
+        Args:
+            partition: its number.
+            config: limits and times.
+            clock: the worker's.
+            logic: what is stepped.
+            producer: what commits.
+            positions: next offset to apply, by input topic.
+            last_commit: what is known of the take-over's transaction.
+            on_failure: called at most once.
+            on_step: called after each step, and when a full outbox has room again, so that due timers can fire.
+            spacing_seconds: tells how long after the beginning of a transaction the next one may begin.
+            transaction_seconds: gets the duration of each committed transaction.
+
         """
         self.partition = partition
         self.logic = logic
@@ -108,8 +117,8 @@ class PartitionWriter:
         self._transaction_seconds = transaction_seconds
         self._ends: dict[str, int] = {}
         self._outbox = Outbox()
-        self._is_stepping = False  # a step has let others work and is not at its end: nobody begins another one
-        self._breathed_at = 0.0
+        self._is_stepping = False  # a step lets other tasks run and is not at its end: no other step may begin
+        self._yielded_at = 0.0
         self._in_flight = False
         self._dirty = asyncio.Event()
         self._urgent = asyncio.Event()
@@ -130,19 +139,19 @@ class PartitionWriter:
 
     @property
     def settled(self) -> bool:
-        """Whether everything stepped so far is committed."""
+        """Whether everything applied so far is committed."""
         return not self._outbox and not self._in_flight and self.durable == self.positions
 
     def uncommitted_seconds(self, now: float) -> float:
-        """How long the oldest part of what has to be committed has been waiting."""
+        """How long the oldest uncommitted change has been waiting."""
         return max(self._committing.age_seconds(now), self._unwritten.age_seconds(now))
 
     def unacknowledged_seconds(self, now: float) -> float:
-        """How long the acknowledgement of what was sent has been awaited."""
+        """How long records that were sent have waited to be acknowledged."""
         return self._producer.unacknowledged_seconds(now)
 
     async def expect_ends(self, ends: Mapping[str, int]) -> None:
-        """Set what "caught up" means: the end of each input as it was at take-over."""
+        """Count as caught up once positions have reached these ends, which the inputs had at take-over."""
         self._ends = dict(ends)
         await self._check_caught_up()
 
@@ -151,7 +160,7 @@ class PartitionWriter:
         self._epochs.update(epochs)
 
     async def apply(self, batch: Batch) -> None:
-        """Apply a batch and wait while too much is unwritten. Returns early when the writer dies."""
+        """Apply a batch, and wait while the outbox is full. Returns early when the writer fails."""
         if batch.epoch != self._epochs.get(batch.topic):
             return
         if batch.start > self.positions[batch.topic]:
@@ -159,30 +168,30 @@ class PartitionWriter:
             return
         records = batch.records
         start, size = 0, 1
-        began_at = self._breathed_at = self._monotonic()
+        began_at = self._yielded_at = self._monotonic()
         while start < len(records):
             if self._is_stepping:
                 await self._wait_for(lambda: not self._is_stepping)
-                began_at = self._breathed_at = self._monotonic()
+                began_at = self._yielded_at = self._monotonic()
             if not self.live or batch.epoch != self._epochs[batch.topic]:
                 break
             part = records[start : start + size]
             start += size
             await self._step(batch.topic, part, part[-1].offset + 1)
             now = self._monotonic()
-            # One record may be a pod of which nothing changes, or a node of which a hundred pods have to go.
+            # One record may be a pod without a change, or a node from which a hundred pods have to be evicted.
             size = min(size * 2, SLICE_RECORDS) if (now - began_at) * 4 < SLICE_SECONDS else max(size // 2, 1)
             began_at = now
             if not self.has_room:
                 await self._wait_for(lambda: self.has_room)
-            elif now - self._breathed_at > SLICE_SECONDS:
+            elif now - self._yielded_at > SLICE_SECONDS:
                 await asyncio.sleep(0)
             else:
                 continue
-            began_at = self._breathed_at = self._monotonic()
+            began_at = self._yielded_at = self._monotonic()
         if self.live and batch.epoch == self._epochs[batch.topic]:
             self.positions[batch.topic] = max(batch.position, self.positions[batch.topic])
-        await self._check_caught_up()  # also where a new seek has cut the batch short: there may be nothing behind it
+        await self._check_caught_up()  # also where a new seek has cut the batch short: no other batch may follow
 
     async def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
         known = self.positions[topic]
@@ -191,7 +200,7 @@ class PartitionWriter:
         try:
             for offset in self.logic.apply(topic, records, self._outbox):
                 self.positions[topic] = max(offset, known)
-                if not await self._breathe_within_step():
+                if not await self._yield_within_step():
                     return
         except Exception as error:  # noqa: BLE001 - a bug in the logic must not move the position past the record
             self.fail(error)
@@ -203,12 +212,12 @@ class PartitionWriter:
             self.event_ms[topic] = records[-1].timestamp
         self._announce()
 
-    async def _breathe_within_step(self) -> bool:
-        """Let others work if it is time; returns whether the step goes on.
+    async def _yield_within_step(self) -> bool:
+        """Let other tasks run if it is time; returns whether the step goes on.
 
-        A step that is cut off has changed its state by halves: the writer must not go on with it.
+        A step that is cancelled has changed a part of its state: the writer must not go on with it.
         """
-        if self._monotonic() - self._breathed_at > SLICE_SECONDS:
+        if self._monotonic() - self._yielded_at > SLICE_SECONDS:
             self._is_stepping = True
             self._announce()
             try:
@@ -216,7 +225,7 @@ class PartitionWriter:
             except asyncio.CancelledError:
                 self.fail(PartitionLostError(partition=self.partition, reason="a step was cut off"))
                 raise
-            self._breathed_at = self._monotonic()
+            self._yielded_at = self._monotonic()
         return self.live
 
     async def _end_step(self) -> None:
@@ -225,7 +234,7 @@ class PartitionWriter:
             await self._notify()
 
     def fire(self, now_us: int, limit: int) -> int:
-        """Let due timers fire; returns how many were handled."""
+        """Let due timers fire; returns the cost of those handled."""
         try:
             handled = self.logic.fire(now_us, limit, self._outbox)
         except Exception as error:  # noqa: BLE001 - as in _step
@@ -239,10 +248,10 @@ class PartitionWriter:
             return
         if any(self.positions[topic] < end for topic, end in self._ends.items()):
             return
-        self._breathed_at = self._monotonic()
+        self._yielded_at = self._monotonic()
         try:
             for _ in self.logic.caught_up(self._outbox):
-                if not await self._breathe_within_step():
+                if not await self._yield_within_step():
                     return
         except Exception as error:  # noqa: BLE001 - as in _step
             self.fail(error)
@@ -253,26 +262,26 @@ class PartitionWriter:
         self._announce()
 
     def checkpoint(self) -> None:
-        """Write positions soon, also when nothing else is to be written."""
+        """Write positions soon, also where nothing else is to be written."""
         if self.live and not self.settled:
             self._unwritten.begin(self._monotonic())
             self._dirty.set()
             self._urgent.set()
 
     def probe(self) -> None:
-        """Write positions soon though nothing has changed: a transaction brings the brokers' time back."""
+        """Write positions soon though nothing has changed: a transaction tells the brokers' time."""
         if self.live and not self._in_flight:
             self._dirty.set()
             self._urgent.set()
 
     def keep_alive(self) -> None:
-        """Write positions that are not written yet, and after long quiet all the same; called now and then."""
+        """Write changed positions, and after a long quiet unchanged ones too. Call it every few seconds."""
         self.checkpoint()
         if self._monotonic() - self._written_at > QUIET_LIMIT_SECONDS:
             self.probe()
 
     async def flush(self) -> None:
-        """Wait until all that was stepped is committed, or the writer is dead."""
+        """Wait until everything applied so far is committed, or the writer has failed."""
         self.checkpoint()
         await self._wait_for(lambda: self.settled)
 
@@ -300,17 +309,17 @@ class PartitionWriter:
             while await self._something_to_write():
                 began_at = self._monotonic()
                 await self._commit()
-                # What comes meanwhile goes together: many small transactions would cost more time than they save.
+                # What comes meanwhile goes into one transaction: many small ones would cost more time than they save.
                 await self._wait_until_full(began_at + self._spacing_seconds() - self._monotonic())
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 - whatever it was, this state is not to be used again
+        except BaseException as error:  # noqa: BLE001 - whatever it was, this state must not be used again
             self.fail(error)
 
     async def _something_to_write(self) -> bool:
-        """Wait until there is, and a little for more of it.
+        """Wait until there is, and for the linger time for more of it.
 
-        False when the writer has died: its outbox was dropped, and positions must not tell that it was written.
+        False when the writer has failed: its outbox was dropped, and positions must not say that it was written.
         """
         await self._dirty.wait()
         if not self._urgent.is_set():
@@ -349,7 +358,7 @@ class PartitionWriter:
             self._changed.notify_all()
 
     def fail(self, error: BaseException) -> None:
-        """Die: drop what is unwritten, wake who waits, and tell the owner once."""
+        """Drop what is unwritten, wake tasks that wait, and call `on_failure`; only the first call counts."""
         if not self.live:
             return
         self.state = WriterState.FAILED
@@ -358,7 +367,7 @@ class PartitionWriter:
         self._on_failure(self, error)
 
     async def close(self) -> None:
-        """Let go of the partition. What is unwritten is dropped; its next owner reads it again."""
+        """Stop writing and disconnect. What is unwritten is dropped; the partition's next owner reads it again."""
         if self.live:
             self.state = WriterState.CLOSED
         self._task.cancel()

@@ -1,8 +1,8 @@
 """Faust's table manager and recovery, with the take-over in place of the record-by-record replay.
 
-What stays Faust's: when a recovery starts and is cancelled by the next rebalance, pausing, resuming,
-flow control and signals. What is ours: changelogs are not subscribed by the group but read by the take-over,
-a recovery ends by position, and an error ends the process instead of being logged.
+Faust decides when a recovery starts, cancels it at the next rebalance, pauses, resumes and controls the flow. The
+engine differs in three things: the group does not subscribe to changelogs, the take-over reads them; a recovery ends by
+position; and an error ends the process instead of being logged.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from faust.tables.recovery import RebalanceAgain, Recovery, ServiceStopped
 from faust.types import TP
 from mode import Service
 
+from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
 
 if TYPE_CHECKING:
-    from evictstream.streams.engine.faust.app import EngineApp
+    from evictstream.streams.engine.core.partitions import Partitions
 
-LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
+LOG = logging.getLogger(
+    "faust.engine"
+)  # for what Faust logs through these classes: its level is that of Faust's own loggers
 
 RETRY_PAUSE_SECONDS = 1.0
 
@@ -34,8 +37,8 @@ class TakeoverRecovery(Recovery):
     _assigned: frozenset[TP] = frozenset()
 
     @property
-    def _app(self) -> EngineApp:
-        return cast("EngineApp", self.app)
+    def _partitions(self) -> Partitions:
+        return host_of(self.app).partitions
 
     def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Nothing to flush: rows are written by the partition writers."""
@@ -46,7 +49,7 @@ class TakeoverRecovery(Recovery):
     async def on_rebalance(
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
-        """Remember the assignment and start a take-over; one that is running is given up."""
+        """Remember the assignment and start a take-over; a running one is cancelled."""
         del revoked, newly_assigned  # the whole assignment says all
         self._assigned = frozenset(assigned)
         self._generation_id = generation_id
@@ -63,15 +66,15 @@ class TakeoverRecovery(Recovery):
             self._set_recovery_started()
             try:
                 numbers = self._numbers()
-                await self._wait(self._app.partitions.revoked())
-                if failures and self._app.partitions.durable_positions():
-                    # A worker that was thrown out gets no confirmation, and so does not fence the new owner again.
-                    await self._wait(self._app.partitions.confirmed_since(failed_at))
-                await self._wait(self._app.partitions.assign(numbers, generation_id))
+                await self._wait(self._partitions.revoked())
+                if failures and self._partitions.durable_positions():
+                    # A worker that was thrown out gets no confirmation, and so does not fence the new owner.
+                    await self._wait(self._partitions.confirmed_since(failed_at))
+                await self._wait(self._partitions.assign(numbers, generation_id))
                 await self._wait(self.on_recovery_completed(generation_id))
                 failures = 0
-                if not self._app.rebalancing:
-                    self._app.partitions.note_owned()
+                if not self.app.rebalancing:
+                    self._partitions.note_owned()
                 # The first commit of group offsets renews the lease: firing need not wait for the next regular one.
                 await self._wait(self.app.consumer.commit())
             except RebalanceAgain:
@@ -79,21 +82,21 @@ class TakeoverRecovery(Recovery):
             except ServiceStopped:
                 break
             except PartitionLostError as error:
-                # Fenced while taking over: the group has moved on, or the broker is away. Again, but not for ever.
+                # Fenced while taking over: the group has assigned again, or the broker is away. Try again, a few times.
                 failures, failed_at = failures + 1, time.monotonic()
-                if failures >= self._app.config.takeover_attempts:
-                    await self._app.crash(TakeoverFailedError(partition=error.partition, attempts=failures))
+                if failures >= host_of(self.app).config.takeover_attempts:
+                    await self.app.crash(TakeoverFailedError(partition=error.partition, attempts=failures))
                     break
                 self.log.warning("take-over failed, trying again: %s", error)
                 await self.sleep(RETRY_PAUSE_SECONDS)
                 self.signal_recovery_start.set()
             except Exception as error:  # noqa: BLE001 - a worker without its state must not go on
-                await self._app.crash(error)
+                await self.app.crash(error)
                 break
 
     def _numbers(self) -> set[int]:
-        """Partition numbers of the assignment; every input must be there for each of them."""
-        inputs = self._app.config.inputs
+        """Return the partition numbers of the assignment; it must have every input of each of them."""
+        inputs = host_of(self.app).config.inputs
         numbers = {tp.partition for tp in self._assigned}
         missing = [f"{topic}-{n}" for n in numbers for topic in inputs if TP(topic, n) not in self._assigned]
         if missing:

@@ -1,12 +1,12 @@
-"""aiokafka's connections to brokers, with times of their own for connecting and for each kind of answer.
+"""aiokafka's connections to brokers, with time-outs of their own for connecting and for each kind of request.
 
-A broker whose machine is gone sends no reset. aiokafka 0.14.0 has one time for everything, `request_timeout_ms`: a
-minute for our producers, since a batch may wait that long for a leader. So long it also waits for a connection, and
-makes no other one of that client meanwhile. With one of three brokers silent a take-over fails where any of its
-producers begins with that one, and a member asks for its new coordinator after that has given it up.
+A broker whose machine is gone sends no reset. aiokafka 0.14.0 has one time-out for everything, `request_timeout_ms`: a
+minute for the partition producers, since a batch may wait that long for a leader. It waits as long for a connection,
+and makes no other connection of that client meanwhile. With one of three brokers silent, a take-over fails where one of
+its producers begins with that broker, and a member finds its new coordinator only after its session has timed out.
 
-It also tries a broker that is gone again and again, each client for itself, every 100 ms. Here they share what one has
-found out (see `evictstream.streams.engine.kafka.reach`).
+Each aiokafka client also tries a broker that is gone for itself, every 100 ms. Here all clients of a process share what
+one of them has found out (see `engine.kafka.reach`).
 
 aiokafka makes connections by the name of a class in its own module, and takes no other class as an argument. So each
 client of `engine.kafka` calls `use_broker_connections` when it is made, which holds for all aiokafka of the process.
@@ -30,23 +30,23 @@ from aiokafka.protocol.transaction import EndTxnRequest
 from evictstream.streams.engine.kafka.reach import REACH
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
-ANSWER_SECONDS = 6.0  # less than a session: the group's new coordinator has to hear of us before it gives us up
+ANSWER_SECONDS = 6.0  # less than a session: a member has to find the group's new coordinator within one
 BULK_SECONDS = 15.0  # for megabytes: a fetch of 8 MiB at 5 Mbit/s. A leader is replaced after nine seconds of silence
 
-# Brokers may want a client to authenticate anew after some time (`connections.max.reauth.ms`), which aiokafka does not:
-# they close its connection with the first request after that. An hour is usual; so a connection must not get old.
+# Brokers may want a client to authenticate again after some time (`connections.max.reauth.ms`, an hour is usual), which
+# aiokafka does not: they close its connection at the first request after that. So a connection must not get old.
 RENEW_SECONDS = 300.0
 
 BULK = (FetchRequest, ProduceRequest)
-# The group answers when all members have come; and the end of a transaction that is not answered loses the partition.
+# The coordinator answers a JoinGroup when all members have come. An EndTxn without an answer loses the partition.
 PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
 
 
 class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka has no types
-    """A connection that waits as long as each request deserves, and never longer than its client says.
+    """A connection with a time-out for each kind of request, at most its client's.
 
     Attributes:
-        made_at: when it was made (``time.monotonic``).
+        made_at: when it was made (monotonic seconds).
 
     """
 
@@ -59,7 +59,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         """Connect, authenticate, and ask for versions.
 
         Raises:
-            KafkaConnectionError: also at once, where that broker has failed a moment ago.
+            KafkaConnectionError: also at once, where a client of this process has just failed to reach that broker.
 
         """
         address = f"{self.host}:{self.port}"
@@ -84,7 +84,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         return super().close(reason, exc)
 
     def send(self, request: object, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - as aiokafka has it
-        """Send, and wait for the answer; its time begins with this call."""
+        """Send a request; the time-out of its answer begins with this call."""
         if isinstance(request, PATIENT):
             self._request_timeout = self._longest_seconds
         else:
@@ -99,7 +99,7 @@ def use_broker_connections() -> None:
 
 
 def renew_coordination(client: AIOKafkaClient, now: float) -> None:
-    """Close old connections to coordinators, while nothing is asked; the next request makes a new one."""
+    """Close old connections to coordinators. Call it while no request is open; the next one makes a new connection."""
     for (_, group), connection in list(client._conns.items()):  # noqa: SLF001 - there is no public way
         is_old = now - connection.made_at > RENEW_SECONDS
         if group == ConnectionGroup.COORDINATION and connection.connected() and is_old:

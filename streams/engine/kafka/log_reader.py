@@ -1,9 +1,9 @@
 """Reading rows back: whole batches straight into the logic, until the position has reached the end.
 
-Stock recovery ends only when a record at the last offset was seen, and so waits for ever on a changelog
-that ends in transaction markers or in compacted tombstones. Here a partition is done when the consumer's
-position has reached the end offset. Readers are ``read_committed``; take-over fences the writer first, so no
-open transaction can hide rows behind the last stable offset.
+Faust's recovery ends only when it has seen a record at the last offset, and so waits for ever on a changelog that ends
+in transaction markers or compacted tombstones. Here a partition is done when the consumer's position has reached the
+end offset. Readers are `read_committed`; a take-over fences the previous owner first, so no open transaction can hide
+rows behind the last stable offset.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 POLL_MS = 200
 MAX_RECORDS = 5_000  # rows fetched at once: about 10 ms
 ROWS_IN_SLICE = 16  # a row may be half a millisecond of work
-SLICE_SECONDS = 0.002  # after which the loop may breathe: a worker that takes more over goes on with what it has
+SLICE_SECONDS = 0.002  # after which other tasks may run: the worker goes on with the partitions that it has
 
 
 class KafkaLogReader:
@@ -127,7 +127,7 @@ class KafkaLogReader:
         unread = {p for p in partitions if await self._consumer.position(p) < ends[p]}
         while unread:
             fetched = await self._consumer.getmany(*unread, timeout_ms=POLL_MS, max_records=MAX_RECORDS)
-            breathed_at = self._monotonic()
+            yielded_at = self._monotonic()
             if fetched:
                 self._on_progress()
             for partition, records in fetched.items():
@@ -135,9 +135,9 @@ class KafkaLogReader:
                 for start in range(0, len(records), ROWS_IN_SLICE):
                     for record in records[start : start + ROWS_IN_SLICE]:
                         sink(record.key, record.value)
-                    if self._monotonic() - breathed_at > SLICE_SECONDS:
+                    if self._monotonic() - yielded_at > SLICE_SECONDS:
                         await asyncio.sleep(0)
-                        breathed_at = self._monotonic()
+                        yielded_at = self._monotonic()
                 counts[partition.partition] += len(records)
             for partition in list(unread):
                 if await self._consumer.position(partition) >= ends[partition]:

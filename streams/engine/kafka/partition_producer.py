@@ -1,10 +1,10 @@
 """One transactional producer for one partition number: all of an outbox becomes visible, or none of it.
 
-Starting it (``InitProducerId``) fences whoever used the same transactional id before and aborts what they
-had open; that, not any lock of ours, is what makes a partition ours. aiokafka 0.14 commits a transaction
-even when one of its batches was refused for good, so every batch is awaited before the commit is asked for.
+Its start (`InitProducerId`) fences the producer that used the same transactional id before and aborts its open
+transaction; that, and no other lock, makes a worker the owner of a partition. aiokafka 0.14 commits a transaction even
+when the broker has refused one of its batches, so every batch is awaited before the commit is asked for.
 
-A producer that has failed once is never used again: the partition is taken over anew with a fresh one.
+A producer that has failed once is never used again: the next take-over makes a new one.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ T = TypeVar("T")
 
 NO_HEADERS: Headers = []
 
-# The coordinator answers a commit before its markers are written; a transaction that begins within that time is
-# sent away and aiokafka comes back 20 ms later. Waiting this much first makes 25 ms per transaction 6.5 ms.
+# The coordinator answers a commit before its markers are written. It refuses a transaction that begins within that
+# time, and aiokafka tries again 20 ms later. This wait makes 6.5 ms of 25 ms per transaction.
 SETTLE_SECONDS = 0.003
 
-# Some boxes between us and the brokers forget an idle connection after four minutes without a word, and a transaction
-# would wait for an answer that cannot come. The rarest of our connections, to the leader of commands, is idle for days.
+# Some NAT gateways and load balancers silently drop a connection that is idle for four minutes, and a transaction would
+# wait for an answer that cannot come. The connection to the leader of commands may be idle for days.
 IDLE_MS = 180_000
 
-# How long giving up may take while a marker is being written, which takes some milliseconds.
+# How long a cancelled `mark` may take; a marker is written within some milliseconds.
 MARK_SECONDS = 2.0
 
 
@@ -66,7 +66,7 @@ class PartitionProducer:
         clock: Clock = SYSTEM_CLOCK,
         new_client: Callable[..., Any] = TransactionalProducer,
     ) -> None:
-        """Nothing is sent before `start`, which waits for the permit if there is one."""
+        """`start` waits for the permit, if there is one, before it fences."""
         self.partition = partition
         self._number = 0
         self._unacknowledged = Wait()
@@ -83,7 +83,7 @@ class PartitionProducer:
             request_timeout_ms=timeout_ms,
             connections_max_idle_ms=IDLE_MS,
             max_batch_size=config.max_batch_bytes,
-            # Batches of ours are built whole; this only has to let one large record through.
+            # This class builds whole batches; the limit only has to let one large record through.
             max_request_size=max(config.max_record_bytes, config.max_batch_bytes) * 2,
             acks="all",
             **config.security,
@@ -117,8 +117,8 @@ class PartitionProducer:
     async def commit(self, outbox: Outbox, extra_rows: dict[bytes, bytes], *, lands_at: int | None = None) -> Committed:
         """Write an outbox and some more rows (positions) in one transaction.
 
-        Returns when the broker has committed it: ``read_committed`` readers see all of it from then on. With
-        ``lands_at`` only if the first row got that offset in the changelog; else the partition counts as lost.
+        Returns when the broker has committed it: `read_committed` readers see all of it from then on. With `lands_at`
+        the partition counts as lost unless the first row got that offset in the changelog.
 
         Raises:
             ProduceRefusedError: something can never be written; the process has to stop.
@@ -131,9 +131,10 @@ class PartitionProducer:
         return Committed(broker_ms, sent_at, self._monotonic())
 
     async def mark(self, topic: str, *, commit: bool) -> None:
-        """Write the end of a transaction that hangs in our partition of a topic. Raises as `commit` does.
+        """Write the marker of a transaction that lacks it in this partition of a topic. Raises as `commit` does.
 
-        Who gives this up waits a little: it is two requests, and after the first one alone the next owner would abort.
+        When cancelled it goes on for a little: it is two requests, and after the first one alone the next owner would
+        abort the transaction.
         """
         marking = asyncio.ensure_future(
             self._in_time(self._producer.mark(TopicPartition(topic, self.partition), commit=commit))
@@ -174,10 +175,10 @@ class PartitionProducer:
             broken = error  # the transaction failed while batches were added; one of theirs says why
         except asyncio.CancelledError:
             for future in futures:
-                future.cancel()  # or the time that is up would be waited for once more
+                future.cancel()  # or `gather` below would wait as long again
             raise
         finally:
-            # Every batch is waited for, also after an error, so that no outcome goes unseen.
+            # Every batch is awaited, also after an error: asyncio reports exceptions that nobody has read.
             results = await asyncio.gather(*futures, return_exceptions=True)
             self._unacknowledged.end()
         for result in results:
@@ -185,7 +186,7 @@ class PartitionProducer:
                 raise result
         if broken is not None:
             raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
-        landed_at = getattr(next(iter(results), None), "offset", None)  # or -1, where the broker had the batch before
+        landed_at = getattr(next(iter(results), None), "offset", None)  # or -1, where the broker already had the batch
         if lands_at is not None and landed_at not in {None, -1, lands_at}:
             reason = f"the changelog was read up to {lands_at}, but ends at {landed_at}"
             raise PartitionLostError(partition=self.partition, reason=reason)
@@ -212,7 +213,7 @@ class PartitionProducer:
             futures.append(await self._producer.send_batch(batch, topic, partition=self.partition))
 
     async def close(self) -> None:
-        """Let go without committing; an open transaction is aborted by the next owner or by time-out."""
+        """Disconnect without committing; the next owner, or the broker in time, aborts an open transaction."""
         await self._producer.end()
 
     def _refused(self, error: Exception) -> ProduceRefusedError:

@@ -1,10 +1,9 @@
 """Which brokers this process reaches: when to try one again, and whether Kafka is away as a whole.
 
-A worker has a client for each partition and some more, and all of them ask for a broker that is gone. They share what
-one of them has found out: after a failure nobody tries that address for a while, which doubles from failure to failure,
-and the first that gets through opens it for all. Meanwhile clients are refused at once, as by a closed port, so they
-ask other brokers. One line says that Kafka is away, another one that it is back; in between libraries have nothing to
-add.
+A worker has a client for each partition and some more, and all of them try a broker that is gone. They share what one
+of them has found out: after a failure no client tries that address for a while, which doubles from failure to failure,
+and the first success opens it for all. Meanwhile clients are refused at once, as by a closed port, so they ask other
+brokers. One log line says that Kafka is away and another that it is back; libraries' lines in between are suppressed.
 """
 
 from __future__ import annotations
@@ -23,12 +22,10 @@ from evictstream.streams.logs import hush_libraries, let_libraries_speak
 log = structlog.get_logger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.05  # a broker that restarts its listener is missed no longer than a transaction takes
-LONGEST_PAUSE_SECONDS = (
-    1.0  # so late evictions may go on after an outage of any length; one attempt costs a millisecond
-)
+LONGEST_PAUSE_SECONDS = 1.0  # evictions go on that late after an outage of any length; an attempt costs a millisecond
 JITTER = 0.2  # workers that lost a broker together come back apart
 
-# Shorter ones are a broker's restart or a leader's change, which clients ride over; with several brokers, what is
+# Shorter outages are a broker's restart or a leader's change, which clients survive; or, with several brokers, the time
 # between the failure of one and the success of the next.
 AWAY_SECONDS = 0.5
 
@@ -41,10 +38,9 @@ class _Failing(NamedTuple):
 
 
 class Reach:
-    """What all connections of a process know together; may be told by any thread. Times are monotonic, seconds."""
+    """What all connections of a process know together; any thread may call it. Times are monotonic seconds."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random) -> None:
-        """Begin with nothing tried."""
         self._now = now
         self._chance = chance
         self._lock = threading.Lock()
@@ -54,7 +50,7 @@ class Reach:
         self._is_told = False
 
     def pause_seconds(self, address: Hashable) -> float:
-        """Return how long an address is not to be tried yet; 0 if it may be."""
+        """Return for how long an address must not be tried; 0 if it may be."""
         with self._lock:
             failing = self._failing.get(address)
             self._tell_if_away()
@@ -65,8 +61,8 @@ class Reach:
 
         Args:
             address: where.
-            tried_at: what was begun before the last failure was noted says the same and counts once.
-            is_silent: nobody was there; else somebody was, and refused us.
+            tried_at: when it began; attempts that overlap count as one.
+            is_silent: no broker answered; else one did, and refused.
 
         """
         with self._lock:
@@ -93,7 +89,7 @@ class Reach:
             self._away_since, self._is_told = None, False
 
     def closed(self, connection: object) -> None:
-        """Note that a connection has ended, or never was."""
+        """Note that a connection has ended, or was never made."""
         with self._lock:
             self._open.discard(connection)
 
@@ -107,4 +103,4 @@ class Reach:
 
 
 REACH = Reach()
-"""The one of this process."""
+"""Shared by all connections of this process."""

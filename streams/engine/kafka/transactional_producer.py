@@ -1,4 +1,4 @@
-"""aiokafka's producer, mended where it would break a transaction apart or live on after its end."""
+"""aiokafka's producer, mended where it would split a transaction or go on after its end."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a brok
 
 
 class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka has no types
-    """A producer whose failed transaction sends nothing more, and that asks for the end of one only once.
+    """A producer that sends nothing more of a failed transaction, and asks for the end of one only once.
 
     On an error (a topic that is forbidden, a record that is too large) aiokafka 0.14.0 forgets which partitions still
-    have to be added to the transaction, and sends their batches all the same. A partition on which the transaction
-    before has no marker yet takes them for a part of that one, whose commit makes them visible: rows and positions,
-    whose commands were refused. Here the error takes along whatever waits.
+    have to be added to the transaction, and sends their batches all the same. A partition where the transaction before
+    has no marker yet takes them for a part of that one, whose commit makes them visible: rows and positions, whose
+    commands were refused. Here the error fails the waiting batches too.
 
-    It also asks for a commit again when no answer came. The first request may be on its way still: carried out after
-    the next transaction has begun, it would commit what that one has sent by then. Here the transaction has failed.
+    It also asks for a commit again when no answer came. The first request may still be on its way: a broker that
+    carries it out after the next transaction has begun would commit a part of that one. Here the transaction fails.
     """
 
     def __init__(self, permit: Permit, **arguments: Any) -> None:
@@ -52,7 +52,7 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
         waiting.clear()
         for batch in unsent:
             batch.failure(error)
-            batch._drain_waiter.exception()  # noqa: SLF001 - seen: the error is told by the batch
+            batch._drain_waiter.exception()  # noqa: SLF001 - read, or asyncio reports it; the batch raises it
 
     async def _send_with_care(self, node_id: int, request: object, **how: Any) -> object:
         if isinstance(request, InitProducerIdRequest):
@@ -64,32 +64,32 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
         except kafka_errors.KafkaError as error:
             if isinstance(request, EndTxnRequest):
                 self._txn_manager.fatal_error(error)
-                self._txn_manager.wait_for_transaction_end().exception()  # seen: who waits for the end is told
+                self._txn_manager.wait_for_transaction_end().exception()  # read, or asyncio reports it
             raise
 
     async def begin_transaction(self) -> None:
-        """Begin one, over a connection that lasts to its end."""
+        """Begin one, over a connection that does not have to authenticate again before its end."""
         if self.client._security_protocol.startswith("SASL"):  # noqa: SLF001 - there is no public way
             renew_coordination(self.client, time.monotonic())
         await super().begin_transaction()
 
     async def mark(self, partition: TopicPartition, *, commit: bool) -> None:
-        """Write the end of a transaction into a partition, and nothing else."""
+        """Write a marker into a partition, and nothing else."""
         await self.begin_transaction()
         self._txn_manager.maybe_add_partition_to_txn(partition)
         await (self.commit_transaction() if commit else self.abort_transaction())
 
     async def end(self) -> None:
-        """Stop; where a broker does not answer, without what is on its way. Nothing is sent afterwards."""
+        """Stop. Requests that no broker answers are given up, and nothing is sent afterwards."""
         waiter = self._txn_manager.wait_for_transaction_end()
         if waiter is not None and waiter.done() and not waiter.cancelled():
-            waiter.exception()  # seen: the error was raised by the batch or the commit
+            waiter.exception()  # read, or asyncio reports it: batch or commit has raised it
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):
                 await self.stop()
         sender = self._sender.sender_task
         if sender is not None and not sender.done():
-            sender.cancel()  # a second time: at the first it waits for what is on its way
+            sender.cancel()  # a second time: after the first it still waits for open requests
             await asyncio.wait([sender], timeout=CLOSE_TIMEOUT_SECONDS)
         with contextlib.suppress(Exception):
             async with asyncio.timeout(CLOSE_TIMEOUT_SECONDS):

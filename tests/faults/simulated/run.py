@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 import json
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import structlog
+
 from evictstream.models.eviction import Rules
-from evictstream.models.messages.envelope import Limits
+from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
-from evictstream.streams.service.partition import EvictionPartition
-from evictstream.streams.service.plan import ServicePlan
+from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.service.gates import GateLimits
+from evictstream.streams.service.service_config import ServiceConfig
 from tests.faults.actor import ClusterActor
 from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
 from tests.faults.oracle import Violation, check_nodes, judge
@@ -21,7 +26,6 @@ from tests.faults.oracle.reading import place
 from tests.faults.plan import Change, FaultKind, Plan
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
-from tests.faults.simulated.install import VirtualTime, installed
 from tests.faults.simulated.log import Entry
 from tests.faults.simulated.state import check_rows
 from tests.faults.simulated.trouble import Trouble
@@ -64,7 +68,7 @@ class Simulation:
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
         self.seen: Counter[str] = Counter()
-        self._service = service_plan(plan, self.world)
+        self._service = service_config(plan, self.world)
         self._actor = ClusterActor(plan)
         self._read: dict[int, int] = {}
         self._names = itertools.count()
@@ -72,7 +76,7 @@ class Simulation:
 
     def run(self) -> Outcome:
         """Carry it out and judge it."""
-        with installed(self.world):
+        with _without_logs():
             for _ in range(self.wanted_workers):
                 self.start_worker()
             for change in self.plan.changes:
@@ -95,13 +99,13 @@ class Simulation:
         """Start one more worker."""
         worker = Worker(
             f"w{next(self._names)}",
-            self.world,
-            self.broker,
-            self.group,
-            self.config,
-            self._service,
-            self.plan.numbers,
-            self._ended,
+            world=self.world,
+            broker=self.broker,
+            group=self.group,
+            config=self.config,
+            service=self._service,
+            limits=gate_limits(self.plan),
+            on_end=self._ended,
         )
         self.world.workers.append(worker)
         return worker
@@ -243,16 +247,26 @@ def engine_config(plan: Plan) -> EngineConfig:
     )
 
 
-def service_plan(plan: Plan, world: World) -> ServicePlan:
+def gate_limits(plan: Plan) -> GateLimits:
+    """Translate the numbers for the gates."""
+    numbers = plan.numbers
+    return GateLimits(
+        lag_limit_seconds=numbers.lag_limit_seconds,
+        clock_skew_limit_seconds=numbers.clock_skew_limit_seconds,
+        clock_jump_limit_seconds=numbers.clock_jump_limit_seconds,
+        clock_jump_hold_seconds=numbers.clock_jump_hold_seconds,
+    )
+
+
+def service_config(plan: Plan, world: World) -> ServiceConfig:
     """Translate the numbers for the service."""
     numbers = plan.numbers
 
     def us(seconds: float) -> int:
         return int(seconds * SECOND_US)
 
-    time = VirtualTime(world)
     return dataclasses.replace(
-        one_partition(lambda: time.time_ns() // 1000),
+        one_partition(lambda: world.now_us),
         application="simulated",
         partitions=plan.shape.partitions,
         rules=Rules(
@@ -263,11 +277,22 @@ def service_plan(plan: Plan, world: World) -> ServicePlan:
             success_grace_us=us(numbers.success_grace_seconds),
             remember_deleted_us=us(numbers.remember_deleted_seconds),
         ),
-        limits=Limits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
+        limits=InputLimits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,
         lean_floor=LEAN_FLOOR,
         feed_silence_us=us(numbers.feed_silence_limit_seconds),
     )
+
+
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    """Log nothing for one run: thousands of runs would say thousands of things."""
+    before = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    try:
+        yield
+    finally:
+        structlog.configure(**before)
 
 
 def _input(topic: InputTopic, entry: Entry) -> InputRecord:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from evictstream.models.eviction import NodeAggregate
-from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from tests.faults.oracle import Violation
 from tests.faults.simulated.log import Entry
 

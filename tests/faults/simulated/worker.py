@@ -9,24 +9,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.core.ports import Place
-from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.engine.kafka.clients import ClientClasses, KafkaClients
 from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
-from evictstream.streams.service.clock import ClockWatch
-from evictstream.streams.service.freshness import Freshness
-from evictstream.streams.service.gates import Gates
-from evictstream.streams.service.partition import EvictionPartition
-from evictstream.streams.service.plan import ServicePlan
-from evictstream.streams.service.timers import TimerService
-from tests.faults.numbers import Numbers
+from evictstream.streams.service.gates import GateLimits
+from evictstream.streams.service.service_config import ServiceConfig
+from evictstream.streams.service.worker_core import WorkerCore
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
 from tests.faults.simulated.fetching import Fetching
@@ -35,6 +30,7 @@ from tests.faults.simulated.network import Connection
 from tests.faults.simulated.world import VirtualLoop, World
 
 RETRY_PAUSE_SECONDS = 1.0
+LONGEST_SLEEP_SECONDS = 0.5  # of the timer service: an opened gate may be noticed later, and a run takes less time
 SIMULATED = ClientClasses(producer=SimulatedProducer, consumer=SimulatedConsumer, admin=SimulatedAdmin)
 
 
@@ -96,15 +92,15 @@ class Worker:
     def __init__(
         self,
         name: str,
+        *,
         world: World,
         broker: Broker,
         group: Group,
         config: EngineConfig,
-        plan: ServicePlan,
-        numbers: Numbers,
+        service: ServiceConfig,
+        limits: GateLimits,
         on_end: Callable[[Worker], None],
     ) -> None:
-        """Start it."""
         self.name = name
         self.clock_off_us = 0
         self.is_paused = False
@@ -118,8 +114,8 @@ class Worker:
         self.rebalancing = False
         self._world = world
         self._group = group
-        self._plan = plan
-        self._numbers_of_service = numbers
+        self._service = service
+        self._limits = limits
         self._on_end = on_end
         self._joins = itertools.count()
         self._stopping = False
@@ -149,43 +145,28 @@ class Worker:
         self._tasks.append(self.loop.create_task(part))
 
     async def _main(self) -> None:
-        numbers = self._numbers_of_service
         self.fetching = Fetching(self)
         clock = WorkerClock(self._world, self)
-        self.partitions = Partitions(
+        core = WorkerCore(
             self.config,
-            new_logic=lambda number: EvictionPartition(number, self._plan),
+            dataclasses.replace(self._service, now_us=clock.now_us),
+            self._limits,
             kafka=KafkaClients(self.config, clock=clock, classes=SIMULATED),
             group=SimulatedGroup(self),
             clock=clock,
+            ask_newest=self._newest_times,
             crash=self._crash,
-            on_step=self._stepped,
+            longest_sleep_seconds=LONGEST_SLEEP_SECONDS,
         )
-        self.clock = ClockWatch(
-            numbers.clock_skew_limit_seconds, numbers.clock_jump_limit_seconds, numbers.clock_jump_hold_seconds
-        )
-        self.freshness = Freshness(self.partitions, SimulatedGroup(self).end_offsets, self._newest_times)
-        gates = Gates(
-            lease=self.partitions.lease,
-            is_rebalancing=lambda: self.rebalancing,
-            clock=self.clock,
-            freshness=self.freshness,
-            lag_limit_seconds=numbers.lag_limit_seconds,
-        )
-        self.timers = TimerService(self.partitions, gates, self.clock)
+        self.partitions = core.partitions
         for part in (
-            self.timers.run(),
-            self.freshness.run(),
-            self._write_positions(),
+            *core.parts().values(),
             self._commit_regularly(),
             self._take_part(),
             self.fetching.run(),
             *(self.fetching.run_agent(topic) for topic in self.config.inputs),
         ):
             self._spawn(self._guard(part))
-
-    def _stepped(self, writer: PartitionWriter) -> None:
-        self.timers.stepped(writer)
 
     async def _guard(self, part: Coroutine[Any, Any, None]) -> None:
         try:
@@ -203,12 +184,6 @@ class Worker:
     async def _newest_times(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         """Is for metrics only, and nobody asks for those here."""
         raise NotImplementedError(wanted)
-
-    async def _write_positions(self) -> None:
-        while True:
-            await asyncio.sleep(self.config.position_interval_seconds)
-            for writer in self.partitions.live():
-                writer.keep_alive()
 
     async def _commit_regularly(self) -> None:
         while True:

@@ -82,7 +82,7 @@ class Scene:
         undecidable: bool = False,
     ) -> Changes:
         seen = Node(NODE, uid, version or str(next(self.versions)), taints, ready)
-        event = NodeEvent(event_type, seen, us(at), ORIGIN, undecidable)
+        event = NodeEvent(type=event_type, node=seen, at_us=us(at), origin=ORIGIN, is_undecidable=undecidable)
         return self.keep(apply_node(self.aggregate, event, self.rules))
 
     def pod(
@@ -101,12 +101,20 @@ class Scene:
     ) -> Changes:
         version = version or str(next(self.versions))
         seen = Pod("payments", name, uid, version, node, tolerations, phase, terminating, mirror)
-        event = PodEvent(event_type, seen, us(at), ORIGIN, undecidable)
+        event = PodEvent(type=event_type, pod=seen, at_us=us(at), origin=ORIGIN, is_undecidable=undecidable)
         return self.keep(apply_pod(self.aggregate, event, self.rules))
 
     def result(self, at: float, outcome: Outcome, command: EvictionCommand | None = None, reason: str = "") -> Changes:
         command = command or self.commands[-1]
-        event = ResultEvent(command.eviction_id, command.attempt, command.pod_uid, outcome, reason, us(at), ORIGIN)
+        event = ResultEvent(
+            eviction_id=command.eviction_id,
+            attempt=command.attempt,
+            pod_uid=command.pod_uid,
+            outcome=outcome,
+            reason=reason,
+            at_us=us(at),
+            origin=ORIGIN,
+        )
         return self.keep(apply_result(self.aggregate, event, self.rules))
 
     def fire(self, at: float, uid: str = "pod-1") -> Changes:

@@ -67,7 +67,7 @@ class Site:
         """Prepare a change of the node."""
         self.version += 1
         node = Node("n", "node", str(self.version), tuple(taints))
-        event = NodeEvent(EventType.MODIFIED, node, us(self.version), ORIGIN)
+        event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=us(self.version), origin=ORIGIN)
         return lambda: apply_node(self.aggregate, event, RULES)
 
     def pod(
@@ -76,7 +76,7 @@ class Site:
         """Prepare a change of a pod."""
         self.version += 1
         pod = Pod("x", uid, uid, str(self.version), "n", tuple(tolerations))
-        event = PodEvent(event_type, pod, us(self.version), ORIGIN)
+        event = PodEvent(type=event_type, pod=pod, at_us=us(self.version), origin=ORIGIN)
         return lambda: apply_pod(self.aggregate, event, RULES)
 
 
@@ -192,7 +192,7 @@ def renamed_nodes(size: int) -> Callable[[], object]:
     events = []
     for number in range(size):
         node = Node("n", f"node-{number}", str(number + 1))
-        events.append(NodeEvent(EventType.MODIFIED, node, us(number), ORIGIN))
+        events.append(NodeEvent(type=EventType.MODIFIED, node=node, at_us=us(number), origin=ORIGIN))
     return lambda: [apply_node(site.aggregate, event, RULES) for event in events]
 
 

@@ -4,7 +4,7 @@ import itertools
 import re
 
 from evictstream.models.eviction import eviction_id
-from evictstream.models.eviction.backoff import wait_us
+from evictstream.models.eviction.lifecycle import wait_us
 
 BASE, CEILING = 1_000_000, 300_000_000
 

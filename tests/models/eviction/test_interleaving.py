@@ -55,7 +55,11 @@ def node_streams(draw: st.DrawFn) -> list[NodeEvent]:
         node = Node(
             "n", draw(st.sampled_from(["u1", "u1", "u1", "u2"])), str(version), tuple(draw(taints)), draw(ready)
         )
-        events.append(NodeEvent(EventType.DELETED if deleted else EventType.MODIFIED, node, at * SECOND, ORIGIN))
+        events.append(
+            NodeEvent(
+                type=EventType.DELETED if deleted else EventType.MODIFIED, node=node, at_us=at * SECOND, origin=ORIGIN
+            )
+        )
     return events
 
 
@@ -66,7 +70,11 @@ def pod_streams(draw: st.DrawFn) -> list[PodEvent]:
         deleted = draw(st.integers(0, 9)) == 0
         name = draw(st.sampled_from(["web-0", "web-1"]))
         pod = Pod("ns", name, f"{name}-{draw(st.integers(0, 1))}", str(version), "n", tuple(draw(tolerations)))
-        events.append(PodEvent(EventType.DELETED if deleted else EventType.MODIFIED, pod, at * SECOND, ORIGIN))
+        events.append(
+            PodEvent(
+                type=EventType.DELETED if deleted else EventType.MODIFIED, pod=pod, at_us=at * SECOND, origin=ORIGIN
+            )
+        )
     return events
 
 

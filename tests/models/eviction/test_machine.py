@@ -125,7 +125,7 @@ class AggregateMachine(RuleBasedStateMachine):
     @rule()
     def delete_node(self) -> None:
         self.version += 1
-        self._feed(NodeEvent(EventType.DELETED, self._node(), self._now_us, ORIGIN))
+        self._feed(NodeEvent(type=EventType.DELETED, node=self._node(), at_us=self._now_us, origin=ORIGIN))
 
     @rule(clean=st.booleans())
     def register_node_again(self, clean: bool) -> None:  # noqa: FBT001
@@ -180,7 +180,7 @@ class AggregateMachine(RuleBasedStateMachine):
         name = self._choose(data)
         self.version += newer
         pod = replaced(self.current.pop(name), resource_version=str(self.version)) if newer else self.current.pop(name)
-        self._feed(PodEvent(EventType.DELETED, pod, self._now_us, ORIGIN))
+        self._feed(PodEvent(type=EventType.DELETED, pod=pod, at_us=self._now_us, origin=ORIGIN))
 
     # ---------------------------------------------------------------- results, repeats, restarts, time
 
@@ -191,7 +191,17 @@ class AggregateMachine(RuleBasedStateMachine):
         outstanding = [name for name, command in self.evictions.items() if command.action == "Evict"]
         command = self.evictions[data.draw(st.sampled_from(sorted(outstanding or self.evictions)))]
         attempt = max(0, command.attempt - older)
-        self._feed(ResultEvent(command.eviction_id, attempt, command.pod_uid, outcome, "", self._now_us, ORIGIN))
+        self._feed(
+            ResultEvent(
+                eviction_id=command.eviction_id,
+                attempt=attempt,
+                pod_uid=command.pod_uid,
+                outcome=outcome,
+                reason="",
+                at_us=self._now_us,
+                origin=ORIGIN,
+            )
+        )
 
     @precondition(lambda self: self.history)
     @rule(data=st.data())
@@ -246,7 +256,7 @@ class AggregateMachine(RuleBasedStateMachine):
 
     def _see_node(self) -> None:
         self.version += 1
-        self._feed(NodeEvent(EventType.MODIFIED, self._node(), self._now_us, ORIGIN))
+        self._feed(NodeEvent(type=EventType.MODIFIED, node=self._node(), at_us=self._now_us, origin=ORIGIN))
 
     def _change(self, name: str, **fields: object) -> None:
         self.current[name] = replaced(self.current[name], **fields)
@@ -255,7 +265,7 @@ class AggregateMachine(RuleBasedStateMachine):
     def _see_pod(self, name: str) -> None:
         self.version += 1
         pod = self.current[name] = replaced(self.current[name], resource_version=str(self.version))
-        self._feed(PodEvent(EventType.MODIFIED, pod, self._now_us, ORIGIN))
+        self._feed(PodEvent(type=EventType.MODIFIED, pod=pod, at_us=self._now_us, origin=ORIGIN))
 
     def _feed(self, event: Event) -> None:
         """Deliver something new to both and compare the commands."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.eviction.outage import advance_outage
 from evictstream.models.eviction.state import Outage, TaintState
+from evictstream.models.eviction.taint_history import advance_outage
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Taint
 
 GAP = 5
@@ -40,4 +40,4 @@ OTHER = TaintState(Taint("maintenance", "", NO_EXECUTE), 1, 1, None)
     ],
 )
 def test_outage(known: Outage | None, taints: list[TaintState], ready: str | None, result: Outage | None) -> None:
-    assert advance_outage(known, taints, ready, NOW, GAP) == result
+    assert advance_outage(known, taints, ready, at_us=NOW, gap_us=GAP) == result

@@ -146,7 +146,9 @@ def test_same_name_in_two_namespaces_is_independent() -> None:
     """6.13"""
     scene = scheduled()
     other = Pod("other", "web-0", "pod-2", "900", NODE, (tolerate("a", 60),))
-    scene.keep(apply_pod(scene.aggregate, PodEvent(EventType.ADDED, other, us(10), ORIGIN), scene.rules))
+    scene.keep(
+        apply_pod(scene.aggregate, PodEvent(type=EventType.ADDED, pod=other, at_us=us(10), origin=ORIGIN), scene.rules)
+    )
     assert scene.actions == ["Schedule 60", "Schedule 70"]
 
 

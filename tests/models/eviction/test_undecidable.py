@@ -22,9 +22,9 @@ from evictstream.models.eviction import (
     node_slices,
     row_key,
 )
-from evictstream.models.eviction.limits import MOST_DEPARTED
-from evictstream.models.eviction.row_layout import pod_value
-from evictstream.models.eviction.slices import whole
+from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.eviction.rules import MOST_DEPARTED
+from evictstream.models.eviction.step import merged
 from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, is_too_long
@@ -180,7 +180,7 @@ class TestTaintsTimesPods:
         scene.pod(2, tolerate("", 60), uid="pod-4", name="web-4")
         aggregate = scene.aggregate
         assert is_crowded(aggregate, self.RULES)
-        changes = scene.keep(whole(crowd_slices(aggregate, us(2), self.RULES, ORIGIN)))
+        changes = scene.keep(merged(crowd_slices(aggregate, us(2), self.RULES, ORIGIN)))
         assert changes.note is Note.UNDECIDABLE
         assert scene.actions == ["Schedule 61"] * 3 + ["Schedule 62"] + ["Cancel Undecidable"] * 4
         assert set(aggregate.pods) == {"pod-1", "pod-2", "pod-3", "pod-4"}, "as if the node had changed after the pod"
@@ -203,7 +203,11 @@ class TestTaintsTimesPods:
             scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
         scene.node(1, A)
         seen = Node(NODE, "node-2", "9999", (A, B), "True")
-        slices = list(node_slices(scene.aggregate, NodeEvent(EventType.ADDED, seen, us(2), ORIGIN), scene.rules))
+        slices = list(
+            node_slices(
+                scene.aggregate, NodeEvent(type=EventType.ADDED, node=seen, at_us=us(2), origin=ORIGIN), scene.rules
+            )
+        )
         assert [part.note for part in slices] == [Note.UNDECIDABLE] * len(slices)
         assert len(slices) > 2
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evictstream.models.eviction.decision import untolerated_since_us, window_start_us
 from evictstream.models.eviction.state import PodState, TaintState
-from evictstream.models.eviction.windows import advance_taints, untolerated_since_us, window_start_us
+from evictstream.models.eviction.taint_history import advance_taints
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint
 
 NOW = 100
@@ -62,9 +63,15 @@ def test_taints_keep_their_beginnings(known: list[TaintState], seen: list[Taint]
     assert advance_taints(known, seen, NOW) == tuple(result)
 
 
+def pod_of(*, since: int, edited: int) -> PodState:
+    return PodState(
+        uid="uid", address="ns/name", version=1, tolerations=(), since_us=since, tolerations_since_us=edited
+    )
+
+
 @pytest.mark.parametrize(("taint_since", "pod_since", "start"), [(10, 20, 20), (20, 10, 20), (10, 10, 10)])
 def test_window_opens_at_the_later_of_the_two(taint_since: int, pod_since: int, start: int) -> None:
-    pod = PodState("uid", "ns/name", 1, (), pod_since, pod_since)
+    pod = pod_of(since=pod_since, edited=pod_since)
     assert window_start_us(kept(since=taint_since, value_since=taint_since), pod) == start
 
 
@@ -73,7 +80,7 @@ def test_untolerated_since_the_last_of_four_facts(latest: int) -> None:
     facts = [10, 10, 10, 10]
     facts[latest] = 50
     taint_since, value_since, pod_since, edited = facts
-    pod = PodState("uid", "ns/name", 1, (), pod_since, edited)
+    pod = pod_of(since=pod_since, edited=edited)
     assert untolerated_since_us(kept(since=taint_since, value_since=value_since), pod) == 50
 
 

@@ -13,17 +13,17 @@ from evictstream.models.kubernetes import (
     NO_EXECUTE,
     NO_SCHEDULE,
     PREFER_NO_SCHEDULE,
-    Coverage,
-    Eviction,
+    EvictionTiming,
     EvictionVerdict,
     Taint,
+    TaintCoverage,
     Toleration,
     eviction_verdict,
     stay_seconds,
     tolerations_in_use,
 )
 
-NEVER, NOW, AFTER = Eviction.NEVER, Eviction.NOW, Eviction.AFTER_SECONDS
+NEVER, NOW, AFTER = EvictionTiming.NEVER, EvictionTiming.NOW, EvictionTiming.AFTER_SECONDS
 K1, K2, K3 = (Taint(key, "", NO_EXECUTE) for key in ("key1", "key2", "key3"))
 
 
@@ -117,7 +117,7 @@ def stay(key: str = "", seconds: int | None = None, effect: str = NO_EXECUTE) ->
 def test_verdicts(
     tolerations: tuple[Toleration, ...],
     taints: tuple[Taint, ...],
-    eviction: Eviction,
+    eviction: EvictionTiming,
     seconds: int | None,
     taint: Taint | None,
     toleration: Toleration | None,
@@ -130,7 +130,7 @@ def test_verdicts(
     ("operator", "number", "eviction"),
     [("Gt", "9", AFTER), ("Gt", "5", NOW), ("Lt", "4", AFTER), ("Lt", "6", NOW), ("Gt", "high", NOW)],
 )
-def test_comparisons_count_with_the_gate(operator: str, number: str, eviction: Eviction) -> None:
+def test_comparisons_count_with_the_gate(operator: str, number: str, eviction: EvictionTiming) -> None:
     """semantics.md 3.2"""
     toleration = Toleration("key1", operator, "5", NO_EXECUTE, 30)
     found = eviction_verdict((toleration,), (Taint("key1", number, NO_EXECUTE),), comparison_operators=True)
@@ -140,7 +140,7 @@ def test_comparisons_count_with_the_gate(operator: str, number: str, eviction: E
 def test_every_taint_is_told_with_its_toleration() -> None:
     one, two = stay("key1", 60), stay("key2")
     found = eviction_verdict((one, two), (K2, Taint("x", "", NO_SCHEDULE), K1))
-    assert found == EvictionVerdict(AFTER, 60, K1, one, (Coverage(K2, two), Coverage(K1, one)))
+    assert found == EvictionVerdict(AFTER, 60, K1, one, (TaintCoverage(K2, two), TaintCoverage(K1, one)))
     assert found.in_use == (two, one)
 
 
@@ -148,7 +148,7 @@ def test_nothing_is_in_use_once_a_taint_is_untolerated() -> None:
     """semantics.md 3.4; the matches of the other taints are still told"""
     one = stay("key1", 60)
     found = eviction_verdict((one,), (K1, K2, K3))
-    assert found.coverage == (Coverage(K1, one), Coverage(K2, None), Coverage(K3, None))
+    assert found.coverage == (TaintCoverage(K1, one), TaintCoverage(K2, None), TaintCoverage(K3, None))
     assert found.in_use == ()
 
 

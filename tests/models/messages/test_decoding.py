@@ -9,7 +9,7 @@ import pytest
 from evictstream.models.eviction import EventType, NodeEvent, Origin, Outcome, PodEvent, ResultEvent
 from evictstream.models.kubernetes import Taint, Toleration
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
-from evictstream.models.messages.envelope import DEFAULT_LIMITS, Limits
+from evictstream.models.messages.envelope import DEFAULT_LIMITS, InputLimits
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Unbound
 from evictstream.models.messages.unreadable import Unreadable
 
@@ -88,7 +88,15 @@ def test_pod_event() -> None:
 
 
 def test_result_event() -> None:
-    assert result() == ResultEvent("e1", 2, "p1", Outcome.FAILED, "webhook", APPEND_US - 1_000_000, ORIGIN)
+    assert result() == ResultEvent(
+        eviction_id="e1",
+        attempt=2,
+        pod_uid="p1",
+        outcome=Outcome.FAILED,
+        reason="webhook",
+        at_us=APPEND_US - 1_000_000,
+        origin=ORIGIN,
+    )
     assert isinstance(result({"observedAt": None}), ResultEvent)
 
 
@@ -191,7 +199,7 @@ def test_oversized() -> None:
     assert DEFAULT_LIMITS.largest_value_bytes == 1_572_864
     for reader in READERS:
         with pytest.raises(Unreadable) as caught:
-            reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, Limits(largest_value_bytes=10))
+            reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, InputLimits(largest_value_bytes=10))
         assert (caught.value.reason, caught.value.detail) == ("Oversized", "11 bytes, limit 10")
 
 

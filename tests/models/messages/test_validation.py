@@ -3,8 +3,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
+from evictstream.models.kubernetes.objects import NodeObject, PodObject
+from evictstream.models.messages import decoding
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.decision import decode_decision
@@ -100,7 +103,7 @@ def test_commands_ignore_unknown_fields_of_kubernetes_only() -> None:
         decode_command(json.dumps(command))
 
 
-OPTIONAL = {"nodeUid", "toleration", "outageStart", "nextAttemptAt", "previous", "warnings"}
+OPTIONAL = {"nodeUid", "toleration", "outageStart", "nextAttemptAt", "previous", "warnings"}  # in decisions
 
 
 def without(message: dict[str, Any], name: str) -> dict[str, Any]:
@@ -136,8 +139,21 @@ def test_commands_and_decisions_that_are_refused(change: dict[str, Any]) -> None
 
 def test_commands_and_decisions_need_their_fields() -> None:
     story = told()
-    for message, decode in ((story.commands[0], decode_command), (story.decisions[0], decode_decision)):
-        found = json.loads(encode(message))
-        for name in found.keys() - OPTIONAL:
-            with pytest.raises(Unreadable):
-                decode(json.dumps(without(found, name)))
+    command, decision = json.loads(encode(story.commands[0])), json.loads(encode(story.decisions[0]))
+    for name in command:
+        with pytest.raises(Unreadable):
+            decode_command(json.dumps(without(command, name)))
+    for name in decision.keys() - OPTIONAL:
+        with pytest.raises(Unreadable):
+            decode_decision(json.dumps(without(decision, name)))
+
+
+def fields(shape: Any) -> set[str]:
+    return {field.encode_name for field in msgspec.structs.fields(shape)}
+
+
+def test_reader_knows_the_fields_of_a_watch_event() -> None:
+    """The reader has structs of its own, in which everything may be absent: see `decoding`."""
+    assert fields(decoding.PodWatch) == fields(WatchEvent)
+    for shape, published in ((NodeObject, NodeOfFeed), (PodObject, PodOfFeed)):
+        assert fields(shape) == fields(published) | {"kind"}

@@ -211,7 +211,7 @@ def test_a_broker_without_the_new_topic_is_asked_again(monkeypatch: pytest.Monke
 
 def test_topic_that_nobody_knows_is_reported_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(admin, "RETRY_SECONDS", 0.0)
-    monkeypatch.setattr(admin, "HEARSAY_SECONDS", 0.0)
+    monkeypatch.setattr(admin, "PROPAGATION_SECONDS", 0.0)
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     found = admin._differences(LaggingBroker(spec), [spec])
     assert ("cleanup.policy", "unknown to this Kafka") in {(one.what, one.actual) for one in found}

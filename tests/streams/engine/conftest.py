@@ -6,7 +6,7 @@ import pytest
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 
 

@@ -16,7 +16,7 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka import connection
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.offset_logic import OffsetLogic
@@ -44,7 +44,7 @@ def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> Non
     run(test)
 
 
-def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: EngineConfig) -> None:
+def test_a_worker_without_partitions_ages_while_its_group_is_silent(config: EngineConfig) -> None:
     """It asks aiokafka's old addresses for ever, where all brokers have new ones."""
 
     async def test() -> None:

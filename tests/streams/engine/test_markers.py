@@ -31,7 +31,7 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.takeover import Takeover
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.plan import engine_config
+from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.offset_logic import OffsetLogic
 from tests.harness.takeovers import taken_over

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import types
 from collections.abc import Iterable, Sequence
 
 import pytest
@@ -20,13 +19,19 @@ PAUSES = 20
 
 
 class Slow(OffsetLogic):
-    """Takes each record of the first input in slices, each as long as the loop may be held."""
+    """Takes each record of the first input in slices, each as long as the loop may be held; is its writer's clock."""
 
     def __init__(self, config: EngineConfig) -> None:
         super().__init__(rows_per_record=1)
         self.now = 1_000.0
         self.slow_topic = config.inputs[0]
         self.log: list[str] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def now_us(self) -> int:
+        raise NotImplementedError
 
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
         if topic != self.slow_topic:
@@ -54,12 +59,8 @@ class Slow(OffsetLogic):
 
 
 @pytest.fixture
-def slow(config: EngineConfig, monkeypatch: pytest.MonkeyPatch) -> Slow:
-    logic = Slow(config)
-    monkeypatch.setattr(
-        "evictstream.streams.engine.core.writer.time", types.SimpleNamespace(monotonic=lambda: logic.now)
-    )
-    return logic
+def slow(config: EngineConfig) -> Slow:
+    return Slow(config)
 
 
 async def stepping(writer: PartitionWriter, logic: Slow) -> None:
@@ -79,10 +80,10 @@ def test_timers_fire_in_the_middle_of_a_step(config: EngineConfig, slow: Slow) -
         assert writer.positions[config.inputs[0]] == 11
         assert not failures
 
-    run(config, test, logic=slow)
+    run(config, test, logic=slow, clock=slow)
 
 
-def test_what_fired_in_the_middle_of_a_step_is_committed_without_it(config: EngineConfig, slow: Slow) -> None:
+def test_a_timer_fired_within_a_step_commits_before_its_end(config: EngineConfig, slow: Slow) -> None:
     async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
         outbox = writer._outbox
         applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
@@ -94,7 +95,7 @@ def test_what_fired_in_the_middle_of_a_step_is_committed_without_it(config: Engi
         assert set(outbox.rows) == {b"10-0"}, "the step goes on into the outbox that is committed next"
         assert not failures
 
-    run(config, test, logic=slow)
+    run(config, test, logic=slow, clock=slow)
 
 
 def test_another_input_waits_for_the_end_of_a_step(config: EngineConfig, slow: Slow) -> None:
@@ -107,7 +108,7 @@ def test_another_input_waits_for_the_end_of_a_step(config: EngineConfig, slow: S
         assert [writer.positions[topic] for topic in config.inputs] == [12, 11, 10]
         assert not failures
 
-    run(config, test, logic=slow)
+    run(config, test, logic=slow, clock=slow)
 
 
 def test_a_step_goes_to_its_end_over_a_new_seek(config: EngineConfig, slow: Slow) -> None:
@@ -122,7 +123,7 @@ def test_a_step_goes_to_its_end_over_a_new_seek(config: EngineConfig, slow: Slow
         assert slow.offsets == [10, 11], "each once"
         assert not failures
 
-    run(config, test, logic=slow)
+    run(config, test, logic=slow, clock=slow)
 
 
 def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slow: Slow) -> None:
@@ -136,7 +137,7 @@ def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slo
         assert not writer.live
         assert [type(error) for error in failures] == [PartitionLostError]
 
-    run(config, test, logic=slow)
+    run(config, test, logic=slow, clock=slow)
 
 
 def test_the_loop_comes_round_while_all_is_decided_anew(config: EngineConfig, slow: Slow) -> None:
@@ -151,4 +152,4 @@ def test_the_loop_comes_round_while_all_is_decided_anew(config: EngineConfig, sl
         assert writer.caught_up
         assert not failures
 
-    run(config, test, logic=slow)
+    run(config, test, logic=slow, clock=slow)

@@ -14,7 +14,7 @@ from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
 from evictstream.streams.feed import publisher as publisher_module
 from evictstream.streams.feed.publisher import Publisher, open_publisher
-from evictstream.streams.service.placement import partition_of
+from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.streams.feed.reading import read_one

@@ -13,8 +13,8 @@ from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.core.waits import WaitKind, WorkerWaits
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.metrics import WorkerMetrics
-from evictstream.streams.service.partition import EvictionPartition
 from evictstream.streams.service.snapshot import PartitionView, Snapshot
 from evictstream.streams.service.watchdog import Watchdog, limits_of
 from evictstream.streams.settings import Settings
@@ -49,8 +49,8 @@ class Story:
 
     def __init__(self) -> None:
         self.now_us = NOON_US
-        self.plan = one_partition(lambda: self.now_us)
-        self.logic = EvictionPartition(0, self.plan)
+        self.config = one_partition(lambda: self.now_us)
+        self.logic = EvictionPartition(0, self.config)
         self.outbox = Outbox()
         self.offset = 0
         self.views: tuple[PartitionView, ...] = ()
@@ -104,7 +104,7 @@ class Story:
     def scrape(self) -> dict[tuple[str, ...], float]:
         """Values by name and label values, these in the order of the labels' names."""
         metrics = WorkerMetrics(
-            tally=self.plan.tally,
+            counters=self.config.counters,
             partitions=cast("Partitions", self.engine),
             watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
             limits=limits_of(Settings()),

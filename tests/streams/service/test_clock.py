@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evictstream.streams.engine.core.ports import Committed
-from evictstream.streams.service.clock import SECOND_US, ClockWatch
+from evictstream.streams.service.clock_watch import SECOND_US, ClockWatch
 
 START_US = 1_800_000_000 * SECOND_US
 

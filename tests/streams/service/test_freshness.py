@@ -12,11 +12,11 @@ from evictstream.streams.service.freshness import SAMPLES_KEPT, Freshness
 
 
 @pytest.mark.parametrize("behind_seconds", [0, 5, SAMPLES_KEPT + 5, 20 * SAMPLES_KEPT])
-def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int) -> None:
     now = 1_000
     writer: Any = SimpleNamespace(partition=0, positions={"nodes": 0})
     partitions: Any = SimpleNamespace(live=lambda: iter([writer]))
-    monkeypatch.setattr("evictstream.streams.service.freshness.time", SimpleNamespace(monotonic=lambda: float(now)))
+    clock: Any = SimpleNamespace(monotonic=lambda: float(now), now_us=lambda: now * 1_000_000)
 
     async def ends(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         return dict.fromkeys(wanted, now)  # a record in each second
@@ -24,7 +24,7 @@ def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int, monke
     async def newest(_: object) -> dict[tuple[str, int], int]:
         return {}
 
-    freshness = Freshness(partitions, ends, newest)
+    freshness = Freshness(partitions, clock, ask_ends=ends, ask_newest=newest)
 
     async def look() -> float:
         nonlocal now

@@ -9,14 +9,15 @@ from typing import cast
 
 import pytest
 
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.core.writer import PartitionWriter
-from evictstream.streams.service.clock import ClockWatch, now_us
+from evictstream.streams.service.clock_watch import ClockWatch
 from evictstream.streams.service.freshness import Freshness
 from evictstream.streams.service.gates import Closed, Gate, Gates
-from evictstream.streams.service.timers import TimerService
+from evictstream.streams.service.timer_service import TimerService
 from tests.streams.service.fakes import FakePartitions, FakeWriter
 
 
@@ -31,16 +32,17 @@ class World:
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
         self.partitions = cast("Partitions", FakePartitions(self.writer))
-        self.freshness = Freshness(self.partitions, self.ask, self.ask)
+        self.freshness = Freshness(self.partitions, SYSTEM_CLOCK, ask_ends=self.ask, ask_newest=self.ask)
         asyncio.run(self.freshness.ask_once())
         self.gates = Gates(
             lease=self.lease,
             is_rebalancing=lambda: self.rebalancing,
-            clock=self.clock,
+            clock_watch=self.clock,
             freshness=self.freshness,
             lag_limit_seconds=10,
+            monotonic=SYSTEM_CLOCK.monotonic,
         )
-        self.timers = TimerService(self.partitions, self.gates, self.clock)
+        self.timers = TimerService(self.partitions, self.gates, clock=SYSTEM_CLOCK, clock_watch=self.clock)
 
     async def ask(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         return {key: self.ends[key] for key in wanted}
@@ -64,8 +66,8 @@ def old_lease(world: World) -> None:
 
 
 def jump(world: World) -> None:
-    world.clock.tick(now_us(), time.monotonic())
-    world.clock.tick(now_us() + 60_000_000, time.monotonic())
+    world.clock.tick(SYSTEM_CLOCK.now_us(), time.monotonic())
+    world.clock.tick(SYSTEM_CLOCK.now_us() + 60_000_000, time.monotonic())
 
 
 def still_reading(world: World) -> None:
@@ -106,7 +108,7 @@ def test_gate_closes(close: Callable[[World], None], gate: Gate) -> None:
 @pytest.mark.parametrize(("close", "gate"), CLOSERS)
 def test_what_is_due_waits_and_is_not_dropped(close: Callable[[World], None], gate: Gate) -> None:
     world = World()
-    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     close(world)
     world.timers.turn()
     assert world.writer.fired == []
@@ -120,7 +122,7 @@ def test_what_is_due_waits_and_is_not_dropped(close: Callable[[World], None], ga
 def test_a_closed_clock_gate_asks_the_brokers_for_the_time(close: Callable[[World], None], probes: int) -> None:
     """Without input there is no transaction that would tell that the clocks agree again."""
     world = World()
-    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     close(world)
     world.timers.turn()
     assert world.writer.probes == probes
@@ -128,7 +130,7 @@ def test_a_closed_clock_gate_asks_the_brokers_for_the_time(close: Callable[[Worl
 
 def test_what_is_due_fires_behind_open_gates() -> None:
     world = World()
-    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     world.timers.turn()
     assert len(world.writer.fired) == 1
     assert world.timers.waiting == {}
@@ -136,14 +138,14 @@ def test_what_is_due_fires_behind_open_gates() -> None:
 
 def test_nothing_fires_before_it_is_due() -> None:
     world = World()
-    world.writer.logic.due_at_us = now_us() + 60_000_000
+    world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() + 60_000_000
     world.timers.turn()
     assert world.writer.fired == []
 
 
 def test_a_full_outbox_holds_firing_back() -> None:
     world = World()
-    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     world.writer.has_room = False
     world.timers.turn()
     assert world.writer.fired == []
@@ -152,10 +154,10 @@ def test_a_full_outbox_holds_firing_back() -> None:
 def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
     """Found by the torture: the timer service span for as long as a broker was away."""
     world = World()
-    world.writer.logic.due_at_us = now_us() - 1
+    world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     world.writer.has_room = False
     world.timers.turn()
-    assert world.timers._planned_us > now_us()
+    assert world.timers._planned_us > SYSTEM_CLOCK.now_us()
 
 
 def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
@@ -193,7 +195,7 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
     async def refuse(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
         raise KafkaClientError
 
-    freshness = Freshness(world.partitions, refuse, refuse)
+    freshness = Freshness(world.partitions, SYSTEM_CLOCK, ask_ends=refuse, ask_newest=refuse)
 
     async def run_briefly() -> None:
         task = asyncio.create_task(freshness.run())

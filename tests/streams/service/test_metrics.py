@@ -7,11 +7,11 @@ import pytest
 from evictstream.models.messages.unreadable import UnreadableReason
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.waits import WaitKind
+from evictstream.streams.service.counters import LATENESS_BOUNDS_SECONDS, seconds_late
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.gates import Closed, Gate
 from evictstream.streams.service.metrics import CLUSTERS_SHOWN
-from evictstream.streams.service.partition import EvictionPartition
 from evictstream.streams.service.snapshot import PartitionView, Waiting
-from evictstream.streams.service.tally import LATENESS_BOUNDS_SECONDS, seconds_late
 from tests.deploy.pages import page
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, Story
 
@@ -169,14 +169,14 @@ def test_pending_evictions_follow_their_life_and_a_restart() -> None:
     assert story.logic.open_evictions() == {"lab": 3}
     story.pod(13, "a", 10, "DELETED")
     assert story.logic.open_evictions() == {"lab": 2}
-    again = EvictionPartition(0, story.plan)
+    again = EvictionPartition(0, story.config)
     for key, value in story.outbox.rows.items():
         again.load(key, value)
     again.loaded()
     assert again.open_evictions() == {"lab": 2}
     story.node(14)
     assert story.logic.open_evictions() == {"lab": 0}, "0 is a value: a series that ends looks like a worker that ended"
-    again = EvictionPartition(0, story.plan)
+    again = EvictionPartition(0, story.config)
     for key, value in story.outbox.rows.items():
         again.load(key, value)
     again.loaded()
@@ -346,7 +346,7 @@ def _with_everything() -> Story:
     story = Story()
     waiting = {(Gate.FEED, "lab"): Waiting(1, NOON_US)}
     story.views = (view(pending={"lab": 1}, waiting=waiting, closed=Closed(Gate.GAP, "lost")),)
-    story.plan.tally.results["Failed"] += 1
+    story.config.counters.results["Failed"] += 1
     return story
 
 

@@ -10,8 +10,8 @@ from evictstream.models.eviction import EventType, NodeEvent, Origin, PodEvent
 from evictstream.models.kubernetes.objects import Node, Pod
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.streams.service.placement import belongs, partition_of
-from evictstream.streams.service.sizes import fitting
+from evictstream.streams.service.partitioner import belongs, partition_of
+from evictstream.streams.service.record_sizes import fitting
 
 
 class OneTopic:
@@ -41,7 +41,7 @@ def test_placement_is_the_default_partitioner_s(partitions: int) -> None:
 
 def node_event(*taints: Taint) -> NodeEvent:
     node = Node(name="n", uid="u", resource_version="1", taints=taints, ready=None)
-    return NodeEvent(EventType.ADDED, node, 0, Origin("nodes", 0, 0))
+    return NodeEvent(type=EventType.ADDED, node=node, at_us=0, origin=Origin("nodes", 0, 0))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ POD = Pod("x", "p", "u", "1", "n")
 
 
 def pod_event(pod: Pod) -> PodEvent:
-    return PodEvent(EventType.ADDED, pod, 0, Origin("pods", 0, 0))
+    return PodEvent(type=EventType.ADDED, pod=pod, at_us=0, origin=Origin("pods", 0, 0))
 
 
 def test_a_pod_with_too_large_tolerations_is_undecidable_without_them() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from evictstream.models.instants import instant_text
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.partition import EvictionPartition
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from tests.harness.plans import one_partition, taken_over
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, FakeRecord
 
@@ -26,8 +26,8 @@ class Cluster:
 
     def __init__(self) -> None:
         self.now_us = NOON_US
-        self.plan = one_partition(lambda: self.now_us)
-        self.logic = EvictionPartition(0, self.plan)
+        self.config = one_partition(lambda: self.now_us)
+        self.logic = EvictionPartition(0, self.config)
         self.rows: dict[bytes, bytes] = {}
         self.commands: list[dict[str, Any]] = []
         self.decisions: list[dict[str, Any]] = []
@@ -73,7 +73,7 @@ class Cluster:
         self.take(outbox)
 
     def restart(self) -> None:
-        self.logic, outbox = taken_over(self.plan, self.rows)
+        self.logic, outbox = taken_over(self.config, self.rows)
         self.take(outbox)
 
     def take(self, outbox: Outbox) -> None:

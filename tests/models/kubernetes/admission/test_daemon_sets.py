@@ -6,7 +6,7 @@ import pytest
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Taint, Toleration, first_match
 from evictstream.models.kubernetes.admission import (
-    Origin,
+    AddedBy,
     daemon_set_tolerations,
     default_toleration_seconds,
     plain,
@@ -83,8 +83,12 @@ def test_a_template_with_another_identity_is_the_one_in_use() -> None:
 def test_origins_tell_what_was_replaced_and_what_was_there() -> None:
     same = Toleration(PREFIX + "unschedulable", "Exists", "", NO_SCHEDULE)
     found = daemon_set_tolerations(written((NOT_READY_30, same, FOO)))
-    assert [entry.origin for entry in found[:3]] == [Origin.DAEMON_SET, Origin.WRITTEN, Origin.WRITTEN]
-    assert {entry.origin for entry in found[3:]} == {Origin.DAEMON_SET}
+    assert [entry.origin for entry in found[:3]] == [
+        AddedBy.DAEMON_SET,
+        AddedBy.WRITTEN,
+        AddedBy.WRITTEN,
+    ]
+    assert {entry.origin for entry in found[3:]} == {AddedBy.DAEMON_SET}
 
 
 def test_the_api_server_has_nothing_to_add_to_them() -> None:

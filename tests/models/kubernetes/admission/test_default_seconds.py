@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, Toleration
-from evictstream.models.kubernetes.admission import Origin, default_toleration_seconds, plain, written
+from evictstream.models.kubernetes.admission import AddedBy, default_toleration_seconds, plain, written
 
 FOO = Toleration("foo", "Equal", "bar", NO_SCHEDULE, 700)
 NOT_READY_300 = Toleration("node.kubernetes.io/not-ready", "Exists", "", "NoExecute", 300)
@@ -61,9 +61,9 @@ def test_flags_of_the_api_server_change_the_seconds() -> None:
 def test_each_addition_says_who_added_it() -> None:
     found = default_toleration_seconds(written((FOO,)))
     assert [entry.origin for entry in found] == [
-        Origin.WRITTEN,
-        Origin.DEFAULT_TOLERATION_SECONDS,
-        Origin.DEFAULT_TOLERATION_SECONDS,
+        AddedBy.WRITTEN,
+        AddedBy.DEFAULT_TOLERATION_SECONDS,
+        AddedBy.DEFAULT_TOLERATION_SECONDS,
     ]
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
 from evictstream.models.kubernetes.admission import (
-    Origin,
+    AddedBy,
     extended_resource_tolerations,
     is_extended_resource,
     plain,
@@ -61,7 +61,7 @@ def test_what_is_added(before: tuple[Toleration, ...], requested: list[str], aft
 
 def test_who_added_it() -> None:
     found = extended_resource_tolerations(written((FOO,)), [EK])
-    assert [entry.origin for entry in found] == [Origin.WRITTEN, Origin.EXTENDED_RESOURCE]
+    assert [entry.origin for entry in found] == [AddedBy.WRITTEN, AddedBy.EXTENDED_RESOURCE]
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ import pytest
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, Toleration
 from evictstream.models.kubernetes.admission import (
+    AddedBy,
     AnnotationError,
     ClusterTolerations,
     Operation,
-    Origin,
     namespace_tolerations,
     plain,
     pod_toleration_restriction,
@@ -177,12 +177,12 @@ def test_what_the_plugin_adds_must_be_allowed_too() -> None:
 def test_each_addition_says_who_added_it() -> None:
     of_namespace = pod_toleration_restriction(written((T1,)), lists((T,), None), is_best_effort=False)
     assert [entry.origin for entry in of_namespace.admitted] == [
-        Origin.WRITTEN,
-        Origin.NAMESPACE_DEFAULTS,
-        Origin.MEMORY_PRESSURE,
+        AddedBy.WRITTEN,
+        AddedBy.NAMESPACE_DEFAULTS,
+        AddedBy.MEMORY_PRESSURE,
     ]
     of_cluster = pod_toleration_restriction((), {}, cluster=ClusterTolerations(default=(T,)), is_best_effort=True)
-    assert [entry.origin for entry in of_cluster.admitted] == [Origin.CLUSTER_DEFAULTS]
+    assert [entry.origin for entry in of_cluster.admitted] == [AddedBy.CLUSTER_DEFAULTS]
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Toleration
 from evictstream.models.kubernetes.admission import (
+    AddedBy,
     AdmittedToleration,
-    Origin,
     first_not_allowed,
     is_superset,
     merge,
@@ -232,9 +232,9 @@ def test_merge(first: tuple[Toleration, ...], second: tuple[Toleration, ...], me
 
 
 def test_of_equal_tolerations_the_first_keeps_its_origin() -> None:
-    mine, theirs = written(of("foo")), written(of("foo"), Origin.NAMESPACE_DEFAULTS)
-    assert merge(mine, theirs) == (AdmittedToleration(NAMED["foo"], Origin.WRITTEN),)
-    assert merge(theirs, mine) == (AdmittedToleration(NAMED["foo"], Origin.NAMESPACE_DEFAULTS),)
+    mine, theirs = written(of("foo")), written(of("foo"), AddedBy.NAMESPACE_DEFAULTS)
+    assert merge(mine, theirs) == (AdmittedToleration(NAMED["foo"], AddedBy.WRITTEN),)
+    assert merge(theirs, mine) == (AdmittedToleration(NAMED["foo"], AddedBy.NAMESPACE_DEFAULTS),)
 
 
 ANY = st.builds(

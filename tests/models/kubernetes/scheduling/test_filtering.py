@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Coverage, Taint, Toleration
+from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint, TaintCoverage, Toleration
 from evictstream.models.kubernetes.scheduling import (
     UNSCHEDULABLE_TAINT,
     FilterCode,
@@ -180,7 +180,7 @@ def test_cordon(tolerations: tuple[Toleration, ...], *, cordoned: bool, fits: bo
             "NodeUnschedulable",
             "node(s) were unschedulable",
             UNSCHEDULABLE_TAINT,
-            (Coverage(UNSCHEDULABLE_TAINT, None),),
+            (TaintCoverage(UNSCHEDULABLE_TAINT, None),),
         )
 
 
@@ -200,15 +200,15 @@ def test_every_hard_taint_is_told_with_its_toleration() -> None:
     every = Toleration("", "Exists")
     found = filter_node((EQUAL_USER1, every), (NO_MATTER, FOO, DEDICATED), unschedulable=True)
     assert found.coverage == (
-        Coverage(UNSCHEDULABLE_TAINT, every),
-        Coverage(FOO, every),
-        Coverage(DEDICATED, EQUAL_USER1),
+        TaintCoverage(UNSCHEDULABLE_TAINT, every),
+        TaintCoverage(FOO, every),
+        TaintCoverage(DEDICATED, EQUAL_USER1),
     )
 
 
 def test_a_refusal_tells_what_was_looked_at() -> None:
     found = filter_taints((EQUAL_USER1,), (DEDICATED, FOO, Taint("c", "", NO_EXECUTE)))
-    assert found.coverage == (Coverage(DEDICATED, EQUAL_USER1), Coverage(FOO, None))
+    assert found.coverage == (TaintCoverage(DEDICATED, EQUAL_USER1), TaintCoverage(FOO, None))
 
 
 def test_comparisons_reach_the_taints_of_a_node() -> None:

@@ -157,7 +157,11 @@ class BothMachine(RuleBasedStateMachine):
         self.gap.follow(None, self.now)
         self._feed(
             NodeGone(self._now_us, NAME),
-            apply_node(self.aggregate, NodeEvent(EventType.DELETED, node, self._now_us, ORIGIN), self.eviction_rules),
+            apply_node(
+                self.aggregate,
+                NodeEvent(type=EventType.DELETED, node=node, at_us=self._now_us, origin=ORIGIN),
+                self.eviction_rules,
+            ),
         )
 
     @rule(seen=st.lists(taints, max_size=2, unique_by=lambda taint: (taint.key, taint.effect)))
@@ -264,13 +268,17 @@ class BothMachine(RuleBasedStateMachine):
         self.node = node
         self._feed(
             NodeSeen(self._now_us, node),
-            apply_node(self.aggregate, NodeEvent(EventType.MODIFIED, node, self._now_us, ORIGIN), self.eviction_rules),
+            apply_node(
+                self.aggregate,
+                NodeEvent(type=EventType.MODIFIED, node=node, at_us=self._now_us, origin=ORIGIN),
+                self.eviction_rules,
+            ),
         )
 
     def _see_pod(self, pod: Pod) -> None:
         self.serial += 1
         pod = self.pods[pod.name] = msgspec.structs.replace(pod, resource_version=str(self.serial))
-        event = PodEvent(EventType.MODIFIED, pod, self._now_us, ORIGIN)
+        event = PodEvent(type=EventType.MODIFIED, pod=pod, at_us=self._now_us, origin=ORIGIN)
         self._feed(PodSeen(self._now_us, pod), apply_pod(self.aggregate, event, self.eviction_rules))
 
     def _lose_pod(self, pod: Pod) -> list[Outcome]:
@@ -279,7 +287,7 @@ class BothMachine(RuleBasedStateMachine):
         self.serial += 1
         gone = msgspec.structs.replace(pod, resource_version=str(self.serial))
         if pod.node_name:
-            event = PodEvent(EventType.DELETED, gone, self._now_us, ORIGIN)
+            event = PodEvent(type=EventType.DELETED, pod=gone, at_us=self._now_us, origin=ORIGIN)
             self._keep(apply_pod(self.aggregate, event, self.eviction_rules))
         return apply(self.reference, PodGone(self._now_us, gone))
 

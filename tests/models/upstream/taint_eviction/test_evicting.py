@@ -13,10 +13,10 @@ from evictstream.models.upstream.taint_eviction import (
     CONDITION_TYPE,
     COUNTER_NAME,
     HISTOGRAM_NAME,
+    ApiRefusal,
     ApiServer,
     DeletionMetrics,
     PodDeleted,
-    Refusal,
     Request,
     released_latency,
 )
@@ -36,7 +36,7 @@ from tests.models.upstream.taint_eviction.stage import (
 
 
 def refusing(start: float, end: float, request: Request = Request.DELETE, address: str | None = None) -> ApiServer:
-    return ApiServer((Refusal(us(start), us(end), request, address),))
+    return ApiServer((ApiRefusal(us(start), us(end), request, address),))
 
 
 FIVE = [

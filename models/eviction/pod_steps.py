@@ -1,0 +1,252 @@
+"""The steps about one pod: its watch events, its executor's results, its wake-ups (semantics.md 12.3, 12.7, 12.8).
+
+All are synchronous and deterministic: the same aggregate and the same arguments give the same changes. `fire` alone
+issues evictions; the others only decide.
+"""
+
+from typing import assert_never
+
+from evictstream.models.eviction.lifecycle import end, issue, reconcile, wait_us
+from evictstream.models.eviction.node_steps import expire
+from evictstream.models.eviction.records import before, record
+from evictstream.models.eviction.row_keys import RowKind, row_key
+from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.state import (
+    FINISHED,
+    MIRROR,
+    OVER_LIMIT,
+    TERMINATING,
+    Eviction,
+    NodeAggregate,
+    PodState,
+)
+from evictstream.models.eviction.step import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note, Step, eviction_id
+from evictstream.models.kubernetes.objects import TERMINAL_PHASES
+from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
+from evictstream.models.messages.events import PodEvent, ResultEvent
+from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EventType, EvictionState, Outcome, Verdict
+
+_CHANGED = Note.CHANGED  # see `evictstream.models.eviction` for these constants
+_POD = RowKind.POD
+_DELETED = EventType.DELETED
+_TIMER = CauseKind.TIMER
+_DONE = EvictionState.DONE
+_TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
+
+_GRANTING = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
+
+
+def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Changes:
+    """Step a change of a pod.
+
+    A newer version that changes nothing relevant (status, labels) is remembered in memory and not written: after a
+    restart an old event could only bring back what is the same in all that decides.
+
+    Args:
+        aggregate: of the node that the pod is bound to; changed in place.
+        event: a pod whose `nodeName` is the aggregate's name. One that is not bound is ignored.
+        rules: the numbers.
+
+    Returns:
+        The changes; `UNCHANGED`, `DUPLICATE`, `STALE` or `UNDECIDABLE` if there is nothing to write.
+    """
+    seen = event.pod
+    version = read_version(seen.resource_version)
+    if event.type is _DELETED:
+        return _delete(aggregate, event, version, rules)
+    pod = aggregate.pods.get(seen.uid)
+    if pod is None:
+        return _add(aggregate, event, version, rules)
+    if version == pod.version:
+        return DUPLICATE
+    if is_older(version, pod.version):
+        return STALE
+    pod.version = version
+    exemptions = _exemptions(event)
+    tolerations = seen.tolerations
+    is_edited = tolerations is not pod.tolerations and tolerations != pod.tolerations
+    if exemptions == pod.exemptions and not is_edited:
+        return UNDECIDABLE if event.is_undecidable else UNCHANGED
+    pod.exemptions = exemptions
+    if is_edited:
+        pod.tolerations = tolerations
+        pod.tolerations_since_us = event.at_us
+    node = aggregate.node
+    if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
+        # Nothing is open and nothing can be due, which holds for nearly all edits: no need to decide.
+        return Changes(_CHANGED, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
+    step = _step(aggregate, event, rules)
+    step.write_pod(pod)
+    reconcile(step, pod)
+    return step.finish()
+
+
+def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: Rules) -> Changes:
+    """Step what an executor did with an attempt (semantics.md 12.8).
+
+    No result ends an eviction. `Succeeded` and `Gone` merely stop repeats for a grace time; everything else leaves it
+    owed with a next attempt. Only what happens to the pod, which the watch tells, is the end.
+
+    Counts only for the current attempt of the current eviction while that is outstanding, and once: a repeated result
+    must not move the next attempt. One exception: an executor that runs an attempt twice may fail first and succeed
+    then, so a success counts after a failure.
+
+    Returns:
+        The changes; `STALE` for a result of something else, `DUPLICATE` if this attempt's result was counted.
+    """
+    pod = aggregate.pods.get(event.pod_uid)
+    eviction = pod.eviction if pod is not None else None
+    if pod is None or eviction is None or not _is_current(aggregate, event, eviction):
+        return STALE
+    if eviction.outcome is not None and (eviction.outcome in _GRANTING or event.outcome not in _GRANTING):
+        return DUPLICATE
+    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
+    previous = before(eviction)
+    eviction.outcome = event.outcome
+    eviction.next_attempt_us = event.at_us + _pause_us(event, rules)
+    if event.outcome not in _GRANTING:
+        eviction.state = EvictionState.RETRYING
+    verdict = eviction.due.verdict
+    record(step, DecisionKind.REPORTED, pod, eviction, verdict, previous, outcome_reason=event.reason)
+    step.write_eviction(pod)
+    step.wake(eviction.next_attempt_us, pod.uid)
+    return step.finish()
+
+
+def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> Changes:
+    """Step a wake-up: decide again with the newest facts, and issue what is owed to this pod now.
+
+    Call it only while the gates are open. Stale, early, late and repeated calls are harmless: it issues only what is
+    owed at `now_us`, each attempt once, and what is not due yet asks for another wake-up.
+
+    Args:
+        aggregate: of the node; changed in place.
+        pod_uid: as the wake-up said; empty for the node itself, which is `expire`.
+        now_us: now, microseconds since 1970.
+        rules: the numbers.
+
+    Returns:
+        The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up, with
+        the note `unchanged`; or `UNCHANGED`.
+    """
+    if not pod_uid:
+        return expire(aggregate, now_us, rules)
+    pod = aggregate.pods.get(pod_uid)
+    if pod is None or pod.eviction is None or pod.eviction.state is _DONE:
+        return UNCHANGED
+    step = Step(aggregate, rules, at_us=now_us, kind=_TIMER, origin=None)
+    due = reconcile(step, pod)
+    eviction = pod.eviction
+    if due is not None and eviction is not None:
+        owed_us = eviction.wakeup_us
+        if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
+            owed_us = max(
+                owed_us, due.deadline_us
+            )  # of a repeat, too: the worker's clock may be behind the record that moved the deadline
+        if owed_us is not None and owed_us <= now_us:
+            issue(step, pod, eviction, due)
+        elif owed_us is not None and not step.wakeups:
+            step.wake(owed_us, pod_uid)
+    return step.finish()
+
+
+def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rules) -> Changes:
+    """Add a pod with an unknown UID. If a known pod has its name, that pod is gone and its deletion was missed."""
+    seen = event.pod
+    if not seen.node_name:
+        return UNCHANGED
+    gone = aggregate.gone.get(seen.uid)
+    if gone is not None and not is_newer(version, gone.version):
+        return STALE
+    address = f"{seen.namespace}/{seen.name}"
+    replaced = aggregate.pod_at(address)
+    if replaced is not None and not is_newer(version, replaced.version):
+        return STALE  # an earlier pod with this name
+    step = _step(aggregate, event, rules)
+    if replaced is not None:
+        _remove(step, replaced, version, Verdict.POD_REPLACED)
+    if gone is not None:
+        del aggregate.gone[seen.uid]
+        step.write_gone(seen.uid, None)
+    pod = PodState(
+        uid=seen.uid,
+        address=address,
+        version=version,
+        tolerations=seen.tolerations,
+        since_us=event.at_us,
+        tolerations_since_us=event.at_us,
+        exemptions=_exemptions(event),
+        opened=gone.opened if gone is not None else aggregate.first_ordinal,
+    )
+    aggregate.put_pod(pod)
+    step.write_pod(pod)
+    reconcile(step, pod)
+    return step.finish()
+
+
+def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rules) -> Changes:
+    uid = event.pod.uid
+    pod = aggregate.pods.get(uid)
+    if pod is not None:
+        if is_older(version, pod.version):
+            return STALE
+        step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
+        _remove(step, pod, version, Verdict.POD_GONE)
+        return step.finish()
+    gone = aggregate.gone.get(uid)
+    if gone is not None and not is_newer(version, gone.version):
+        return DUPLICATE
+    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
+    step.remember_pod(uid, version, aggregate.first_ordinal)
+    return step.finish()
+
+
+def _remove(step: Step, pod: PodState, version: Version, verdict: Verdict) -> None:
+    """Remove a pod with its eviction; older events of it than `version` will be dropped."""
+    eviction = pod.eviction
+    if eviction is not None:
+        if eviction.state is not EvictionState.DONE:
+            end(step, pod, eviction, verdict)
+        pod.eviction = None
+        step.write_eviction(pod)
+    step.aggregate.drop_pod(pod)
+    step.delete_pod(pod.uid)
+    step.remember_pod(pod.uid, version, pod.opened)
+
+
+def _step(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Step:
+    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
+    if event.is_undecidable:
+        step.note = Note.UNDECIDABLE
+    return step
+
+
+def _exemptions(event: PodEvent) -> int:
+    seen = event.pod
+    exemptions = TERMINATING if seen.is_terminating else 0
+    if seen.phase in TERMINAL_PHASES:
+        exemptions |= FINISHED
+    if seen.is_mirror:
+        exemptions |= MIRROR
+    if event.is_undecidable:
+        exemptions |= OVER_LIMIT
+    return exemptions
+
+
+def _is_current(aggregate: NodeAggregate, event: ResultEvent, eviction: Eviction) -> bool:
+    return (
+        eviction.state in (EvictionState.ISSUED, EvictionState.RETRYING)
+        and eviction.attempt == event.attempt
+        and eviction_id(aggregate.cluster, event.pod_uid, eviction.ordinal) == event.eviction_id
+    )
+
+
+def _pause_us(event: ResultEvent, rules: Rules) -> int:
+    match event.outcome:
+        case Outcome.SUCCEEDED | Outcome.GONE:
+            return rules.success_grace_us
+        case Outcome.FAILED | Outcome.OBSOLETE | Outcome.REFUSED | Outcome.OBSERVED:
+            return wait_us(rules.retry_base_us, rules.retry_ceiling_us, event.eviction_id, event.attempt)
+        case _:
+            assert_never(event.outcome)

@@ -1,0 +1,304 @@
+"""The values of the table's rows: one format for nodes, pods, evictions and remembered UIDs each.
+
+Values are msgpack arrays that begin with the number of their format, so that a later version can tell old rows from
+its own. Instants are integer microseconds. Tolerations are kept as JSON lists inside, because msgpack ends at 64 bit
+and `tolerationSeconds` does not. Taints and tolerations are shared when they are read, as they are in a running state.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Final, TypeVar
+
+import msgspec
+
+from evictstream.models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
+from evictstream.models.eviction.state import OVER_LIMIT, Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
+from evictstream.models.kubernetes.resource_versions import Version, read_version
+from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
+from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
+from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
+from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
+
+FORMAT: Final = 1
+
+_SHARED_TAINTS: Final = 1_024
+_LONGEST_SHARED: Final = 512  # characters; a real taint has at most 380
+
+_LARGEST_INTEGER: Final = 2**63 - 1  # of msgpack; a version above it is written as text
+
+
+class _TaintRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+    key: str
+    value: str
+    since_us: int
+    value_since_us: int
+    time_added_us: int | None
+
+
+class _DepartedRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+    uid: str
+    version: Version
+    until_us: int
+
+
+class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+    format: int
+    uid: str | None  # None: the node is not there, the row only remembers
+    version: Version
+    taints: list[_TaintRow]
+    outage_since_us: int | None
+    gap_since_us: int | None
+    departed: list[_DepartedRow]
+    is_undecidable: bool = False  # older rows have no such field
+
+
+class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+    format: int
+    address: str
+    version: Version
+    tolerations: bytes
+    since_us: int
+    tolerations_since_us: int
+    exemptions: int
+    opened: int
+
+
+class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+    format: int
+    state: EvictionState
+    ordinal: int
+    revision: int
+    attempt: int
+    is_announced: bool
+    deadline_us: int
+    verdict: Verdict
+    taint_key: str
+    taint_value: str
+    toleration: bytes | None  # a list of one
+    window_start_us: int
+    outage_since_us: int | None
+    issued_at_us: int | None
+    next_attempt_us: int | None
+    outcome: Outcome | None
+
+
+class _GoneRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+    format: int
+    version: Version
+    until_us: int
+    opened: int
+
+
+_Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _GoneRow)
+
+_encoder: Final = msgspec.msgpack.Encoder()
+_format_decoder: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
+_node_decoder: Final = msgspec.msgpack.Decoder(_NodeRow)
+_pod_decoder: Final = msgspec.msgpack.Decoder(_PodRow)
+_eviction_decoder: Final = msgspec.msgpack.Decoder(_EvictionRow)
+_gone_decoder: Final = msgspec.msgpack.Decoder(_GoneRow)
+
+
+def node_value(node: NodeState | None, departed: Iterable[tuple[str, Gone]]) -> bytes:
+    """Write a node, which may be gone, and the earlier nodes of its name."""
+    outage = node.outage if node is not None else None
+    return _encoder.encode(
+        _NodeRow(
+            format=FORMAT,
+            uid=node.uid if node is not None else None,
+            version=_storable(node.version) if node is not None else 0,
+            taints=[_taint_row(state) for state in (node.taints if node is not None else ())],
+            outage_since_us=outage.since_us if outage is not None else None,
+            gap_since_us=outage.gap_since_us if outage is not None else None,
+            departed=[
+                _DepartedRow(uid=uid, version=_storable(gone.version), until_us=gone.until_us) for uid, gone in departed
+            ],
+            is_undecidable=node is not None and node.is_undecidable,
+        )
+    )
+
+
+def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[str, Gone]]:
+    """Read what `node_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_node_decoder, key, value)
+    departed = {entry.uid: Gone(_loaded(entry.version), entry.until_us) for entry in row.departed}
+    if row.uid is None:
+        return None, departed
+    # Older rows may have been written without limits on taints.
+    is_undecidable = row.is_undecidable or len(row.taints) > LARGEST_LIST or _has_long_taint(value, row)
+    taints = () if is_undecidable else tuple(map(_taint_state, row.taints))
+    outage = None if row.outage_since_us is None else Outage(row.outage_since_us, row.gap_since_us)
+    node = NodeState(
+        uid=row.uid, version=_loaded(row.version), taints=taints, outage=outage, is_undecidable=is_undecidable
+    )
+    return node, departed
+
+
+def pod_value(pod: PodState) -> bytes:
+    """Write a pod without its eviction."""
+    return _encoder.encode(
+        _PodRow(
+            format=FORMAT,
+            address=pod.address,
+            version=_storable(pod.version),
+            tolerations=shared_tolerations_row(pod.tolerations),
+            since_us=pod.since_us,
+            tolerations_since_us=pod.tolerations_since_us,
+            exemptions=pod.exemptions,
+            opened=pod.opened,
+        )
+    )
+
+
+def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
+    """Read what `pod_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_pod_decoder, key, value)
+    is_undecidable = is_too_long(row.tolerations, opening=b"[")  # older rows may have been written without limits
+    tolerations = () if is_undecidable else read_tolerations_row(row.tolerations)
+    if len(row.tolerations) > LONGEST_TEXT and has_long_text(tolerations):
+        tolerations, is_undecidable = (), True
+    return PodState(
+        uid=uid,
+        address=row.address,
+        version=_loaded(row.version),
+        tolerations=tolerations,
+        since_us=row.since_us,
+        tolerations_since_us=row.tolerations_since_us,
+        exemptions=row.exemptions | OVER_LIMIT if is_undecidable else row.exemptions,
+        opened=row.opened,
+    )
+
+
+def eviction_value(eviction: Eviction) -> bytes:
+    """Write an eviction."""
+    due = eviction.due
+    return _encoder.encode(
+        _EvictionRow(
+            format=FORMAT,
+            state=eviction.state,
+            ordinal=eviction.ordinal,
+            revision=eviction.revision,
+            attempt=eviction.attempt,
+            is_announced=eviction.is_announced,
+            deadline_us=due.deadline_us,
+            verdict=due.verdict,
+            taint_key=due.taint.key,
+            taint_value=due.taint.value,
+            toleration=None if due.toleration is None else tolerations_row((due.toleration,)),
+            window_start_us=due.window_start_us,
+            outage_since_us=due.outage_since_us,
+            issued_at_us=eviction.issued_at_us,
+            next_attempt_us=eviction.next_attempt_us,
+            outcome=eviction.outcome,
+        )
+    )
+
+
+def read_eviction_value(key: bytes, value: bytes) -> Eviction:
+    """Read what `eviction_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_eviction_decoder, key, value)
+    due = Due(
+        deadline_us=row.deadline_us,
+        verdict=row.verdict,
+        taint=_taint(row.taint_key, row.taint_value),
+        toleration=None if row.toleration is None else read_tolerations_row(row.toleration)[0],
+        window_start_us=row.window_start_us,
+        outage_since_us=row.outage_since_us,
+    )
+    return Eviction(
+        state=row.state,
+        ordinal=row.ordinal,
+        due=due,
+        revision=row.revision,
+        attempt=row.attempt,
+        is_announced=row.is_announced,
+        issued_at_us=row.issued_at_us,
+        next_attempt_us=row.next_attempt_us,
+        outcome=row.outcome,
+    )
+
+
+def gone_value(gone: Gone) -> bytes:
+    """Write the memory of a deleted pod."""
+    return _encoder.encode(
+        _GoneRow(format=FORMAT, version=_storable(gone.version), until_us=gone.until_us, opened=gone.opened)
+    )
+
+
+def read_gone_value(key: bytes, value: bytes) -> Gone:
+    """Read what `gone_value` wrote.
+
+    Raises:
+        RowError: it is not such a row.
+    """
+    row = _read(_gone_decoder, key, value)
+    return Gone(_loaded(row.version), row.until_us, row.opened)
+
+
+def _read(decoder: msgspec.msgpack.Decoder[_Row], key: bytes, value: bytes) -> _Row:
+    try:
+        row = decoder.decode(value)
+    except msgspec.DecodeError as error:
+        raise _refusal(key, value) from error
+    if row.format != FORMAT:
+        raise UnsupportedFormatError(key, f"format {row.format}, this program writes {FORMAT}")
+    return row
+
+
+def _refusal(key: bytes, value: bytes) -> RowError:
+    """Tell a row of another version, whose fields may differ, from a broken one."""
+    try:
+        number = msgspec.msgpack.decode(_format_decoder.decode(value)[0])
+    except (msgspec.DecodeError, IndexError):
+        number = FORMAT
+    if number != FORMAT:
+        return UnsupportedFormatError(key, f"format {number!r}, this program writes {FORMAT}")
+    return CorruptRowError(key, "does not have the fields of its format")
+
+
+def _storable(version: Version) -> Version:
+    return str(version) if isinstance(version, int) and version > _LARGEST_INTEGER else version
+
+
+def _loaded(version: Version) -> Version:
+    return read_version(version) if isinstance(version, str) else version
+
+
+def _has_long_taint(value: bytes, row: _NodeRow) -> bool:
+    return len(value) > LONGEST_TEXT and any(len(taint.key) + len(taint.value) > LONGEST_TEXT for taint in row.taints)
+
+
+def _taint_row(state: TaintState) -> _TaintRow:
+    return _TaintRow(
+        key=state.taint.key,
+        value=state.taint.value,
+        since_us=state.since_us,
+        value_since_us=state.value_since_us,
+        time_added_us=state.time_added_us,
+    )
+
+
+def _taint_state(row: _TaintRow) -> TaintState:
+    return TaintState(_taint(row.key, row.value), row.since_us, row.value_since_us, row.time_added_us)
+
+
+def _taint(key: str, value: str) -> Taint:
+    """Share the taints between the pods of a node, as they are shared before a restart; but not very long ones."""
+    return _shared_taint(key, value) if len(key) + len(value) <= _LONGEST_SHARED else Taint(key, value, NO_EXECUTE)
+
+
+@lru_cache(maxsize=_SHARED_TAINTS)
+def _shared_taint(key: str, value: str) -> Taint:
+    return Taint(key, value, NO_EXECUTE)

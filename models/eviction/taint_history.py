@@ -1,0 +1,106 @@
+"""What is known of a node's taints, carried over to what is seen on the node now (semantics.md 12.4).
+
+Two things have a beginning: each taint, and the outage that the two health taints tell of. The controller that sets
+`not-ready` and `unreachable` swaps one for the other, sometimes with both on the node for some milliseconds. When it
+is restarted, it takes the taint off and puts it back within 0.1 s. All of that is one outage; a longer gap is meant as
+a fresh start, and is one.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from evictstream.models.eviction.state import Outage, TaintState
+from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint
+
+
+def advance_taints(known: Sequence[TaintState], seen: Iterable[Taint], at_us: int) -> tuple[TaintState, ...]:
+    """Carry the beginnings of the taints over to what is seen on the node now.
+
+    Only `NoExecute` taints are kept, so a taint whose effect changes is removed. A change of the value keeps the
+    window. A later `timeAdded` than the last one seen tells of a removal that was missed, and begins a new window; one
+    that appears or vanishes tells nothing.
+
+    Args:
+        known: the taints so far, of the same node (UID).
+        seen: all taints on the node now, in node order.
+        at_us: the instant of the event.
+
+    Returns:
+        The `NoExecute` taints in node order.
+    """
+    unclaimed = _Unclaimed(known)
+    return tuple(_carry(unclaimed.claim(taint), taint, at_us) for taint in seen if taint.effect == NO_EXECUTE)
+
+
+def advance_outage(
+    known: Outage | None, taints: Iterable[TaintState], ready: str | None, *, at_us: int, gap_us: int
+) -> Outage | None:
+    """Carry the outage of a node over to what is seen on it now.
+
+    Args:
+        known: the outage so far; None if there was none, or if the node is new.
+        taints: the `NoExecute` taints on the node now.
+        ready: status of its condition `Ready`, None if it is not reported.
+        at_us: the instant of the event.
+        gap_us: longest gap without a health taint that does not end an outage, microseconds.
+
+    Returns:
+        The outage, which may be in its gap, or None.
+    """
+    is_tainted = any(state.taint.key in HEALTH_KEYS for state in taints)
+    if known is None:
+        return Outage(at_us) if is_tainted else None
+    is_too_long = known.gap_since_us is not None and at_us - known.gap_since_us > gap_us
+    if is_tainted:
+        if is_too_long:
+            return Outage(at_us)
+        return known if known.gap_since_us is None else msgspec.structs.replace(known, gap_since_us=None)
+    if is_too_long or ready is None or ready == "True":
+        return None
+    return known if known.gap_since_us is not None else msgspec.structs.replace(known, gap_since_us=at_us)
+
+
+class _Unclaimed:
+    """The known taints that no seen taint has claimed yet; a claim costs a few look-ups, however many there are."""
+
+    __slots__ = ("_by_key", "_by_value", "_claimed", "_known")
+
+    def __init__(self, known: Sequence[TaintState]) -> None:
+        self._known = known
+        self._by_key: dict[str, list[int]] = {}
+        self._by_value: dict[tuple[str, str], list[int]] = {}
+        self._claimed: set[int] = set()
+        for place in range(len(known) - 1, -1, -1):  # so that the first of a key is the last of its places
+            taint = known[place].taint
+            self._by_key.setdefault(taint.key, []).append(place)
+            self._by_value.setdefault((taint.key, taint.value), []).append(place)
+
+    def claim(self, seen: Taint) -> TaintState | None:
+        """Claim the known taint with the same key; of several, the one with the same value first."""
+        for places in (self._by_value.get((seen.key, seen.value)), self._by_key.get(seen.key)):
+            while places:
+                place = places.pop()
+                if place not in self._claimed:
+                    self._claimed.add(place)
+                    return self._known[place]
+        return None
+
+
+def _carry(known: TaintState | None, seen: Taint, at_us: int) -> TaintState:
+    added_us = seen.time_added_us
+    if known is None or _is_later(added_us, known.time_added_us):
+        return TaintState(_without_time(seen), at_us, at_us, added_us)
+    if added_us is None:
+        added_us = known.time_added_us  # what was seen last stays seen; the next one is compared with it
+    if known.taint.value == seen.value:
+        return known if added_us == known.time_added_us else msgspec.structs.replace(known, time_added_us=added_us)
+    return TaintState(_without_time(seen), known.since_us, at_us, added_us)
+
+
+def _is_later(added_us: int | None, recorded_us: int | None) -> bool:
+    return added_us is not None and recorded_us is not None and added_us > recorded_us
+
+
+def _without_time(taint: Taint) -> Taint:
+    return Taint(taint.key, taint.value, taint.effect)

@@ -1,0 +1,36 @@
+"""Which of two states of an object is newer: resource versions (semantics.md 12.3).
+
+Within one cluster, resource versions compare as numbers, across the objects of one kind too. A version that is not
+made of digits cannot be compared with another one; then the order in the log decides, and the later record is newer.
+"""
+
+from typing import Final, TypeAlias
+
+Version: TypeAlias = int | str
+"""A resource version: a number if its text is made of digits, else the text."""
+
+_LONGEST_NUMBER: Final = 64  # digits; etcd's have at most 20. Longer texts would make reading them costly
+
+
+def read_version(text: str) -> Version:
+    """Read a resource version."""
+    if text.isdecimal() and text.isascii() and len(text) <= _LONGEST_NUMBER:
+        return int(text)
+    return text
+
+
+def is_older(version: Version, stored: Version) -> bool:
+    """Tell whether input is outdated. False for equal versions and for those that cannot be compared."""
+    if isinstance(version, int) and isinstance(stored, int):
+        return version < stored
+    return False
+
+
+def is_newer(version: Version, stored: Version) -> bool:
+    """Tell whether input is news: neither equal nor older, so versions that cannot be compared are in log order."""
+    return version != stored and not is_older(version, stored)
+
+
+def later(version: Version, stored: Version) -> Version:
+    """Give the newer one of two versions, the first if they cannot be compared."""
+    return stored if is_older(version, stored) else version

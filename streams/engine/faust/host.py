@@ -1,0 +1,32 @@
+"""What the engine's Faust classes find on the app that they belong to, beside what Faust gives it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from faust.types import AppT
+
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.partitions import Partitions
+    from evictstream.streams.engine.kafka.clients import KafkaClients
+
+
+class EngineHost(Protocol):
+    """The app, as transport and recovery see it.
+
+    Attributes:
+        config: names, limits and times.
+        partitions: gets batches and assignments.
+        clients: makes the member of the group.
+
+    """
+
+    config: EngineConfig
+    partitions: Partitions
+    clients: KafkaClients
+
+
+def host_of(app: AppT) -> EngineHost:
+    """Give the engine's side of a Faust app."""
+    return cast("EngineHost", app)

@@ -1,0 +1,103 @@
+"""What steps of one partition have changed, put where it belongs: rows and messages, wake-ups, counts, dead letters.
+
+A step about all pods of a node comes in slices. Others may work between two of them, but what the step writes is held
+aside until it is whole, and wake-ups of its node wait as long.
+"""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING
+
+from evictstream.models.eviction import Note
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.dead_letters import UNDECIDABLE, put_dead_letter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evictstream.models.eviction import Changes, NodeAggregate
+    from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
+    from evictstream.streams.service.service_config import ServiceConfig
+
+TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
+_UNDECIDABLE = Note.UNDECIDABLE
+
+
+class StepEffects:
+    """Takes what steps have changed.
+
+    Attributes:
+        pending: open evictions by cluster, also 0, for clusters with nodes here.
+        counts: what became of the records of the input that is being applied.
+        stepped: the node in the middle of a step, if any.
+
+    """
+
+    __slots__ = ("_config", "_held", "_partition", "_timers", "_writer", "counts", "pending", "stepped")
+
+    def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap) -> None:
+        """Begin with nothing pending; wake-ups go into ``timers``."""
+        self.pending: collections.Counter[str] = collections.Counter()
+        self.counts: collections.Counter[str] = collections.Counter()
+        self.stepped: NodeAggregate | None = None
+        self._held: list[Wakeup] = []
+        self._partition = partition
+        self._config = config
+        self._timers = timers
+        self._writer = config.message_writer(partition)
+
+    def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
+        """Take changes of one node."""
+        key = aggregate.record_key
+        if changes.decisions or changes.commands:
+            self._writer.put(changes, key, outbox)
+            self._config.counters.take(changes.commands, changes.decisions, self.pending)
+        else:  # most changes need no message
+            for row, value in changes.rows:
+                outbox.put(row, value)
+        for at_us, uid in changes.wakeups:
+            self._timers.push((at_us, key, uid))
+
+    def put_slices(self, slices: Iterator[Changes], aggregate: NodeAggregate, outbox: Outbox) -> Iterator[None]:
+        """Take the slices of one step, all of them or none, with a pause after each but the last."""
+        aside: Outbox | None = None
+        changes = next(slices)
+        for following in slices:
+            if aside is None:
+                aside, self.stepped = Outbox(), aggregate
+            self.put(changes, aggregate, aside)
+            yield
+            changes = following
+        self.put(changes, aggregate, outbox if aside is None else aside)
+        if aside is not None:
+            outbox.absorb(aside)
+            self.stepped = None
+            for wakeup in self._held:
+                self._timers.push(wakeup)
+            self._held.clear()
+
+    def hold(self, wakeup: Wakeup) -> None:
+        """Keep a wake-up that has come due for the node in the middle of a step, until that is whole."""
+        self._held.append(wakeup)
+
+    def count(self, note: Note, topic: str, record: Record, outbox: Outbox) -> None:
+        """Count what became of a record; one that is beyond a limit is a dead letter too."""
+        self.counts[note._value_] += 1
+        if note is _UNDECIDABLE:
+            self.bury(topic, record, outbox, UNDECIDABLE, TOO_MUCH)
+
+    def bury(self, topic: str, record: Record, outbox: Outbox, reason: str, detail: str) -> None:
+        """Add a dead letter for a record of an input."""
+        put_dead_letter(
+            outbox,
+            self._config.dead_letters_topic,
+            record,
+            (topic, self._partition),
+            reason=reason,
+            detail=detail,
+            limit_bytes=self._config.record_limit_bytes,
+        )
+        self.counts["dead-letter"] += 1
+        self._config.counters.dead_letters[reason] += 1

@@ -1,0 +1,52 @@
+"""What must be true of the topics before a worker touches anything; differences are told, never mended."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+import structlog
+
+from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
+from evictstream.streams.errors import OtherStateVersionError
+from evictstream.streams.service.service_config import engine_config
+
+if TYPE_CHECKING:
+    from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+FRAMING_BYTES = 4_096  # what Kafka adds to a record that is alone in its batch, headers of ours included
+
+
+async def checked_record_limit(settings: Settings) -> int:
+    """Check all topics and return how large a record may be, from what the topics really take.
+
+    Raises:
+        TopicsDifferError: something without which a worker would be wrong.
+        OtherStateVersionError: our changelog is empty beside one of another state version.
+        BrokerUnreachableError: no Kafka answered in time.
+
+    """
+    report = await asyncio.to_thread(check_topics, settings)
+    report.raise_if_breaking()
+    for difference in report.differences:
+        log.warning("topic is not as it should be", difference=str(difference))
+    await _refuse_empty_beside_another_version(settings, report.others)
+    limits = [int(found.actual) for found in report.differences if found.what == "max.message.bytes"]
+    return min(limits, default=settings.max_message_bytes) - FRAMING_BYTES
+
+
+async def _refuse_empty_beside_another_version(settings: Settings, topics: frozenset[str]) -> None:
+    """Never begin with nothing where another version has state: every window would start anew."""
+    pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
+    others = sorted(name for name in topics if pattern.fullmatch(name))
+    if not others:
+        return
+    ours = [(settings.changelog_topic, number) for number in range(settings.partitions)]
+    async with KafkaLogReader(engine_config(settings)) as reader:
+        ends = await reader.starts_and_ends(ours)
+    if not any(end for _, end in ends.values()):
+        raise OtherStateVersionError(changelog=settings.changelog_topic, others=tuple(others))

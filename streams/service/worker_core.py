@@ -1,0 +1,107 @@
+"""What each worker is made of, whoever brings its records: partitions, clock watch, freshness, gates and timers.
+
+`service.app` gives it Kafka, the machine's clock and Faust's member of the group; the simulation of `tests/faults`
+gives it a simulated broker and a virtual clock. Both run the same object, put together only here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from evictstream.streams.engine.core.partitions import Partitions
+from evictstream.streams.service.clock_watch import ClockWatch
+from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.service.freshness import Freshness
+from evictstream.streams.service.gates import Gates
+from evictstream.streams.service.timer_service import LONGEST_SLEEP_SECONDS, TimerService
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine, Mapping
+    from typing import Any
+
+    from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.ports import Clock, Group, Kafka
+    from evictstream.streams.engine.core.waits import WaitKind
+    from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.freshness import AskNewest
+    from evictstream.streams.service.gates import GateLimits
+    from evictstream.streams.service.service_config import ServiceConfig
+
+
+class WorkerCore:
+    """One worker without its membership and its endpoint. Make it inside a running event loop.
+
+    Attributes:
+        clock_watch: whether the wall clock may be trusted.
+        freshness: how old the view of each partition is.
+        gates: what holds firing back.
+        timers: fires what is due.
+
+    """
+
+    def __init__(
+        self,
+        engine: EngineConfig,
+        service: ServiceConfig,
+        limits: GateLimits,
+        *,
+        kafka: Kafka,
+        group: Group,
+        clock: Clock,
+        ask_newest: AskNewest,
+        crash: Callable[[BaseException], Awaitable[None]],
+        longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
+    ) -> None:
+        """`crash` ends the worker; `ask_newest` is `Freshness`'s."""
+        self.partitions = Partitions(
+            engine,
+            new_logic=lambda number: EvictionPartition(number, service),
+            kafka=kafka,
+            group=group,
+            clock=clock,
+            crash=crash,
+            on_step=self._stepped,
+        )
+        self.clock_watch = ClockWatch(
+            limits.clock_skew_limit_seconds, limits.clock_jump_limit_seconds, limits.clock_jump_hold_seconds
+        )
+        self.freshness = Freshness(self.partitions, clock, ask_ends=group.end_offsets, ask_newest=ask_newest)
+        self.gates = Gates(
+            lease=self.partitions.lease,
+            is_rebalancing=lambda: group.is_rebalancing,
+            clock_watch=self.clock_watch,
+            freshness=self.freshness,
+            lag_limit_seconds=limits.lag_limit_seconds,
+            monotonic=clock.monotonic,
+        )
+        self.timers = TimerService(
+            self.partitions,
+            self.gates,
+            clock=clock,
+            clock_watch=self.clock_watch,
+            longest_sleep_seconds=longest_sleep_seconds,
+        )
+        self._position_interval_seconds = engine.position_interval_seconds
+
+    def _stepped(self, writer: PartitionWriter) -> None:
+        self.timers.stepped(writer)
+
+    def ages(self, now: float) -> Mapping[WaitKind, float]:
+        """Give for each thing that this worker waits for how long it has waited at `now`, monotonic seconds."""
+        return self.partitions.waits.ages(now, self.partitions.live(), self.timers.waited)
+
+    def parts(self) -> dict[str, Coroutine[Any, Any, None]]:
+        """Make what has to run beside the agents, by name. None of them ends by itself; an error ends the worker."""
+        return {
+            "timers": self.timers.run(),
+            "freshness": self.freshness.run(),
+            "positions": self._write_positions(),
+        }
+
+    async def _write_positions(self) -> None:
+        """Make positions durable now and then where nothing else is written."""
+        while True:
+            await asyncio.sleep(self._position_interval_seconds)
+            for writer in self.partitions.live():
+                writer.keep_alive()
