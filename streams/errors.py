@@ -275,14 +275,14 @@ class UncleanStopError(EngineError):
 
 
 class WorkerStuckError(EngineError):
-    """A worker has waited for `vital` for `age_seconds`, longer than its limit: it ends, to be started again."""
+    """A worker has waited for `wait` for `age_seconds`, longer than its limit: it ends, to be started again."""
 
-    def __init__(self, *, vital: str, age_seconds: float, limit_seconds: float) -> None:
-        self.vital = vital
+    def __init__(self, *, wait: str, age_seconds: float, limit_seconds: float) -> None:
+        self.wait = wait
         self.age_seconds = age_seconds
         self.limit_seconds = limit_seconds
         super().__init__(
-            f"stuck: {vital} has been awaited for {age_seconds:.0f} s, its limit is {limit_seconds:g} s",
+            f"stuck: {wait} has been awaited for {age_seconds:.0f} s, its limit is {limit_seconds:g} s",
             next_step="restart it; nothing is lost, and the stacks above this line say where it stood",
         )
 

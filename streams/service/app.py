@@ -19,16 +19,16 @@ from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import UncleanStopError
 from evictstream.streams.service.endpoint import Endpoint
 from evictstream.streams.service.health import Health
-from evictstream.streams.service.memory_tuning import calm_collector, give_memory_back
+from evictstream.streams.service.memory_tuning import calm_collector, give_memory_back_in_pauses
 from evictstream.streams.service.metrics import WorkerMetrics
 from evictstream.streams.service.service_config import engine_config, gate_limits, service_config
-from evictstream.streams.service.snapshot import Snapshot, SnapshotTaker
+from evictstream.streams.service.snapshot import Snapshot
 from evictstream.streams.service.topic_checks import checked_record_limit
 from evictstream.streams.service.watchdog import Watchdog, limits_of
 from evictstream.streams.service.worker_core import WorkerCore
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping
+    from collections.abc import Callable, Coroutine
 
     from evictstream.streams.settings import Settings
 
@@ -59,7 +59,6 @@ class EvictionService:
             kafka=clients,
             group=group,
             clock=SYSTEM_CLOCK,
-            ask_newest=self._newest_times,
             crash=self._crash,
         )
         self.partitions = self._core.partitions
@@ -67,7 +66,6 @@ class EvictionService:
         self.watchdog = Watchdog(self._core.ages, limits_of(settings), leave, permit)
         self._settings = settings
         self._counters = config.counters
-        self._snapshots = SnapshotTaker(self.partitions, self._core.gates, self._core.freshness)
         self._snapshot = Snapshot()
 
     async def _crash(self, error: BaseException) -> None:
@@ -85,12 +83,10 @@ class EvictionService:
             counters=self._counters,
             partitions=self.partitions,
             watchdog=self.watchdog,
-            limits=limits_of(settings),
             snapshot=lambda: self._snapshot,
             inputs=dict(zip(settings.input_topics, ("nodes", "pods", "results"), strict=True)),
             version=importlib.metadata.version("evictstream"),
-            now_us=SYSTEM_CLOCK.now_us,
-            monotonic=SYSTEM_CLOCK.monotonic,
+            clock=SYSTEM_CLOCK,
         )
         health = Health(self.watchdog, lambda: self._snapshot)
         endpoint = Endpoint(settings.health_host, settings.health_port, health, metrics)
@@ -98,25 +94,12 @@ class EvictionService:
         log.info("health is served", host=settings.health_host, port=endpoint.server_address[1])
         return endpoint
 
-    async def _newest_times(self, wanted: list[tuple[str, int]]) -> Mapping[tuple[str, int], int]:
-        return await asyncio.to_thread(newest_times_us, self._settings, wanted)
-
     async def _pulse(self) -> None:
         """Show that the loop comes round, and what the partitions look like."""
         while True:
             self.partitions.waits.loop.progress(SYSTEM_CLOCK.monotonic())
-            self._snapshot = self._snapshots.take(SYSTEM_CLOCK.now_us())
+            self._snapshot = self._core.snapshot()
             await asyncio.sleep(PULSE_SECONDS)
-
-    async def _give_memory_back(self) -> None:
-        """Give freed memory back to the system whenever nothing was stepped for a while."""
-        steps_before = -1
-        while True:
-            await asyncio.sleep(self._settings.position_interval_seconds)
-            steps = sum(sum(writer.positions.values()) for writer in self.partitions.live())
-            if steps == steps_before:
-                give_memory_back()
-            steps_before = steps
 
     async def run(self) -> BaseException | None:
         """Work until SIGTERM or SIGINT, or until something cannot go on; returns what that was.
@@ -153,9 +136,11 @@ class EvictionService:
     def _parts(self) -> dict[str, Coroutine[Any, Any, None]]:
         return {
             **self._core.parts(),
-            "newest": self._core.freshness.watch_newest(),
+            "newest": self._core.freshness.watch_newest(
+                lambda wanted: asyncio.to_thread(newest_times_us, self._settings, wanted)
+            ),
             "pauses": self.partitions.waits.measure_pauses(),
-            "memory": self._give_memory_back(),
+            "memory": give_memory_back_in_pauses(self.partitions, self._settings.position_interval_seconds),
         }
 
     async def _stop_app(self, error: BaseException | None, *, has_begun: bool) -> BaseException | None:

@@ -7,6 +7,7 @@ it is asked whether the loop is stuck. No password and no TLS, so it stands on l
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -50,8 +51,8 @@ class Endpoint(ThreadingHTTPServer):
         registry = CollectorRegistry()
         registry.register(metrics)
         self.answers: dict[str, Callable[[], Answer]] = {
-            "/livez": lambda: _as_json(health.live()),
-            "/readyz": lambda: _as_json(health.ready()),
+            "/livez": lambda: _as_json(health.live(time.monotonic())),
+            "/readyz": lambda: _as_json(health.ready(time.monotonic())),
             "/metrics": lambda: (200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)),
         }
         self._room = threading.BoundedSemaphore(REQUESTS_AT_ONCE)

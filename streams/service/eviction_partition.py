@@ -39,12 +39,12 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.timers import TimerHeap
+from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.service.fast_path import apply_plain_change
 from evictstream.streams.service.overdue import count_open, deadline_us, overdue
-from evictstream.streams.service.partitioner import belongs
 from evictstream.streams.service.record_sizes import SHARE, fitting
 from evictstream.streams.service.step_effects import StepEffects
 
@@ -232,7 +232,9 @@ class EvictionPartition:
             event = fit
         aggregate = self._by_key.get(key)
         if aggregate is None:
-            if not belongs(key, self.partition, self._config.partitions):
+            # Elsewhere it would split a node from its pods. Only the first record of a node is checked: the hash, in
+            # Python, costs as much as the whole step.
+            if partition_of(key, self._config.partitions) != self.partition:
                 self._effects.bury(topic, record, outbox, WRONG_PARTITION, "the key hashes to another partition")
                 return None
             cluster, _, node = key.decode().partition("/")

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from evictstream.streams.engine.core.ports import KafkaClientError
+from evictstream.streams.engine.core.ports import KafkaClientError, Place
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.service.lag import Lag
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
-    from evictstream.streams.engine.core.ports import Clock
+    from evictstream.streams.engine.core.ports import Clock, Group
     from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.service.eviction_partition import EvictionPartition
 
 log = structlog.get_logger(__name__)
 
@@ -32,9 +33,7 @@ SAMPLES_KEPT = 30  # unmet answers by partition; newer ones wait until the oldes
 
 ASK_NEWEST_AGAIN_SECONDS = 10.0  # it takes a client of its own, and only one answer by partition is needed
 
-Ends = Mapping[tuple[str, int], int]
-AskEnds = Callable[[list[tuple[str, int]]], Awaitable[Ends]]
-AskNewest = Callable[[list[tuple[str, int]]], Awaitable[Mapping[tuple[str, int], int]]]
+AskNewest = Callable[[list[Place]], Awaitable[Mapping[Place, int]]]
 
 
 class Freshness:
@@ -45,16 +44,10 @@ class Freshness:
 
     """
 
-    def __init__(self, partitions: Partitions, clock: Clock, *, ask_ends: AskEnds, ask_newest: AskNewest) -> None:
-        """Set what is asked.
-
-        `ask_ends` asks the brokers now for the ends of partitions of topics. `ask_newest` asks for the append times of
-        their newest records, microseconds, and may take seconds.
-        """
+    def __init__(self, partitions: Partitions[EvictionPartition], group: Group, clock: Clock) -> None:
         self.lag = Lag()
-        self._ask_newest = ask_newest
         self._partitions = partitions
-        self._ask_ends = ask_ends
+        self._group = group
         self._clock = clock
         self._samples: dict[int, collections.deque[tuple[float, dict[str, int]]]] = {}
         self._fresh_at: dict[int, float] = {}
@@ -82,15 +75,18 @@ class Freshness:
             return
         asked_us = self._clock.now_us()
         async with asyncio.timeout(ANSWER_TIMEOUT_SECONDS):
-            ends = await self._ask_ends(wanted)
+            ends = await self._group.end_offsets(wanted)
         self.lag.note_ends(ends, asked_us)
         for writer in writers:
             samples = self._samples.setdefault(writer.partition, collections.deque())
             if len(samples) < SAMPLES_KEPT:  # or none would ever be passed by who is always behind by more than these
                 samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
 
-    async def watch_newest(self) -> None:
-        """Ask for ever, once by partition, for the time of what stood in the log before we came."""
+    async def watch_newest(self, ask_newest: AskNewest) -> None:
+        """Ask for ever, once by partition, for the time of the newest record that stood in the log before.
+
+        `ask_newest` gives the append times of the newest records, microseconds, and may take seconds.
+        """
         while True:
             await asyncio.sleep(ASK_SECONDS)
             positions = {(t, w.partition): offset for w in self._partitions.live() for t, offset in w.positions.items()}
@@ -98,12 +94,12 @@ class Freshness:
             if not unknown:
                 continue
             try:
-                self.lag.note_newest(await self._ask_newest(unknown))
+                self.lag.note_newest(await ask_newest(unknown))
             except BrokerError as error:
                 log.warning("the brokers do not tell the times of newest records", error=str(error))
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
-    def age_seconds(self, writer: PartitionWriter) -> float:
+    def age_seconds(self, writer: PartitionWriter[EvictionPartition]) -> float:
         """Seconds since a moment at which everything in the log is known to be applied; may be infinite."""
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):

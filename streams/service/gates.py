@@ -20,11 +20,11 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from evictstream.streams.engine.core.lease import Lease
+    from evictstream.streams.engine.core.ports import Clock, Group
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.service.clock_watch import ClockWatch
+    from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.freshness import Freshness
 
 
@@ -71,28 +71,28 @@ class Gates:
         self,
         *,
         lease: Lease,
-        is_rebalancing: Callable[[], bool],
+        group: Group,
         clock_watch: ClockWatch,
         freshness: Freshness,
         lag_limit_seconds: float,
-        monotonic: Callable[[], float],
+        clock: Clock,
     ) -> None:
         self._lease = lease
-        self._is_rebalancing = is_rebalancing
+        self._group = group
         self._clock_watch = clock_watch
-        self._monotonic = monotonic
+        self._clock = clock
         self._freshness = freshness
         self._lag_limit_seconds = lag_limit_seconds
 
-    def closed(self, writer: PartitionWriter) -> Closed | None:
+    def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
         """Name the first gate that is closed for a partition, or ``None`` when its timers may fire."""
-        if self._is_rebalancing():
+        if self._group.is_rebalancing:
             return Closed(Gate.OWNER, "the group rebalances")
         if not self._lease.valid:
             return Closed(Gate.OWNER, _since(self._lease.age_seconds, "the group confirmed us {} s ago", NOT_CONFIRMED))
         if writer.last_commit is not None:
             self._clock_watch.observe(writer.last_commit)
-        objection = self._clock_watch.objection(self._monotonic())
+        objection = self._clock_watch.objection(self._clock.monotonic())
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:

@@ -6,7 +6,6 @@ rolls out or alerts: 503 also while a broker is away, a take-over runs or a gate
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -38,23 +37,21 @@ class Health:
         self._watchdog = watchdog
         self._snapshot = snapshot
 
-    def live(self, now: float | None = None) -> Report:
-        """Say whether anything is stuck, and all ages; ``now`` is of the monotonic clock."""
-        now = time.monotonic() if now is None else now
+    def live(self, now: float) -> Report:
+        """Say whether anything is stuck, and all ages, at `now` of the monotonic clock."""
         stuck = self._watchdog.look(now)
         body: dict[str, object] = {"status": "ok" if stuck is None else "stuck"}
         if stuck is not None:
             body |= {
-                "stuck": str(stuck.vital),
+                "stuck": str(stuck.wait),
                 "ageSeconds": round(stuck.age_seconds, 3),
                 "limitSeconds": stuck.limit_seconds,
             }
-        body["agesSeconds"] = {str(vital): round(age, 3) for vital, age in self._watchdog.ages(now).items()}
+        body["agesSeconds"] = {str(wait): round(age, 3) for wait, age in self._watchdog.ages(now).items()}
         return Report(OK if stuck is None else UNAVAILABLE, body)
 
-    def ready(self, now: float | None = None) -> Report:
-        """Say whether the timers of all partitions may fire, and if not, which may not and why."""
-        now = time.monotonic() if now is None else now
+    def ready(self, now: float) -> Report:
+        """Say whether the timers of all partitions may fire at `now`, and if not, which may not and why."""
         snapshot = self._snapshot()
         reasons: list[dict[str, object]] = []
         loop_age = self._watchdog.ages(now)[WaitKind.LOOP]

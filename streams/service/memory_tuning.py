@@ -9,8 +9,13 @@ gives them back.
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evictstream.streams.engine.core.partitions import Partitions
 
 COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then rounds; 50,000 stopped the loop for up to 100 ms
 
@@ -18,6 +23,17 @@ COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then rounds; 50,000 s
 def calm_collector() -> None:
     """Let the collector look less often; once, when a worker starts."""
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
+
+
+async def give_memory_back_in_pauses(partitions: Partitions[Any], interval_seconds: float) -> None:
+    """Return freed memory to the system whenever nothing was stepped for one interval; ends by cancellation."""
+    steps_before = -1
+    while True:
+        await asyncio.sleep(interval_seconds)
+        steps = sum(sum(writer.positions.values()) for writer in partitions.live())
+        if steps == steps_before:
+            give_memory_back()
+        steps_before = steps
 
 
 def give_memory_back() -> None:

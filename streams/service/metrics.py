@@ -18,15 +18,16 @@ from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.dead_letters import REASONS
 from evictstream.streams.service.gates import OF_A_PARTITION
-from evictstream.streams.service.snapshot import NOBODY, Waiting
+from evictstream.streams.service.snapshot import NONE_WAITING, Waiting
 
 if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
     from evictstream.streams.engine.core.histogram import Histogram
     from evictstream.streams.engine.core.partitions import Partitions
-    from evictstream.streams.engine.core.waits import WaitKind
+    from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.service.counters import WorkerCounters
+    from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.gates import Gate
     from evictstream.streams.service.snapshot import Snapshot
     from evictstream.streams.service.watchdog import Watchdog
@@ -46,25 +47,21 @@ class WorkerMetrics(Collector):
         self,
         *,
         counters: WorkerCounters,
-        partitions: Partitions,
+        partitions: Partitions[EvictionPartition],
         watchdog: Watchdog,
-        limits: Mapping[WaitKind, float],
         snapshot: Callable[[], Snapshot],
         inputs: Mapping[str, str],
         version: str,
-        now_us: Callable[[], int],
-        monotonic: Callable[[], float],
+        clock: Clock,
     ) -> None:
-        """Tell of these; ``inputs`` are the words for input topics, clocks the wall clock and the monotonic one."""
+        """Take the label of each input topic from `inputs`."""
         self._counters = counters
         self._partitions = partitions
         self._watchdog = watchdog
-        self._limits = limits
         self._snapshot = snapshot
         self._inputs = inputs
         self._version = version
-        self._now_us = now_us
-        self._monotonic = monotonic
+        self._clock = clock
 
     def collect(self) -> Iterable[Metric]:
         """Make all metrics from what is known now."""
@@ -102,9 +99,9 @@ class WorkerMetrics(Collector):
     def _worker(self) -> Iterator[Metric]:
         partitions = self._partitions
         yield _gauge("evictstream_build_info", "Version; always 1.", ("version",), {(self._version,): 1})
-        ages = self._watchdog.ages(self._monotonic())
+        ages = self._watchdog.ages(self._clock.monotonic())
         yield _gauge("evictstream_age_seconds", "How long it is waited for.", ("age",), ages)
-        yield _gauge("evictstream_age_limit_seconds", "Beyond it the worker ends.", ("age",), self._limits)
+        yield _gauge("evictstream_age_limit_seconds", "Beyond it the worker ends.", ("age",), self._watchdog.limits)
         yield _histogram(
             "evictstream_transaction_duration_seconds",
             "From the beginning to the commit of a transaction.",
@@ -170,7 +167,7 @@ class WorkerMetrics(Collector):
         for view in snapshot.partitions:
             for (gate, cluster), part in view.waiting.items():
                 place = (gate, _label(cluster, shown))
-                waiting[place] = waiting.get(place, NOBODY).joined(part)
+                waiting[place] = waiting.get(place, NONE_WAITING).joined(part)
         yield _gauge("evictstream_evictions_pending", "Open evictions.", ("cluster",), by_cluster)
         yield _gauge(
             "evictstream_evictions_waiting",
@@ -178,7 +175,7 @@ class WorkerMetrics(Collector):
             ("gate", "cluster"),
             {place: part.count for place, part in waiting.items()},
         )
-        now_us = self._now_us()
+        now_us = self._clock.now_us()
         yield _gauge(
             "evictstream_evictions_waiting_oldest_seconds",
             "How long the oldest of them has waited.",

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.streams.service.gates import Closed, Gate
 
 if TYPE_CHECKING:
-    from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.freshness import Freshness
-    from evictstream.streams.service.gates import Gates
 
 COUNTED_OVERDUE = 10_000  # wake-ups looked at behind one closed gate, 5 ms of the loop; there may be more
 
@@ -35,7 +33,7 @@ class Waiting:
         return Waiting(self.count + other.count, min(self.oldest_at_us, other.oldest_at_us))
 
 
-NOBODY = Waiting(0, LAST_INSTANT_US)
+NONE_WAITING = Waiting(0, LAST_INSTANT_US)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -79,36 +77,24 @@ class Snapshot:
     partitions: tuple[PartitionView, ...] = ()
 
 
-class SnapshotTaker:
-    """Takes a snapshot of all live partitions, with what the gates and the freshness say of them."""
-
-    def __init__(self, partitions: Partitions, gates: Gates, freshness: Freshness) -> None:
-        self._partitions = partitions
-        self._gates = gates
-        self._freshness = freshness
-
-    def take(self, now_us: int) -> Snapshot:
-        """Take one at `now_us` of the wall clock. Call it on the event loop's thread."""
-        is_settled = self._partitions.waits.ownership.since is None
-        return Snapshot(is_settled, tuple(self._view(writer, now_us) for writer in self._partitions.live()))
-
-    def _view(self, writer: PartitionWriter, now_us: int) -> PartitionView:
-        logic = cast("EvictionPartition", writer.logic)  # the only one that this service makes
-        closed = self._gates.closed(writer)
-        lag, number = self._freshness.lag, writer.partition
-        return PartitionView(
-            partition=number,
-            caught_up=writer.caught_up,
-            closed=closed,
-            view_age_seconds=self._freshness.age_seconds(writer),
-            lag_seconds={
-                topic: lag.seconds((topic, number), position, writer.event_ms.get(topic))
-                for topic, position in writer.positions.items()
-            },
-            lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
-            pending=logic.open_evictions(),
-            waiting=_waiting(logic, closed, now_us),
-        )
+def view_of(
+    writer: PartitionWriter[EvictionPartition], closed: Closed | None, freshness: Freshness, now_us: int
+) -> PartitionView:
+    """View one partition, whose first closed gate is `closed`, at `now_us` of the wall clock."""
+    logic, lag, number = writer.logic, freshness.lag, writer.partition
+    return PartitionView(
+        partition=number,
+        caught_up=writer.caught_up,
+        closed=closed,
+        view_age_seconds=freshness.age_seconds(writer),
+        lag_seconds={
+            topic: lag.seconds((topic, number), position, writer.event_ms.get(topic))
+            for topic, position in writer.positions.items()
+        },
+        lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
+        pending=logic.open_evictions(),
+        waiting=_waiting(logic, closed, now_us),
+    )
 
 
 def _waiting(logic: EvictionPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
@@ -121,5 +107,5 @@ def _waiting(logic: EvictionPartition, closed: Closed | None, now_us: int) -> di
         else:
             break  # it fires in the next turn; those that wait for their feed came first
         place = (gate, late.cluster)
-        found[place] = found.get(place, NOBODY).joined(Waiting(1, late.since_us))
+        found[place] = found.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
     return found

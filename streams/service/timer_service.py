@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.service.clock_watch import ClockWatch
+    from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.gates import Closed, Gates
 
 log = structlog.get_logger(__name__)
@@ -41,7 +42,7 @@ class TimerService:
 
     def __init__(
         self,
-        partitions: Partitions,
+        partitions: Partitions[EvictionPartition],
         gates: Gates,
         *,
         clock: Clock,
@@ -59,7 +60,7 @@ class TimerService:
         self._planned_us = 0
         self._firing = False
 
-    def stepped(self, writer: PartitionWriter) -> None:
+    def stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
         """Fire what a step has made due at once, so that it goes out in the same transaction."""
         due_us = writer.logic.next_due_at_us()
         if self._firing or due_us is None:
@@ -73,7 +74,7 @@ class TimerService:
             self._planned_us = due_us
             self._wake.set()
 
-    def _fire(self, writer: PartitionWriter, now: int, waiting: dict[int, Closed]) -> bool:
+    def _fire(self, writer: PartitionWriter[EvictionPartition], now: int, waiting: dict[int, Closed]) -> bool:
         """Fire one bounded turn of a partition if its gates are open; returns whether there may be more."""
         closed = self._gates.closed(writer)
         if closed is not None:

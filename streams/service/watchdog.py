@@ -45,7 +45,7 @@ LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it 
 class Stuck(NamedTuple):
     """What has been waited for too long."""
 
-    vital: WaitKind
+    wait: WaitKind
     age_seconds: float
     limit_seconds: float
 
@@ -66,9 +66,9 @@ def limits_of(settings: Settings) -> dict[WaitKind, float]:
 
 def find_stuck(ages: Mapping[WaitKind, float], limits: Mapping[WaitKind, float]) -> Stuck | None:
     """Name the first age beyond its limit, in the order in which one explains the next."""
-    for vital in WaitKind:
-        if vital in ages and ages[vital] > limits[vital]:
-            return Stuck(vital, ages[vital], limits[vital])
+    for wait in WaitKind:
+        if wait in ages and ages[wait] > limits[wait]:
+            return Stuck(wait, ages[wait], limits[wait])
     return None
 
 
@@ -85,6 +85,7 @@ class Watchdog:
     """Looks at the ages from a thread of its own.
 
     Attributes:
+        limits: the longest legitimate waits, seconds.
         stuck: what it has found; from then on the process ends, also if the wait ends.
         is_stopping: whether the worker stops in order.
 
@@ -103,7 +104,7 @@ class Watchdog:
         """
         self.stuck: Stuck | None = None
         self._ages = ages
-        self._limits = limits
+        self.limits = limits
         self._leave = leave
         self._permit = permit or Permit(time.monotonic)
         self._looked_at: float | None = None
@@ -121,7 +122,7 @@ class Watchdog:
         with self._lock:
             if self.stuck is None:
                 self._watched = self._ages_watched(now)
-                self.stuck = find_stuck(self._watched, self._limits)
+                self.stuck = find_stuck(self._watched, self.limits)
             if self.stuck is not None:
                 self._permit.withdraw()
             return self.stuck
@@ -131,7 +132,7 @@ class Watchdog:
         if before is None:
             return ages
         grown = min(now - before, LATE_SECONDS)
-        return {vital: min(age, self._watched.get(vital, 0.0) + grown) for vital, age in ages.items()}
+        return {wait: min(age, self._watched.get(wait, 0.0) + grown) for wait, age in ages.items()}
 
     def start(self) -> None:
         """Begin to watch; it goes on until the process ends."""
@@ -146,7 +147,7 @@ class Watchdog:
             now = time.monotonic()
             # Before anything is found, so that the last words have their time. When the timer has run out in a process
             # that stood still, this waits for the end that it makes; nothing is permitted meanwhile.
-            faulthandler.dump_traceback_later(self._limits[WaitKind.LOOP] + LAST_WORDS_SECONDS, exit=True)
+            faulthandler.dump_traceback_later(self.limits[WaitKind.LOOP] + LAST_WORDS_SECONDS, exit=True)
             if (stuck := self.look(now)) is not None:
                 break
             self._permit.extend(now)
@@ -155,16 +156,14 @@ class Watchdog:
 
     def _end(self, stuck: Stuck) -> None:
         """Say what it was, then end: in any case, whatever the last words meet."""
-        error = WorkerStuckError(
-            vital=str(stuck.vital), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds
-        )
+        error = WorkerStuckError(wait=str(stuck.wait), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds)
         in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
         in_any_case.daemon = True
         in_any_case.start()
         self._permit.leave_group()
         os.write(sys.stderr.fileno(), without_secrets(stacks()).encode())
         log.critical(
-            "worker is stuck", vital=error.vital, age_seconds=error.age_seconds, limit_seconds=error.limit_seconds
+            "worker is stuck", wait=error.wait, age_seconds=error.age_seconds, limit_seconds=error.limit_seconds
         )
         time.sleep(LAST_WORDS_SECONDS)
         self._leave(error)

@@ -14,6 +14,7 @@ from evictstream.streams.service.clock_watch import ClockWatch
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.freshness import Freshness
 from evictstream.streams.service.gates import Gates
+from evictstream.streams.service.snapshot import Snapshot, view_of
 from evictstream.streams.service.timer_service import LONGEST_SLEEP_SECONDS, TimerService
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.ports import Clock, Group, Kafka
     from evictstream.streams.engine.core.waits import WaitKind
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.service.freshness import AskNewest
     from evictstream.streams.service.gates import GateLimits
     from evictstream.streams.service.service_config import ServiceConfig
 
@@ -49,11 +49,10 @@ class WorkerCore:
         kafka: Kafka,
         group: Group,
         clock: Clock,
-        ask_newest: AskNewest,
         crash: Callable[[BaseException], Awaitable[None]],
         longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
     ) -> None:
-        """`crash` ends the worker; `ask_newest` is `Freshness`'s."""
+        """`crash` ends the worker."""
         self.partitions = Partitions(
             engine,
             new_logic=lambda number: EvictionPartition(number, service),
@@ -66,14 +65,14 @@ class WorkerCore:
         self.clock_watch = ClockWatch(
             limits.clock_skew_limit_seconds, limits.clock_jump_limit_seconds, limits.clock_jump_hold_seconds
         )
-        self.freshness = Freshness(self.partitions, clock, ask_ends=group.end_offsets, ask_newest=ask_newest)
+        self.freshness = Freshness(self.partitions, group, clock)
         self.gates = Gates(
             lease=self.partitions.lease,
-            is_rebalancing=lambda: group.is_rebalancing,
+            group=group,
             clock_watch=self.clock_watch,
             freshness=self.freshness,
             lag_limit_seconds=limits.lag_limit_seconds,
-            monotonic=clock.monotonic,
+            clock=clock,
         )
         self.timers = TimerService(
             self.partitions,
@@ -82,14 +81,22 @@ class WorkerCore:
             clock_watch=self.clock_watch,
             longest_sleep_seconds=longest_sleep_seconds,
         )
+        self._clock = clock
         self._position_interval_seconds = engine.position_interval_seconds
 
-    def _stepped(self, writer: PartitionWriter) -> None:
+    def _stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
         self.timers.stepped(writer)
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
         """Give for each thing that this worker waits for how long it has waited at `now`, monotonic seconds."""
         return self.partitions.waits.ages(now, self.partitions.live(), self.timers.waited)
+
+    def snapshot(self) -> Snapshot:
+        """Take a snapshot of all live partitions. Call it on the event loop's thread."""
+        now_us = self._clock.now_us()
+        is_settled = self.partitions.waits.ownership.since is None
+        views = [view_of(w, self.gates.closed(w), self.freshness, now_us) for w in self.partitions.live()]
+        return Snapshot(is_settled, tuple(views))
 
     def parts(self) -> dict[str, Coroutine[Any, Any, None]]:
         """Make what has to run beside the agents, by name. None of them ends by itself; an error ends the worker."""

@@ -19,7 +19,7 @@ from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.rules import LARGEST_WORK
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
-from evictstream.streams.service.partitioner import partition_of
+from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe

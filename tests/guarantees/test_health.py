@@ -87,7 +87,7 @@ def test_a_blocked_event_loop_is_reported_and_ends_the_worker(service: Settings,
         assert answer.body["ageSeconds"] > STALL_SECONDS
         assert worker.wait_exit(10) == ExitCode.FOUND_PROBLEM
         (said,) = worker.events("worker is stuck")
-        assert (said["vital"], said["limit_seconds"]) == ("loop", STALL_SECONDS)
+        assert (said["wait"], said["limit_seconds"]) == ("loop", STALL_SECONDS)
 
 
 def test_a_silent_broker_ends_the_worker_after_the_limit(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_a_silent_broker_ends_the_worker_after_the_limit(own_broker: EmbeddedBro
             assert answer.body["limitSeconds"] == SILENCE_SECONDS
             assert worker.wait_exit(10) == ExitCode.FOUND_PROBLEM
             (said,) = worker.events("worker is stuck")
-            assert said["vital"] == answer.body["stuck"]
+            assert said["wait"] == answer.body["stuck"]
         finally:
             own_broker.resume()
 

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
+from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import ExitCode
-from evictstream.streams.service.partitioner import partition_of
 from evictstream.streams.service.watchdog import LAST_WORDS_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker

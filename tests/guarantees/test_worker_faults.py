@@ -6,7 +6,7 @@ import time
 
 from kafka.admin import KafkaAdminClient
 
-from evictstream.streams.service.partitioner import partition_of
+from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates

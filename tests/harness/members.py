@@ -37,7 +37,7 @@ async def until(holds: Callable[[], bool], what: str) -> None:
         pytest.fail(f"never {what}")
 
 
-def new_app(config: EngineConfig, new_logic: LogicFactory = OffsetLogic) -> EngineApp:
+def new_app(config: EngineConfig, new_logic: LogicFactory[Any] = OffsetLogic) -> EngineApp:
     """Put one together, not started."""
     group = FaustGroup()
     clients = KafkaClients(config, Permit(SYSTEM_CLOCK.monotonic, group.leave))
@@ -52,7 +52,7 @@ def new_app(config: EngineConfig, new_logic: LogicFactory = OffsetLogic) -> Engi
 
 
 @contextlib.asynccontextmanager
-async def member(config: EngineConfig, new_logic: LogicFactory = OffsetLogic) -> AsyncIterator[EngineApp]:
+async def member(config: EngineConfig, new_logic: LogicFactory[Any] = OffsetLogic) -> AsyncIterator[EngineApp]:
     """Start one, and stop it in the end."""
     app = new_app(config, new_logic)
     await app.start()

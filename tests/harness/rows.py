@@ -9,8 +9,8 @@ from typing import NamedTuple
 from kafka import KafkaProducer
 
 from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.service.eviction_partition import EvictionPartition
-from evictstream.streams.service.partitioner import belongs
 from evictstream.streams.service.service_config import service_config
 from evictstream.streams.settings import Settings
 
@@ -39,7 +39,7 @@ class State:
 
     def partition_of(self, key: bytes) -> int:
         """The number of the partition that a key belongs to."""
-        return next(p.partition for p in self.partitions if belongs(key, p.partition, len(self.partitions)))
+        return partition_of(key, len(self.partitions))
 
     def node(self, cluster: str, name: str, *taints: dict[str, object], event_type: str = "ADDED") -> None:
         """A node with taints."""

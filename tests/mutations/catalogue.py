@@ -12,7 +12,7 @@ BROKER = "tests/guarantees/test_broker_faults.py"
 REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
 WRITER = "tests/streams/engine/test_writer.py"
-CLOCK = "tests/streams/service/test_clock.py"
+CLOCK = "tests/streams/service/test_clock_watch.py"
 REPAIRS = "tests/streams/engine/test_repairs.py"
 TRANSACTIONS = "tests/streams/engine/test_transactions.py"
 REBALANCES = "tests/streams/engine/test_rebalances.py"
@@ -122,7 +122,7 @@ MUTATIONS = (
                 'return f"{self.application}-{partition}"',
                 'import os\nreturn f"{self.application}-{partition}-{os.getpid()}"',
             ),
-            Change(product.GATES, "Gates.closed", "self._is_rebalancing()", "False"),
+            Change(product.GATES, "Gates.closed", "self._group.is_rebalancing", "False"),
             Change(product.GATES, "Gates.closed", "not self._lease.valid", "False"),
             Change(product.GATES, "Gates.closed", "age > self._lag_limit_seconds", "False"),
         ),
@@ -237,7 +237,14 @@ MUTATIONS = (
     ),
     Mutation(
         "let records of other partitions in",
-        (Change(product.PLACEMENT, "belongs", "return ...", "return True"),),
+        (
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._let_in",
+                "partition_of(key, self._config.partitions) != self.partition",
+                "False",
+            ),
+        ),
         (f"{INPUT}::test_a_bad_record_becomes_a_dead_letter_with_its_reason",),
     ),
     Mutation(
@@ -266,7 +273,7 @@ MUTATIONS = (
     Mutation(
         "open the owner gate always",
         (
-            Change(product.GATES, "Gates.closed", "self._is_rebalancing()", "False"),
+            Change(product.GATES, "Gates.closed", "self._group.is_rebalancing", "False"),
             Change(product.GATES, "Gates.closed", "not self._lease.valid", "False"),
         ),
         (GATES,),
@@ -274,7 +281,7 @@ MUTATIONS = (
     Mutation(
         "trust any clock",
         (Change(product.CLOCK, "ClockWatch.objection", "monotonic_seconds < self._held_until", "False"),),
-        ("tests/streams/service/test_clock.py", GATES),
+        ("tests/streams/service/test_clock_watch.py", GATES),
     ),
     Mutation(
         "fire without deciding again",
@@ -295,7 +302,7 @@ MUTATIONS = (
     ),
     Mutation(
         "look at no age",
-        (Change(product.WATCHDOG, "find_stuck", "vital in ages and ages[vital] > limits[vital]", "False"),),
+        (Change(product.WATCHDOG, "find_stuck", "wait in ages and ages[wait] > limits[wait]", "False"),),
         (
             f"{HEALTH}::test_a_blocked_event_loop_is_reported_and_ends_the_worker",
             f"{HEALTH}::test_a_silent_broker_ends_the_worker_after_the_limit",
@@ -317,10 +324,10 @@ MUTATIONS = (
                 "True",
             ),
             Change(
-                product.TRANSPORT,
-                "EngineConsumer.force_commit",
-                "partitions.waits.heartbeat.progress(asked_at)",
-                "partitions.waits.heartbeat.end()",
+                product.OWNERSHIP,
+                "Ownership.confirm",
+                "self._partitions.waits.heartbeat.progress(asked_at)",
+                "self._partitions.waits.heartbeat.end()",
             ),
         ),
         (f"{HEALTH}::test_a_silent_broker_ends_the_worker_after_the_limit",),

@@ -82,9 +82,9 @@ OF_GROUP_AND_BROKERS = (
         "try a take-over again without the group's word",
         (
             Change(
-                product.RECOVERY,
-                "TakeoverRecovery._restart_recovery",
-                "failures and self._partitions.durable_positions()",
+                product.OWNERSHIP,
+                "Ownership.take_over",
+                "self._failures and partitions.durable_positions()",
                 "False",
             ),
         ),

@@ -15,7 +15,7 @@ lost or a transaction fails, the engine drops it and makes another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeAlias, TypeVar
 
 from evictstream.streams.engine.core.batches import Record
 from evictstream.streams.engine.core.outbox import Outbox
@@ -58,4 +58,7 @@ class PartitionLogic(Protocol):
         """Note at take-over that input expired unread; `lost` counts its records by topic."""
 
 
-LogicFactory = Callable[[int], PartitionLogic]
+Logic = TypeVar("Logic", bound=PartitionLogic)
+"""The logic that an engine runs: `Partitions[Logic]` and its parts give back what the factory has made."""
+
+LogicFactory: TypeAlias = Callable[[int], Logic]

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 import structlog
 
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.lease import Lease
+from evictstream.streams.engine.core.logic import Logic
 from evictstream.streams.engine.core.slot import PartitionSlot, SlotState
 from evictstream.streams.engine.core.takeover import take_over
 from evictstream.streams.engine.core.waits import WorkerWaits
@@ -49,7 +50,7 @@ TRANSACTION_BOUNDS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5
 CONFIRM_POLL_SECONDS = 0.1
 
 
-class Partitions:
+class Partitions(Generic[Logic]):
     """The slots by partition number. All methods run on the event loop's thread.
 
     Attributes:
@@ -64,12 +65,12 @@ class Partitions:
         self,
         config: EngineConfig,
         *,
-        new_logic: LogicFactory,
+        new_logic: LogicFactory[Logic],
         kafka: Kafka,
         group: Group,
         clock: Clock,
         crash: Crash,
-        on_step: Callable[[PartitionWriter], None] = lambda _: None,
+        on_step: Callable[[PartitionWriter[Logic]], None] = lambda _: None,
     ) -> None:
         """`crash` ends the application; `on_step` is called after each step of a writer, and when one has room again.
 
@@ -92,7 +93,7 @@ class Partitions:
         self._monotonic = clock.monotonic
         self._crash = crash
         self._on_step = on_step
-        self._slots: dict[int, PartitionSlot] = {}
+        self._slots: dict[int, PartitionSlot[Logic]] = {}
         self._generation = -1
         self._is_closed = False
         self._is_assigning = False  # from a revocation to the end of the assignment that follows on it
@@ -103,7 +104,7 @@ class Partitions:
         """What the group has assigned to this worker, taken over or not."""
         return frozenset(self._slots)
 
-    def live(self) -> Iterator[PartitionWriter]:
+    def live(self) -> Iterator[PartitionWriter[Logic]]:
         """Writers that may step and write, in partition order."""
         for slot in tuple(self._slots.values()):
             writer = slot.writer
@@ -162,10 +163,10 @@ class Partitions:
             if slot.state is SlotState.FAILED:  # while others were taken over
                 slot.begin_repair(self._repair)
 
-    def _new_slot(self, number: int) -> PartitionSlot:
+    def _new_slot(self, number: int) -> PartitionSlot[Logic]:
         return PartitionSlot(number, self._new_writer, self._on_failure)
 
-    def _new_writer(self, takeover: Takeover, on_failure: OnFailure) -> PartitionWriter:
+    def _new_writer(self, takeover: Takeover[Logic], on_failure: OnFailure[Logic]) -> PartitionWriter[Logic]:
         return PartitionWriter(
             takeover.partition,
             config=self.config,
@@ -180,7 +181,7 @@ class Partitions:
             transaction_seconds=self.transaction_seconds,
         )
 
-    async def _open(self, slots: list[PartitionSlot]) -> None:
+    async def _open(self, slots: list[PartitionSlot[Logic]]) -> None:
         if not slots:
             return
         by_number = {slot.partition: slot for slot in slots}
@@ -207,14 +208,14 @@ class Partitions:
         for writer, ends in opened:
             await writer.expect_ends(ends)
 
-    async def _close(self, slots: Iterable[PartitionSlot]) -> int:
+    async def _close(self, slots: Iterable[PartitionSlot[Logic]]) -> int:
         """Close the writers of slots; returns how many there were."""
         writers = [writer for slot in slots if (writer := slot.detach()) is not None]
         # Shielded: a rebalance in mid-close must not leave a producer behind.
         await asyncio.shield(asyncio.gather(*(writer.close() for writer in writers)))
         return len(writers)
 
-    async def _drop(self, slots: Iterable[PartitionSlot]) -> None:
+    async def _drop(self, slots: Iterable[PartitionSlot[Logic]]) -> None:
         """Close the writers of slots and free the memory of their state."""
         if await self._close(slots):
             gc.collect()  # states have cycles, and the collector looks through everything at no other time
@@ -223,7 +224,7 @@ class Partitions:
         """Seek the inputs of all live writers to their positions and begin new epochs."""
         await self._seek(list(self.live()))
 
-    async def _seek(self, writers: list[PartitionWriter]) -> None:
+    async def _seek(self, writers: list[PartitionWriter[Logic]]) -> None:
         epochs = await self._group.seek(
             {(t, w.partition): offset for w in writers for t, offset in w.positions.items()}
         )
@@ -241,7 +242,7 @@ class Partitions:
     def _spacing_seconds(self) -> float:
         return sum(slot.has_writer for slot in self._slots.values()) / TRANSACTIONS_PER_SECOND
 
-    def _on_failure(self, slot: PartitionSlot, error: BaseException) -> None:
+    def _on_failure(self, slot: PartitionSlot[Logic], error: BaseException) -> None:
         self.failures += 1
         if not isinstance(error, PartitionLostError):
             crashing = asyncio.ensure_future(self._crash(error))
@@ -253,7 +254,7 @@ class Partitions:
         if not self._is_assigning:  # the assignment looks after slots that failed meanwhile; it may give them away
             slot.begin_repair(self._repair)
 
-    async def _repair(self, slot: PartitionSlot) -> None:
+    async def _repair(self, slot: PartitionSlot[Logic]) -> None:
         """Take one partition over again, as soon as the group has confirmed that it is assigned to this worker."""
         try:
             while True:

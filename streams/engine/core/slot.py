@@ -18,15 +18,16 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
+from evictstream.streams.engine.core.logic import Logic
 from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.takeover import Takeover
     from evictstream.streams.engine.core.writer import PartitionWriter
 
-    OnFailure = Callable[[PartitionWriter, BaseException], None]
+    OnFailure = Callable[[PartitionWriter[Logic], BaseException], None]
 
 
 class SlotState(enum.Enum):
@@ -39,7 +40,7 @@ class SlotState(enum.Enum):
     REPAIRING = "repairing"
 
 
-class PartitionSlot:
+class PartitionSlot(Generic[Logic]):
     """The place of one partition number's writer, which may come, fail and come again.
 
     Attributes:
@@ -50,15 +51,15 @@ class PartitionSlot:
     def __init__(
         self,
         partition: int,
-        new_writer: Callable[[Takeover, OnFailure], PartitionWriter],
-        on_failure: Callable[[PartitionSlot, BaseException], None],
+        new_writer: Callable[[Takeover[Logic], OnFailure[Logic]], PartitionWriter[Logic]],
+        on_failure: Callable[[PartitionSlot[Logic], BaseException], None],
     ) -> None:
         """`on_failure` is called when the slot's writer has failed, once for each writer at most."""
         self.partition = partition
         self._new_writer = new_writer
         self._on_failure = on_failure
         self._state = SlotState.ABSENT
-        self._writer: PartitionWriter | None = None
+        self._writer: PartitionWriter[Logic] | None = None
         self._durable: Mapping[str, int] = {}
         self._repair: asyncio.Task[None] | None = None
         self._failed_in_a_row = 0
@@ -69,7 +70,7 @@ class PartitionSlot:
         return self._state
 
     @property
-    def writer(self) -> PartitionWriter | None:
+    def writer(self) -> PartitionWriter[Logic] | None:
         """The writer that may step and write, if there is one."""
         return self._writer if self._state is SlotState.LIVE else None
 
@@ -94,7 +95,7 @@ class PartitionSlot:
         if self._state is SlotState.TAKING_OVER:
             self._state = SlotState.ABSENT
 
-    def open(self, takeover: Takeover) -> PartitionWriter:
+    def open(self, takeover: Takeover[Logic]) -> PartitionWriter[Logic]:
         """Make the writer of a finished take-over and go live."""
         self._writer = self._new_writer(takeover, self._writer_failed)
         self._state = SlotState.LIVE
@@ -102,18 +103,18 @@ class PartitionSlot:
         self._durable = self._writer.durable
         return self._writer
 
-    def _writer_failed(self, writer: PartitionWriter, error: BaseException) -> None:
+    def _writer_failed(self, writer: PartitionWriter[Logic], error: BaseException) -> None:
         if writer is self._writer:
             self._state = SlotState.FAILED if self._repair is None else SlotState.REPAIRING
         self._on_failure(self, error)
 
-    def detach(self) -> PartitionWriter | None:
+    def detach(self) -> PartitionWriter[Logic] | None:
         """Give the writer, live or failed, to the caller, who closes it."""
         writer, self._writer = self._writer, None
         self._state = SlotState.ABSENT if self._repair is None else SlotState.REPAIRING
         return writer
 
-    def begin_repair(self, repair: Callable[[PartitionSlot], Coroutine[Any, Any, None]]) -> None:
+    def begin_repair(self, repair: Callable[[PartitionSlot[Logic]], Coroutine[Any, Any, None]]) -> None:
         """Start a task that takes the partition over again, unless there is one."""
         if self._repair is None:
             self._state = SlotState.REPAIRING

@@ -17,7 +17,7 @@ The result is the state of a prefix of the inputs, whichever process has crashed
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 import structlog
 
@@ -28,6 +28,7 @@ from evictstream.streams.engine.core.engine_rows import (
     decode_positions,
     encode_positions,
 )
+from evictstream.streams.engine.core.logic import Logic
 from evictstream.streams.engine.core.markers import Markers
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.ports import KafkaClientError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.logic import LogicFactory, PartitionLogic
+    from evictstream.streams.engine.core.logic import LogicFactory
     from evictstream.streams.engine.core.ports import Clock, Committed, Kafka, LogReader, Place, Producer
 
 log = structlog.get_logger(__name__)
@@ -51,7 +52,7 @@ MICROSECONDS_PER_MILLISECOND = 1_000
 Bounds = tuple[int, int]
 
 
-class Takeover:
+class Takeover(Generic[Logic]):
     """What a finished take-over of one partition hands to its writer.
 
     Attributes:
@@ -69,7 +70,7 @@ class Takeover:
 
     __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows", "transaction")
 
-    def __init__(self, partition: int, producer: Producer, logic: PartitionLogic) -> None:
+    def __init__(self, partition: int, producer: Producer, logic: Logic) -> None:
         self.partition = partition
         self.producer = producer
         self.logic = logic
@@ -94,11 +95,11 @@ async def take_over(
     numbers: Iterable[int],
     *,
     config: EngineConfig,
-    new_logic: LogicFactory,
+    new_logic: LogicFactory[Logic],
     kafka: Kafka,
     clock: Clock,
     on_progress: Callable[[], None] = lambda: None,
-) -> list[Takeover]:
+) -> list[Takeover[Logic]]:
     """Take partition numbers over; on any error all producers are closed again.
 
     `on_progress` is called each time that a step is done or rows have come.
@@ -144,7 +145,7 @@ async def take_over(
     return takeovers
 
 
-async def _fence(takeovers: list[Takeover]) -> None:
+async def _fence(takeovers: list[Takeover[Logic]]) -> None:
     """Start all producers at once; when one fails the others are awaited, so that all can be closed."""
     results = await asyncio.gather(*(takeover.producer.start() for takeover in takeovers), return_exceptions=True)
     for result in results:
@@ -152,7 +153,7 @@ async def _fence(takeovers: list[Takeover]) -> None:
             raise result
 
 
-async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineConfig) -> dict[Place, Bounds]:
+async def _bounds(takeovers: list[Takeover[Logic]], reader: LogReader, config: EngineConfig) -> dict[Place, Bounds]:
     """Ask for first and next offsets of all inputs; again where a position is beyond the end.
 
     A leader that was deposed, and does not know it yet, tells an old end.
@@ -172,7 +173,7 @@ async def _bounds(takeovers: list[Takeover], reader: LogReader, config: EngineCo
 
 
 async def _settle_positions(
-    takeovers: list[Takeover],
+    takeovers: list[Takeover[Logic]],
     bounds: dict[Place, Bounds],
     config: EngineConfig,
     kafka: Kafka,
@@ -207,12 +208,12 @@ async def _settle_positions(
     await asyncio.gather(*map(_write_first, takeovers, outboxes))
 
 
-async def _write_first(takeover: Takeover, outbox: Outbox) -> None:
+async def _write_first(takeover: Takeover[Logic], outbox: Outbox) -> None:
     positions = {POSITIONS_KEY: encode_positions(takeover.positions)}
     takeover.committed = await takeover.producer.commit(outbox, positions, lands_at=takeover.read_to)
 
 
-async def _refuse_lost_state(fresh: list[Takeover], config: EngineConfig, kafka: Kafka) -> None:
+async def _refuse_lost_state(fresh: list[Takeover[Logic]], config: EngineConfig, kafka: Kafka) -> None:
     """Take an empty changelog for a new partition only if the group has never committed in its inputs."""
     asked = [(topic, takeover.partition) for takeover in fresh for topic in config.inputs]
     committed = await kafka.committed_offsets(asked)

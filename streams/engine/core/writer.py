@@ -18,9 +18,10 @@ import asyncio
 import contextlib
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic
 
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, encode_positions
+from evictstream.streams.engine.core.logic import Logic
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.waits import Wait, set_within
 from evictstream.streams.errors import PartitionLostError
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Batch, Record
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.histogram import Histogram
-    from evictstream.streams.engine.core.logic import PartitionLogic
     from evictstream.streams.engine.core.ports import Clock, Committed, Producer
 
 SLICE_RECORDS = 25  # applied at once, a quarter of a millisecond of pods; fewer where records change much
@@ -52,7 +52,7 @@ class WriterState(enum.Enum):
     CLOSED = "closed"
 
 
-class PartitionWriter:
+class PartitionWriter(Generic[Logic]):
     """Owns the state, the positions and the open transaction of one partition number.
 
     Attributes:
@@ -70,12 +70,12 @@ class PartitionWriter:
         *,
         config: EngineConfig,
         clock: Clock,
-        logic: PartitionLogic,
+        logic: Logic,
         producer: Producer,
         positions: Mapping[str, int],
         last_commit: Committed | None = None,
-        on_failure: Callable[[PartitionWriter, BaseException], None],
-        on_step: Callable[[PartitionWriter], None],
+        on_failure: Callable[[PartitionWriter[Logic], BaseException], None],
+        on_step: Callable[[PartitionWriter[Logic]], None],
         spacing_seconds: Callable[[], float],
         transaction_seconds: Histogram,
     ) -> None:

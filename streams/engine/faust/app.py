@@ -10,13 +10,15 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import faust
 from faust.serializers.schemas import Schema
 from mode.utils.queues import FlowControlEvent
 from yarl import URL
 
+from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.faust.recovery import EngineTableManager
 from evictstream.streams.engine.faust.transport import EngineConsumer, EngineConsumerThread, EngineTransport
 
@@ -108,11 +110,12 @@ class EngineApp(faust.App):
     logger = logging.getLogger("faust.engine")  # as quiet as Faust's own
 
     def __init__(
-        self, config: EngineConfig, partitions: Partitions, *, clients: KafkaClients, group: FaustGroup
+        self, config: EngineConfig, partitions: Partitions[Any], *, clients: KafkaClients, group: FaustGroup
     ) -> None:
         """Declare the app, its input topics, one agent for each and the table; `partitions` ask `group`."""
         self.config = config
         self.partitions = partitions
+        self.ownership = Ownership(partitions, group, SYSTEM_CLOCK)
         self.clients = clients
         self._group = group
         # From the start: a worker that the group has not answered yet must not count as one without partitions.
@@ -190,7 +193,5 @@ class EngineApp(faust.App):
 
     async def on_stop(self) -> None:
         """Commit what was applied, and group offsets, and close the partitions; then Faust leaves the group."""
-        await self.partitions.flush()
-        await self.consumer.commit()
-        await self.partitions.close()
+        await self.ownership.let_go(self.consumer.commit)
         await super().on_stop()

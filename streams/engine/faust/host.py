@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 if TYPE_CHECKING:
     from faust.types import AppT
 
     from evictstream.streams.engine.core.config import EngineConfig
+    from evictstream.streams.engine.core.ownership import Ownership
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.kafka.clients import KafkaClients
 
@@ -17,13 +18,15 @@ class EngineHost(Protocol):
 
     Attributes:
         config: names, limits and times.
-        partitions: gets batches and assignments.
+        partitions: gets batches.
+        ownership: gets assignments.
         clients: makes the member of the group.
 
     """
 
     config: EngineConfig
-    partitions: Partitions
+    partitions: Partitions[Any]
+    ownership: Ownership
     clients: KafkaClients
 
 

@@ -8,8 +8,7 @@ position; and an error ends the process instead of being logged.
 from __future__ import annotations
 
 import logging
-import time
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from faust.tables.manager import TableManager
 from faust.tables.recovery import RebalanceAgain, Recovery, ServiceStopped
@@ -19,12 +18,7 @@ from mode import Service
 from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
 
-if TYPE_CHECKING:
-    from evictstream.streams.engine.core.partitions import Partitions
-
-LOG = logging.getLogger(
-    "faust.engine"
-)  # for what Faust logs through these classes: its level is that of Faust's own loggers
+LOG = logging.getLogger("faust.engine")  # for Faust's messages through these classes, at the level of its own loggers
 
 RETRY_PAUSE_SECONDS = 1.0
 
@@ -35,10 +29,6 @@ class TakeoverRecovery(Recovery):
     logger = LOG
 
     _assigned: frozenset[TP] = frozenset()
-
-    @property
-    def _partitions(self) -> Partitions:
-        return host_of(self.app).partitions
 
     def on_partitions_revoked(self, revoked: set[TP]) -> None:
         """Nothing to flush: rows are written by the partition writers."""
@@ -57,7 +47,7 @@ class TakeoverRecovery(Recovery):
 
     @Service.task
     async def _restart_recovery(self) -> None:
-        failures, failed_at = 0, 0.0
+        ownership = host_of(self.app).ownership
         while not self.should_stop:
             if await self.wait_for_stopped(self.signal_recovery_start):  # type: ignore[arg-type]  # asyncio's Event works
                 break
@@ -65,27 +55,24 @@ class TakeoverRecovery(Recovery):
             generation_id = self._generation_id
             self._set_recovery_started()
             try:
-                numbers = self._numbers()
-                await self._wait(self._partitions.revoked())
-                if failures and self._partitions.durable_positions():
-                    # A worker that was thrown out gets no confirmation, and so does not fence the new owner.
-                    await self._wait(self._partitions.confirmed_since(failed_at))
-                await self._wait(self._partitions.assign(numbers, generation_id))
-                await self._wait(self.on_recovery_completed(generation_id))
-                failures = 0
-                if not self.app.rebalancing:
-                    self._partitions.note_owned()
-                # The first commit of group offsets renews the lease: firing need not wait for the next regular one.
-                await self._wait(self.app.consumer.commit())
+                await self._wait(
+                    ownership.take_over(
+                        self._numbers(),
+                        generation_id,
+                        resume=self._resume,
+                        commit=self.app.consumer.commit,
+                    )
+                )
             except RebalanceAgain:
                 continue
             except ServiceStopped:
                 break
             except PartitionLostError as error:
                 # Fenced while taking over: the group has assigned again, or the broker is away. Try again, a few times.
-                failures, failed_at = failures + 1, time.monotonic()
-                if failures >= host_of(self.app).config.takeover_attempts:
-                    await self.app.crash(TakeoverFailedError(partition=error.partition, attempts=failures))
+                try:
+                    ownership.count_failure(error)
+                except TakeoverFailedError as failure:
+                    await self.app.crash(failure)
                     break
                 self.log.warning("take-over failed, trying again: %s", error)
                 await self.sleep(RETRY_PAUSE_SECONDS)
@@ -93,6 +80,16 @@ class TakeoverRecovery(Recovery):
             except Exception as error:  # noqa: BLE001 - a worker without its state must not go on
                 await self.app.crash(error)
                 break
+
+    async def _resume(self, generation_id: int) -> None:
+        # `_wait` gives a take-over up at its next pause; whether batches flow is not to hang on when that comes.
+        self._refuse_outdated()
+        await self.on_recovery_completed(generation_id)
+        self._refuse_outdated()
+
+    def _refuse_outdated(self) -> None:
+        if self.signal_recovery_start.is_set():
+            raise RebalanceAgain
 
     def _numbers(self) -> set[int]:
         """Return the partition numbers of the assignment; it must have every input of each of them."""

@@ -231,14 +231,9 @@ class EngineConsumer(driver.Consumer):
 
     async def force_commit(self, topics: object = None, start_new_transaction: bool = True) -> bool:  # noqa: FBT001, FBT002, ARG002
         """Commit the positions of committed transactions to the group; a success renews the lease."""
-        partitions = host_of(self.app).partitions
-        asked_at = time.monotonic()
-        offsets = {TP(topic, number): offset for (topic, number), offset in partitions.durable_positions().items()}
-        if not offsets or not await self._commit(offsets):
-            return False
-        partitions.lease.renew(asked_at)
-        partitions.waits.heartbeat.progress(asked_at)
-        return True
+        return await host_of(self.app).ownership.confirm(
+            lambda positions: self._commit({TP(*place): offset for place, offset in positions.items()})
+        )
 
     def verify_event_path(self, now: float, tp: TP) -> None:
         """Nothing: see the thread's method of this name."""

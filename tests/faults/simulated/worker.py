@@ -15,10 +15,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any
 
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.core.ports import Place
 from evictstream.streams.engine.kafka.clients import ClientClasses, KafkaClients
 from evictstream.streams.engine.kafka.errors import translated_errors
-from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
+from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.service_config import ServiceConfig
 from evictstream.streams.service.worker_core import WorkerCore
@@ -146,19 +147,19 @@ class Worker:
 
     async def _main(self) -> None:
         self.fetching = Fetching(self)
-        clock = WorkerClock(self._world, self)
+        clock, group = WorkerClock(self._world, self), SimulatedGroup(self)
         core = WorkerCore(
             self.config,
             dataclasses.replace(self._service, now_us=clock.now_us),
             self._limits,
             kafka=KafkaClients(self.config, clock=clock, classes=SIMULATED),
-            group=SimulatedGroup(self),
+            group=group,
             clock=clock,
-            ask_newest=self._newest_times,
             crash=self._crash,
             longest_sleep_seconds=LONGEST_SLEEP_SECONDS,
         )
         self.partitions = core.partitions
+        self._ownership = Ownership(core.partitions, group, clock)
         for part in (
             *core.parts().values(),
             self._commit_regularly(),
@@ -181,10 +182,6 @@ class Worker:
         self.crashed = error
         self.kill()
 
-    async def _newest_times(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        """Is for metrics only, and nobody asks for those here."""
-        raise NotImplementedError(wanted)
-
     async def _commit_regularly(self) -> None:
         while True:
             await asyncio.sleep(self.config.commit_interval_seconds)
@@ -192,12 +189,13 @@ class Worker:
 
     async def commit(self) -> None:
         """Commit the positions of committed transactions to the group; a success renews the lease."""
-        asked_at = self._world.monotonic_seconds
-        offsets = self.partitions.durable_positions()
+        await self._ownership.confirm(self._commit)
+
+    async def _commit(self, positions: Mapping[Place, int]) -> bool:
         member, generation = self._member, self.generation
-        wanted = {place: offset for place, offset in offsets.items() if place[1] in self.numbers}
+        wanted = {place: offset for place, offset in positions.items() if place[1] in self.numbers}
         if not wanted:
-            return
+            return False
         broker = self.connection.broker
 
         def carry_out() -> bool:
@@ -206,8 +204,7 @@ class Worker:
             broker.committed.setdefault(self.config.application, {}).update(wanted)
             return True
 
-        if await self.connection.request(carry_out):
-            self.partitions.lease.renew(asked_at)
+        return await self.connection.request(carry_out)
 
     async def _take_part(self) -> None:
         """Be a member of the group."""
@@ -254,27 +251,22 @@ class Worker:
 
     async def _recover(self, generation: int) -> None:
         """Do what `TakeoverRecovery` does after each rebalance."""
-        failures = 0
         while True:
             try:
-                await self.partitions.revoked()
-                await self.partitions.assign(set(self.numbers), generation)
-                await self.partitions.seek_all()
-                self.fetching.flows = True
-                await self.commit()
+                await self._ownership.take_over(set(self.numbers), generation, resume=self._resume, commit=self.commit)
             except PartitionLostError as error:
-                failures += 1
-                if failures >= self.config.takeover_attempts:
-                    raise TakeoverFailedError(partition=error.partition, attempts=failures) from error
+                self._ownership.count_failure(error)
                 await asyncio.sleep(RETRY_PAUSE_SECONDS)
             else:
                 return
 
+    async def _resume(self, _generation: int) -> None:
+        await self.partitions.seek_all()
+        self.fetching.flows = True
+
     async def _stop(self) -> None:
         """Do what the app does at SIGTERM: commit what was stepped, tell the group, leave."""
-        await self.partitions.flush()
-        await self.commit()
-        await self.partitions.close()
+        await self._ownership.let_go(self.commit)
         member = self._member
         await self.connection.request(lambda: self._group.leave(member))
         self.kill()

@@ -220,7 +220,7 @@ class Transaction:
         await self.producer.close()
 
 
-async def begun(owner: Takeover, settings: Settings) -> Transaction:
+async def begun(owner: Takeover[Any], settings: Settings) -> Transaction:
     """Commit a first transaction, and write a second one."""
     await owner.producer.commit(outbox(settings, b"first"), POSITIONS)
     is_written, may_commit = asyncio.Event(), asyncio.Event()

@@ -25,8 +25,8 @@ PATIENCE_SECONDS = 30.0
 
 def run(
     config: EngineConfig,
-    on_seek: Callable[[Partitions], None],
-    test: Callable[[Partitions], Awaitable[None]],
+    on_seek: Callable[[Partitions[OffsetLogic]], None],
+    test: Callable[[Partitions[OffsetLogic]], Awaitable[None]],
 ) -> list[BaseException]:
     """Own partition 0 in a group that confirms all the time; returns what the application crashed of."""
     crashes: list[BaseException] = []
@@ -71,7 +71,7 @@ def run(
     return crashes
 
 
-async def first_takeover(partitions: Partitions) -> None:
+async def first_takeover(partitions: Partitions[OffsetLogic]) -> None:
     """Take partition 0 over, as often as a broker that has just started wants to be asked."""
     for generation in range(1, 100):
         try:
@@ -90,7 +90,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 
 def test_the_brokers_time_is_known_before_anything_is_stepped(config: EngineConfig) -> None:
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         for _ in range(2):
             known = next(partitions.live()).last_commit
             assert known is not None
@@ -101,14 +101,14 @@ def test_the_brokers_time_is_known_before_anything_is_stepped(config: EngineConf
 
 
 def test_a_partition_lost_during_its_seek_is_taken_over_again(config: EngineConfig) -> None:
-    seeks: list[PartitionWriter] = []
+    seeks: list[PartitionWriter[OffsetLogic]] = []
 
-    def lose_the_first(partitions: Partitions) -> None:
+    def lose_the_first(partitions: Partitions[OffsetLogic]) -> None:
         seeks.extend(partitions.live())
         if len(seeks) == 1:
             seeks[0].fail(LOST)
 
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         next(partitions.live()).fail(LOST)
         await until(lambda: len(seeks) == 2)
         assert next(partitions.live()) is seeks[1]
@@ -117,7 +117,7 @@ def test_a_partition_lost_during_its_seek_is_taken_over_again(config: EngineConf
 
 
 def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         (given,) = partitions.live()
         await partitions.assign(set(), partitions._generation + 1)
         assert not given.live
@@ -129,7 +129,7 @@ def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
 def test_the_state_of_a_lost_partition_is_freed(config: EngineConfig) -> None:
     """States have cycles, and a worker's collector looks through everything only when it is asked to."""
 
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         async def repaired() -> None:
             next(partitions.live()).fail(LOST)
             await until(lambda: next(partitions.live(), None) is not None)
@@ -155,13 +155,13 @@ def test_the_state_of_a_lost_partition_is_freed(config: EngineConfig) -> None:
 def test_failures_before_a_successful_repair_do_not_add_up(config: EngineConfig) -> None:
     seeks = 0
 
-    def lose_every_other(_: Partitions) -> None:
+    def lose_every_other(_: Partitions[OffsetLogic]) -> None:
         nonlocal seeks
         seeks += 1
         if seeks % 2:
             raise LOST
 
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         next(partitions.live()).fail(LOST)
         await until(lambda: seeks == 2)
         next(partitions.live()).fail(LOST)
@@ -174,7 +174,7 @@ def test_failures_before_a_successful_repair_do_not_add_up(config: EngineConfig)
 def test_a_partition_lost_during_an_assignment_is_not_repaired(config: EngineConfig) -> None:
     """It may go to somebody else, whom a repair would fence; and what cannot be sought would end the process."""
 
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         mine = next(partitions.live())
         await partitions.revoked()
         mine.fail(LOST)
@@ -190,7 +190,7 @@ def test_a_partition_lost_during_an_assignment_is_not_repaired(config: EngineCon
 def test_a_kept_partition_lost_during_an_assignment_is_repaired_afterwards(config: EngineConfig) -> None:
     seeks: list[int] = []
 
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         await partitions.assign({0}, 100)
         kept = next(partitions.live())
         assigning = asyncio.create_task(partitions.assign({0, 1}, 101))
@@ -206,7 +206,7 @@ def test_a_kept_partition_lost_during_an_assignment_is_repaired_afterwards(confi
 def test_a_partition_lost_early_still_has_offsets_to_commit(config: EngineConfig) -> None:
     """Without any the group never confirmed us, and the repair waited for that until the watchdog came."""
 
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         next(partitions.live()).fail(LOST)
         assert partitions.durable_positions()
 
@@ -214,7 +214,7 @@ def test_a_partition_lost_early_still_has_offsets_to_commit(config: EngineConfig
 
 
 def test_an_assignment_that_is_tried_again_keeps_what_is_healthy(config: EngineConfig) -> None:
-    async def test(partitions: Partitions) -> None:
+    async def test(partitions: Partitions[OffsetLogic]) -> None:
         await partitions.assign({0}, 100)
         mine = next(partitions.live())
         await partitions.assign({0}, 100)

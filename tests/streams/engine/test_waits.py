@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import cast
+from typing import Any, cast
 
 import pytest
 
@@ -29,8 +29,8 @@ class FakeWriter:
 
 
 def ages(waits: WorkerWaits, now: float, *writers: FakeWriter) -> dict[WaitKind, float]:
-    found = waits.ages(now, cast("tuple[PartitionWriter, ...]", writers), Wait())
-    return {vital: age for vital, age in found.items() if age}
+    found = waits.ages(now, cast("tuple[PartitionWriter[Any], ...]", writers), Wait())
+    return {wait: age for wait, age in found.items() if age}
 
 
 def begun_twice(wait: Wait) -> None:

@@ -34,7 +34,7 @@ class Entry(NamedTuple):
 
 def run(
     config: EngineConfig,
-    test: Callable[[PartitionWriter, OffsetLogic, list[BaseException]], Awaitable[None]],
+    test: Callable[[PartitionWriter[OffsetLogic], OffsetLogic, list[BaseException]], Awaitable[None]],
     *,
     logic: OffsetLogic | None = None,
     clock: Clock = SYSTEM_CLOCK,
@@ -72,7 +72,7 @@ def batch(config: EngineConfig, *offsets: int, start: int, epoch: int = 2) -> Ba
 
 
 def test_batches_that_follow_one_another_are_applied(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, 11, start=10))
         await writer.apply(batch(config, 14, start=12))  # 12 and 13 were markers
         assert logic.offsets == [10, 11, 14]
@@ -85,7 +85,7 @@ def test_batches_that_follow_one_another_are_applied(config: EngineConfig) -> No
 def test_a_missing_batch_is_noticed(config: EngineConfig) -> None:
     """It gives the partition up, so that it is read again from its last position: nothing is passed over."""
 
-    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, start=10))
         await writer.apply(batch(config, 13, start=13))
         assert logic.offsets == [10]
@@ -99,7 +99,7 @@ def test_a_missing_batch_is_noticed(config: EngineConfig) -> None:
 def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -> None:
     """What it had stepped is dropped; positions that went out alone would pass over it for good."""
 
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, start=10))
         await asyncio.sleep(config.linger_seconds / 10)  # it waits for more rows now, and then commits
         await writer.apply(batch(config, 13, start=13))
@@ -112,7 +112,7 @@ def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -
 
 
 def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 10, 11, start=10))
         await writer.apply(batch(config, 9, 10, 11, 12, start=9))
         assert logic.offsets == [10, 11, 12]
@@ -133,7 +133,7 @@ def test_the_loop_comes_round_however_much_a_record_changes(config: EngineConfig
             now += record_seconds * len(records)
             return super().apply(topic, records, outbox)
 
-    async def test(writer: PartitionWriter, logic: OffsetLogic, _failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, _failures: list[BaseException]) -> None:
         turns = []
 
         async def come_round() -> None:
@@ -155,7 +155,7 @@ def test_the_loop_comes_round_however_much_a_record_changes(config: EngineConfig
 
 
 def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         await writer.apply(batch(config, 40, start=10, epoch=1))
         assert not logic.offsets
         assert writer.positions[config.inputs[0]] == 10
@@ -165,7 +165,7 @@ def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -
 
 
 def test_uncommitted_changes_have_an_age_and_idle_writers_none(config: EngineConfig) -> None:
-    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         an_hour_on = time.monotonic() + 3_600
         assert writer.uncommitted_seconds(an_hour_on) == 0
         await writer.apply(batch(config, 10, start=10))
@@ -182,7 +182,7 @@ def test_uncommitted_changes_have_an_age_and_idle_writers_none(config: EngineCon
 def test_a_quiet_partition_is_written_before_brokers_forget_its_owner(
     config: EngineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         async def kept_alive() -> int:
             writer.keep_alive()
             await asyncio.sleep(10 * config.linger_seconds)
@@ -204,7 +204,7 @@ def test_a_batch_that_makes_much_waits_in_the_middle(config: EngineConfig) -> No
     rows_per_record = 100
     small = dataclasses.replace(config, max_rows_per_transaction=1_000)
 
-    async def test(writer: PartitionWriter, logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         steps: list[int] = []
 
         async def look() -> None:

@@ -63,14 +63,14 @@ def slow(config: EngineConfig) -> Slow:
     return Slow(config)
 
 
-async def stepping(writer: PartitionWriter, logic: Slow) -> None:
+async def stepping(writer: PartitionWriter[OffsetLogic], logic: Slow) -> None:
     """Wait until a step is in its middle."""
     while "begin" not in logic.log:  # noqa: ASYNC110 - turns of the loop are what is waited for
         await asyncio.sleep(0)
 
 
 def test_timers_fire_in_the_middle_of_a_step(config: EngineConfig, slow: Slow) -> None:
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
         await stepping(writer, slow)
         writer.fire(0, 1)
@@ -84,7 +84,7 @@ def test_timers_fire_in_the_middle_of_a_step(config: EngineConfig, slow: Slow) -
 
 
 def test_a_timer_fired_within_a_step_commits_before_its_end(config: EngineConfig, slow: Slow) -> None:
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         outbox = writer._outbox
         applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
         await stepping(writer, slow)
@@ -99,7 +99,7 @@ def test_a_timer_fired_within_a_step_commits_before_its_end(config: EngineConfig
 
 
 def test_another_input_waits_for_the_end_of_a_step(config: EngineConfig, slow: Slow) -> None:
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         applying = asyncio.create_task(writer.apply(batch(config, 10, 11, start=10)))
         await stepping(writer, slow)
         other = batch(config, 10, start=10)._replace(topic=config.inputs[1])
@@ -114,7 +114,7 @@ def test_another_input_waits_for_the_end_of_a_step(config: EngineConfig, slow: S
 def test_a_step_goes_to_its_end_over_a_new_seek(config: EngineConfig, slow: Slow) -> None:
     """The consumer is sought to the record of the step, which is then known already."""
 
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         applying = asyncio.create_task(writer.apply(batch(config, 10, 11, start=10)))
         await stepping(writer, slow)
         writer.begin_epochs(dict.fromkeys(config.inputs, 3))
@@ -129,7 +129,7 @@ def test_a_step_goes_to_its_end_over_a_new_seek(config: EngineConfig, slow: Slow
 def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slow: Slow) -> None:
     """Its state has changed by halves."""
 
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
         await stepping(writer, slow)
         applying.cancel()
@@ -141,7 +141,7 @@ def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slo
 
 
 def test_the_loop_comes_round_while_all_is_decided_anew(config: EngineConfig, slow: Slow) -> None:
-    async def test(writer: PartitionWriter, _logic: OffsetLogic, failures: list[BaseException]) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         catching_up = asyncio.create_task(writer.expect_ends(dict.fromkeys(config.inputs, 10)))
         turns = 0
         while not catching_up.done():

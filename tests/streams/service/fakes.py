@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
-from evictstream.streams.engine.core.ports import Committed
+from evictstream.streams.engine.core.ports import Committed, Place
 
 
 @dataclasses.dataclass
@@ -54,3 +54,20 @@ class FakePartitions:
 
     def live(self) -> Iterator[FakeWriter]:
         return iter(self.writers)
+
+
+class FakeGroup:
+    """A membership in which inputs end where a test says."""
+
+    def __init__(self, ends: Mapping[Place, int]) -> None:
+        self.is_rebalancing = False
+        self.ends = dict(ends)
+
+    async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        return {place: self.ends[place] for place in places}
+
+    async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        return dict.fromkeys(positions, 0)
+
+    def leave(self) -> None:
+        """Nobody leaves."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+from types import SimpleNamespace
 from typing import Any, NamedTuple, cast
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -105,14 +106,12 @@ class Story:
         """Values by name and label values, these in the order of the labels' names."""
         metrics = WorkerMetrics(
             counters=self.config.counters,
-            partitions=cast("Partitions", self.engine),
+            partitions=cast("Partitions[EvictionPartition]", self.engine),
             watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
-            limits=limits_of(Settings()),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
             inputs={"nodes": "nodes", "pods": "pods", "results": "results"},
             version="1.2.3",
-            now_us=lambda: self.now_us,
-            monotonic=lambda: 0.0,
+            clock=SimpleNamespace(monotonic=lambda: 0.0, now_us=lambda: self.now_us),
         )
         registry = CollectorRegistry()
         registry.register(metrics)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evictstream.streams.service.freshness import SAMPLES_KEPT, Freshness
+from tests.streams.service.fakes import FakeGroup
 
 
 @pytest.mark.parametrize("behind_seconds", [0, 5, SAMPLES_KEPT + 5, 20 * SAMPLES_KEPT])
@@ -18,19 +19,15 @@ def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int) -> No
     partitions: Any = SimpleNamespace(live=lambda: iter([writer]))
     clock: Any = SimpleNamespace(monotonic=lambda: float(now), now_us=lambda: now * 1_000_000)
 
-    async def ends(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return dict.fromkeys(wanted, now)  # a record in each second
-
-    async def newest(_: object) -> dict[tuple[str, int], int]:
-        return {}
-
-    freshness = Freshness(partitions, clock, ask_ends=ends, ask_newest=newest)
+    group = FakeGroup({})
+    freshness = Freshness(partitions, group, clock)
 
     async def look() -> float:
         nonlocal now
         ages = []
         for _ in range(100 * SAMPLES_KEPT):
             now += 1
+            group.ends["nodes", 0] = now  # a record in each second
             writer.positions["nodes"] = now - behind_seconds
             await freshness.ask_once()
             ages.append(freshness.age_seconds(writer))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 import pytest
@@ -12,13 +12,14 @@ import pytest
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.partitions import Partitions
-from evictstream.streams.engine.core.ports import KafkaClientError
+from evictstream.streams.engine.core.ports import KafkaClientError, Place
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.service.clock_watch import ClockWatch
+from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.freshness import Freshness
 from evictstream.streams.service.gates import Closed, Gate, Gates
 from evictstream.streams.service.timer_service import TimerService
-from tests.streams.service.fakes import FakePartitions, FakeWriter
+from tests.streams.service.fakes import FakeGroup, FakePartitions, FakeWriter
 
 
 class World:
@@ -26,34 +27,30 @@ class World:
 
     def __init__(self) -> None:
         self.writer = FakeWriter(positions={"nodes": 10, "pods": 20})
-        self.rebalancing = False
-        self.ends = {("nodes", 0): 10, ("pods", 0): 20}
+        self.group = FakeGroup({("nodes", 0): 10, ("pods", 0): 20})
         self.lease = Lease(time.monotonic, session_timeout_seconds=10, margin_seconds=3)
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
-        self.partitions = cast("Partitions", FakePartitions(self.writer))
-        self.freshness = Freshness(self.partitions, SYSTEM_CLOCK, ask_ends=self.ask, ask_newest=self.ask)
+        self.partitions = cast("Partitions[EvictionPartition]", FakePartitions(self.writer))
+        self.freshness = Freshness(self.partitions, self.group, SYSTEM_CLOCK)
         asyncio.run(self.freshness.ask_once())
         self.gates = Gates(
             lease=self.lease,
-            is_rebalancing=lambda: self.rebalancing,
+            group=self.group,
             clock_watch=self.clock,
             freshness=self.freshness,
             lag_limit_seconds=10,
-            monotonic=SYSTEM_CLOCK.monotonic,
+            clock=SYSTEM_CLOCK,
         )
         self.timers = TimerService(self.partitions, self.gates, clock=SYSTEM_CLOCK, clock_watch=self.clock)
 
-    async def ask(self, wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        return {key: self.ends[key] for key in wanted}
-
     def closed(self) -> Gate | None:
-        found = self.gates.closed(cast("PartitionWriter", self.writer))
+        found = self.gates.closed(cast("PartitionWriter[EvictionPartition]", self.writer))
         return None if found is None else found.gate
 
 
 def rebalance(world: World) -> None:
-    world.rebalancing = True
+    world.group.is_rebalancing = True
 
 
 def lose_lease(world: World) -> None:
@@ -162,7 +159,7 @@ def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
 
 def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
     world = World()
-    writer = cast("PartitionWriter", world.writer)
+    writer = cast("PartitionWriter[EvictionPartition]", world.writer)
     world.lease.drop()
     assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group has not confirmed us yet")
     world.lease.renew(time.monotonic() - 60)
@@ -179,23 +176,24 @@ def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
 
 def test_freshness_is_the_moment_of_the_last_answer_that_was_passed() -> None:
     world = World()
-    fresh = world.freshness.age_seconds(cast("PartitionWriter", world.writer))
+    fresh = world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer))
     assert fresh < 1
     world.freshness._fresh_at[0] -= 5
-    world.ends["pods", 0] = 25  # five records are unread now
+    world.group.ends["pods", 0] = 25  # five records are unread now
     asyncio.run(world.freshness.ask_once())
-    assert world.freshness.age_seconds(cast("PartitionWriter", world.writer)) > 5
+    assert world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) > 5
     world.writer.positions["pods"] = 25
-    assert world.freshness.age_seconds(cast("PartitionWriter", world.writer)) < 1
+    assert world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) < 1
 
 
 def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
     world = World()
 
-    async def refuse(wanted: list[tuple[str, int]]) -> dict[tuple[str, int], int]:
-        raise KafkaClientError
+    class Refusing(FakeGroup):
+        async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+            raise KafkaClientError
 
-    freshness = Freshness(world.partitions, SYSTEM_CLOCK, ask_ends=refuse, ask_newest=refuse)
+    freshness = Freshness(world.partitions, Refusing({}), SYSTEM_CLOCK)
 
     async def run_briefly() -> None:
         task = asyncio.create_task(freshness.run())
@@ -205,4 +203,4 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
         task.cancel()
 
     asyncio.run(run_briefly())
-    assert freshness.age_seconds(cast("PartitionWriter", world.writer)) == float("inf")
+    assert freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) == float("inf")

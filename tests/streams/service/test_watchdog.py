@@ -63,7 +63,7 @@ class Worker:
         self.health = Health(self.watchdog, lambda: Snapshot(is_settled, views))
 
     def ages(self, now: float) -> dict[WaitKind, float]:
-        return {vital: age and age + now for vital, age in self.waits.items()}
+        return {wait: age and age + now for wait, age in self.waits.items()}
 
     def watch(self, since: float, seconds: float) -> Stuck | None:
         """Look as often as the thread does."""
@@ -76,11 +76,11 @@ def test_limits_by_default() -> None:
     assert limits_of(Settings()) == LIMITS
 
 
-@pytest.mark.parametrize("vital", WaitKind)
-def test_stuck_only_beyond_the_limit(vital: WaitKind) -> None:
-    limit = LIMITS[vital]
-    assert find_stuck(no_ages() | {vital: limit}, LIMITS) is None
-    assert find_stuck(no_ages() | {vital: limit + 0.1}, LIMITS) == (vital, limit + 0.1, limit)
+@pytest.mark.parametrize("wait", WaitKind)
+def test_stuck_only_beyond_the_limit(wait: WaitKind) -> None:
+    limit = LIMITS[wait]
+    assert find_stuck(no_ages() | {wait: limit}, LIMITS) is None
+    assert find_stuck(no_ages() | {wait: limit + 0.1}, LIMITS) == (wait, limit + 0.1, limit)
 
 
 def test_the_cause_is_named_and_not_its_effects() -> None:
@@ -105,15 +105,15 @@ def test_while_it_stops_only_the_loop_counts() -> None:
     assert worker.watch(59, 1) == (WaitKind.LOOP, 60.5, 60)
 
 
-@pytest.mark.parametrize("vital", WaitKind)
-def test_the_time_in_which_the_whole_process_stood_still_does_not_count(vital: WaitKind) -> None:
+@pytest.mark.parametrize("wait", WaitKind)
+def test_the_time_in_which_the_whole_process_stood_still_does_not_count(wait: WaitKind) -> None:
     """On waking nothing has come round yet: which thread ran first decided whether it was ended."""
     worker = Worker()
-    worker.waits[vital] = 0.5
-    standstill = 2 * LIMITS[vital]
+    worker.waits[wait] = 0.5
+    standstill = 2 * LIMITS[wait]
     assert worker.watch(0, 1) is None
     assert worker.watchdog.look(1 + standstill) is None
-    worker.waits[vital] = 0
+    worker.waits[wait] = 0
     assert worker.watch(1 + standstill, 10) is None
     assert not worker.permit.is_withdrawn
 
@@ -148,8 +148,8 @@ def test_a_permit_lasts_for_some_looks_and_for_no_standstill_that_ends_a_worker(
 
 
 def test_the_error_says_what_was_waited_for() -> None:
-    error = WorkerStuckError(vital="commit", age_seconds=121.4, limit_seconds=120.0)
-    assert (error.exit_code, error.vital) == (ExitCode.FOUND_PROBLEM, "commit")
+    error = WorkerStuckError(wait="commit", age_seconds=121.4, limit_seconds=120.0)
+    assert (error.exit_code, error.wait) == (ExitCode.FOUND_PROBLEM, "commit")
     assert error.problem == "stuck: commit has been awaited for 121 s, its limit is 120 s"
 
 
