@@ -14,6 +14,8 @@ from tests.deploy.pages import ROOT
 
 LOCKS = ("requirements/runtime.txt", "deploy/build.txt")
 OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
+pytestmark = pytest.mark.slow  # builds and installs three packages
+
 WAYS = ("wheel", "wheel from sdist", "editable")
 PATIENCE_SECONDS = 120
 
