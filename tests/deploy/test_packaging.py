@@ -16,7 +16,6 @@ pytestmark = pytest.mark.slow  # makes wheels and environments
 
 LOCKS = ("requirements/runtime.txt", "deploy/build.txt")
 OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
-pytestmark = pytest.mark.slow  # builds and installs three packages
 
 WAYS = ("wheel", "wheel from sdist", "editable")
 PATIENCE_SECONDS = 120
