@@ -10,12 +10,14 @@ from __future__ import annotations
 import os
 import uuid
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from evictstream.streams.broker.container import IMAGE, engine_answers
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.jars import kafka_version
+from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.settings import Settings
 from tests.harness.shared_kafka import shared_kafka
@@ -28,6 +30,16 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 # Read once, before any test: tests run without variables of ours.
 SERVERS = os.environ.get("EVICTSTREAM_BOOTSTRAP_SERVERS") or os.environ.get("KAFKA_BOOTSTRAP_SERVERS") or None
 
+# Files whose tests stay in one process: they share what is dear to make, or look at all topics of demos.
+# pytest-xdist 3.8 has a marker for this, but with pytest 9.2 it is ignored without a word.
+IN_ONE_PROCESS = {
+    "tests/deploy/test_image_build.py",
+    "tests/deploy/test_packaging.py",
+    "tests/streams/cli/test_secrets.py",
+    "tests/streams/demo/test_demo_command.py",
+    "tests/streams/engine/test_markers.py",
+}
+
 MakeSettings = Callable[..., Settings]
 
 
@@ -39,7 +51,20 @@ def pytest_report_header() -> str:
     return f"kafka: embedded {kafka_version()}"
 
 
-# First: pytest-xdist appends the groups of tests to their names, and -m selects by markers, in hooks of this name.
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Hand each test to the next free process, and files of `IN_ONE_PROCESS` as a whole."""
+    from xdist.scheduler import LoadScopeScheduling  # noqa: PLC0415 - only where several processes are asked for
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]  # xdist has no types
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return file if file in IN_ONE_PROCESS else nodeid
+
+    return Scheduling(config, log)
+
+
+# First, because -m selects by markers in a hook of this name.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
@@ -56,6 +81,17 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.upper().startswith("EVICTSTREAM_") or name == "KAFKA_BOOTSTRAP_SERVERS":
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def no_unmarked_kafka(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test that starts a broker without the marker fails, so `make quick` stays without one."""
+
+    def refuse(_: KafkaNode) -> None:
+        pytest.fail("this test starts a Kafka: mark it with `kafka`")
+
+    if request.node.get_closest_marker("kafka") is None:
+        monkeypatch.setattr(KafkaNode, "start", refuse)
 
 
 @pytest.fixture(scope="session")

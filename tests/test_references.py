@@ -173,6 +173,11 @@ def test_every_reference_leads_somewhere() -> None:
     assert found == [], "\n".join(found)
 
 
+def test_no_text_is_half_merged() -> None:
+    marks = re.compile(r"^(?:<{7}|>{7}) ", re.MULTILINE)
+    assert [str(text.file) for text in texts() if marks.search(text.words)] == []
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [

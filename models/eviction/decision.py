@@ -85,8 +85,9 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 Coverages: TypeAlias = dict[int, tuple[Tolerations, Coverage]]
 """What one step has worked out for the lists of tolerations of its pods, most of which share a few lists.
 
-The key is the identity of the list: equal lists are one shared tuple, and to hash the tolerations of every pod is what
-this saves. The entry holds the list, so no other list can get its identity. Good for one `NodeState` and one `Rules`.
+The key is the identity of the list: equal lists are one shared tuple. Its hash would be computed for each pod anew,
+which doubles the time of a look-up and grows with the list. The entry holds the list, so that no other list can get
+its identity. Good for one `NodeState` and one `Rules`.
 """
 
 

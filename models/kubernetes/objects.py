@@ -98,7 +98,7 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
         tolerations: in pod order; a shared tuple, so compare by identity first.
         phase: `status.phase`, empty if absent.
         is_terminating: `metadata.deletionTimestamp` is set.
-        is_mirror: it stands for a static pod, told by the annotation `kubernetes.io/config.mirror`.
+        is_mirror: it stands for a static pod, recognised by the annotation `kubernetes.io/config.mirror`.
     """
 
     namespace: str

@@ -27,7 +27,7 @@ _LAST_OFFSET_MINUTE: Final = 60
 _SECONDS_PER_DAY: Final = 86_400
 _EPOCH_DAY: Final = dt.date(1970, 1, 1).toordinal()
 _LAST_DAY: Final = dt.date.max.toordinal()
-# The calendar repeats, so that the years 0 and 10000, which `date` does not know, are told by others.
+# The calendar repeats: other years replace 0 and 10000, which `date` does not know.
 _CYCLE_YEARS: Final = 400
 _CYCLE_DAYS: Final = 146_097
 

@@ -12,6 +12,8 @@ from tests.deploy.dockerfile import stages
 from tests.deploy.image_build import ImageBuild, ImageBuildError
 from tests.deploy.pages import ROOT
 
+pytestmark = pytest.mark.slow  # makes wheels and environments
+
 TEXT = (ROOT / "Dockerfile").read_text(encoding="utf-8")
 IGNORE = (ROOT / ".dockerignore").read_text(encoding="utf-8")
 

@@ -12,8 +12,11 @@ import pytest
 from tests.deploy.locks import link, locked_distributions
 from tests.deploy.pages import ROOT
 
+pytestmark = pytest.mark.slow  # makes wheels and environments
+
 LOCKS = ("requirements/runtime.txt", "deploy/build.txt")
 OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
+
 WAYS = ("wheel", "wheel from sdist", "editable")
 PATIENCE_SECONDS = 120
 

@@ -8,7 +8,7 @@ from tests.faults.plan import SIMULATED_KINDS
 from tests.faults.simulated.many import simulate_many
 
 BLOCKS, SEEDS_IN_BLOCK = 10, 20
-QUICK_BLOCKS = 2
+QUICK_BLOCKS = 1
 
 
 @pytest.mark.parametrize(

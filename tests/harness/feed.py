@@ -87,7 +87,7 @@ class Feed:
         return self.event(self.settings.pods_topic, node, event_type, obj)
 
     def event(self, topic: str, node: str, event_type: str, obj: dict[str, Any]) -> dict[str, Any]:
-        """Send one watch event; returns it, to be sent again by :meth:`raw`."""
+        """Send one watch event; returns it, to be sent again by `raw`."""
         event = {"cluster": self.cluster, "type": event_type, "object": obj}
         self.raw(topic, f"{self.cluster}/{node}".encode(), json.dumps(event).encode())
         return event

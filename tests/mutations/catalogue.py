@@ -77,12 +77,12 @@ MUTATIONS = (
         ),
         # No worker fault shows it: group offsets follow the positions, so more is read again, and ignored. It loses
         # records where somebody has set the group's offsets.
-        (f"{TRANSPORT}::test_inputs_are_sought_to_the_positions_not_to_what_the_group_has_committed",),
+        (f"{TRANSPORT}::test_inputs_are_sought_to_positions_not_to_group_offsets",),
     ),
     Mutation(
         "empty the agents' queues when batches flow again",
         (Change(product.ENGINE_APP, "KeepingFlow.resume", "self._resume.set()", "$0\nself.clear()"),),
-        (f"{REBALANCES}::test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again",),
+        (f"{REBALANCES}::test_batches_read_after_the_seek_survive_a_second_resume",),
     ),
     Mutation(
         "let a stop that fails keep a crashed worker",
@@ -213,9 +213,7 @@ MUTATIONS = (
     Mutation(
         "send what waits to be added to a transaction that has failed",
         (Change(product.PRODUCER, "TransactionalProducer._fail_with_what_waits", "waiting.clear()", "unsent.clear()"),),
-        (
-            "tests/streams/engine/test_transactions.py::test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden",
-        ),
+        ("tests/streams/engine/test_transactions.py::test_a_transaction_with_a_forbidden_topic_sends_nothing",),
     ),
     Mutation(
         "start with an empty changelog beside committed offsets",
@@ -379,7 +377,7 @@ MUTATIONS = (
     Mutation(
         "keep the state of lost partitions in memory",
         (Change(product.PARTITIONS, "Partitions._drop", "gc.collect()", "pass"),),
-        (f"{REPAIRS}::test_the_state_of_a_lost_partition_is_not_kept_in_memory",),
+        (f"{REPAIRS}::test_the_state_of_a_lost_partition_is_freed",),
     ),
     Mutation(
         "step many records at once, whatever they cost",

@@ -23,7 +23,7 @@ OF_GROUP_AND_BROKERS = (
                 "max_poll_interval_ms=300_000",
             ),
         ),
-        (f"{MEMBERSHIP}::test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day",),
+        (f"{MEMBERSHIP}::test_a_worker_without_partitions_takes_over_after_a_day",),
     ),
     Mutation(
         "do not ask whether the group has failed us",
@@ -32,7 +32,7 @@ OF_GROUP_AND_BROKERS = (
                 product.TRANSPORT, "EngineConsumer._poll", "await self._thread.check_membership()", "time.monotonic()"
             ),
         ),
-        (f"{MEMBERSHIP}::test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy",),
+        (f"{MEMBERSHIP}::test_a_worker_without_partitions_crashes_when_its_member_fails",),
     ),
     Mutation(
         "end a stuck worker as a member of its group",
@@ -49,7 +49,7 @@ OF_GROUP_AND_BROKERS = (
                 "False",
             ),
         ),
-        (f"{PERMIT}::test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over",),
+        (f"{PERMIT}::test_a_worker_without_permit_leaves_and_takes_nothing_over",),
     ),
     Mutation(
         "fence a peer before the end",
@@ -66,7 +66,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "permit to join before the first look after a standstill",
         (Change(product.PERMIT, "Permit.granted", "self._monotonic() >= self._valid_until", "False"),),
-        (f"{PERMIT}::test_who_has_stood_still_joins_only_once_it_was_looked_at",),
+        (f"{PERMIT}::test_a_worker_that_stood_still_joins_after_the_next_look",),
     ),
     Mutation(
         "take a standstill of the process for a stuck part",
@@ -76,7 +76,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "commit while we wait to join",
         (Change(product.TRANSPORT, "EngineConsumerThread._commit", "self._is_joining", "False"),),
-        (f"{MEMBERSHIP}::test_a_member_that_waits_for_others_to_join_does_not_make_the_group_assign_again",),
+        (f"{MEMBERSHIP}::test_a_member_that_waits_to_join_causes_no_second_rebalance",),
     ),
     Mutation(
         "try a take-over again without the group's word",
@@ -88,12 +88,12 @@ OF_GROUP_AND_BROKERS = (
                 "False",
             ),
         ),
-        (f"{MEMBERSHIP}::test_a_take_over_is_tried_again_only_once_the_group_has_confirmed_us",),
+        (f"{MEMBERSHIP}::test_a_failed_take_over_waits_for_the_groups_confirmation",),
     ),
     Mutation(
         "wait for agents before a rebalance",
         (Change(product.ENGINE_APP, "EngineApp.__init__", "stream_wait_empty=False", "stream_wait_empty=True"),),
-        (f"{REBALANCES}::test_a_revocation_waits_for_no_agent_that_waits_for_a_transaction",),
+        (f"{REBALANCES}::test_a_revocation_does_not_wait_for_agents",),
     ),
     Mutation(
         "take no answer for nothing committed",
@@ -120,7 +120,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "give a worker in reserve no age",
         (Change(product.WAITS, "WorkerWaits.confirmed_in_reserve", "self.heartbeat.begin(now)", "pass"),),
-        (f"{LONG_RUNS}::test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age",),
+        (f"{LONG_RUNS}::test_a_worker_without_partitions_ages_while_its_group_is_silent",),
     ),
     Mutation(
         "count below zero",
@@ -171,7 +171,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "take another application's messages for ours",
-        (Change(product.MARKERS, "newest_message", "owner == ours", "True"),),
+        (Change(product.MARKERS, "newest_message", "owner == wanted", "True"),),
         ("tests/streams/engine/test_markers.py::test_what_another_application_has_written_is_not_ours",),
     ),
     Mutation(
@@ -194,7 +194,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "believe a leader of yesterday where inputs end",
         (Change(product.TAKEOVER, "", "LOOKS_AGAIN = 5", "LOOKS_AGAIN = 0"),),
-        ("tests/streams/engine/test_lost_state.py::test_an_end_of_an_input_before_our_position_is_asked_for_again",),
+        ("tests/streams/engine/test_lost_state.py::test_an_input_end_before_the_position_is_asked_for_again",),
     ),
     Mutation(
         "take the passing mistake of a topic for a limit",

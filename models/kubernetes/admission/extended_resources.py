@@ -1,7 +1,7 @@
-"""ExtendedResourceToleration: who asks for a device tolerates the taint of its name (semantics.md 9.3).
+"""ExtendedResourceToleration: a pod that requests a device tolerates the taint of its name (semantics.md 9.3).
 
 Sources: `plugin/pkg/admission/extendedresourcetoleration/admission.go`, `pkg/apis/core/helper/helpers.go`. The API
-server runs it on create and update of pods, but only if it is told to.
+server runs it on create and update of pods, but only if it is enabled.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,7 +1,7 @@
 """PodTolerationRestriction: defaults and an allow list of tolerations per namespace (semantics.md 9.4).
 
 Source: `plugin/pkg/admission/podtolerationrestriction/admission.go`. The API server runs it on create and update of
-pods, but only if it is told to.
+pods, but only if it is enabled.
 """
 
 import enum

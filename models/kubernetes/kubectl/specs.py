@@ -63,7 +63,7 @@ def parse_taint(text: str) -> Taint:
     Without a `:` the whole text is the key, so `foo=bar` is an illegal key.
 
     Raises:
-        KubectlError: effect, form, value and key are checked in this order; only the first problem is told.
+        KubectlError: effect, form, value and key are checked in this order; only the first problem is reported.
     """
     head, *effects = text.split(":")
     if len(effects) > 1:

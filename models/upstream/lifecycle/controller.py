@@ -1,4 +1,4 @@
-"""The node lifecycle controller as a model that is told the time (semantics.md 7 and 8).
+"""The node lifecycle controller as a model; the caller gives the time (semantics.md 7 and 8).
 
 Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. Every method takes the time, changes the model and
 returns what the controller would have written, in order. `LifecycleClock` calls them at the times of the released

@@ -1,4 +1,4 @@
-"""The taint eviction controller as released: "what would upstream have done?" (semantics.md 6).
+"""Kubernetes' taint eviction controller: "what would upstream have done?" (semantics.md 6).
 
 Changes of nodes and pods with their instants go in; timers, deletions with their attempts, and Events come out.
 """

@@ -15,7 +15,7 @@ class EngineConfig:
             in it, so that two versions never fence each other by accident).
         bootstrap_servers: `host:port,host:port`.
         security: arguments for every aiokafka client (protocol, TLS context, SASL).
-        inputs: input topics, all with ``partitions`` partitions.
+        inputs: input topics, all with `partitions` partitions.
         outputs: topics of the messages, same partition count.
         changelog: compacted topic of the rows, same partition count.
         partitions: partition count of every topic; checked at start.

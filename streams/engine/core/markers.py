@@ -53,8 +53,8 @@ def newest_message(records: Iterable[LogRecord], transactional_id: str) -> int:
     headers = (
         value.rpartition(b"/") for record in records for name, value in record.headers if name == TRANSACTION_HEADER
     )
-    ours = transactional_id.encode()
-    return max((int(number) for owner, _, number in headers if owner == ours and number.isdigit()), default=0)
+    wanted = transactional_id.encode()
+    return max((int(number) for owner, _, number in headers if owner == wanted and number.isdigit()), default=0)
 
 
 class Markers:

@@ -153,7 +153,7 @@ class Group(Protocol):
 
     @property
     def is_rebalancing(self) -> bool:
-        """Whether the group assigns anew."""
+        """Whether a rebalance goes on."""
 
     async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
         """Read on from these offsets; returns the new seek epoch of each partition.

@@ -1,8 +1,8 @@
-"""The Faust application with its lossless parts put in at Faust's own extension points.
+"""The Faust application, with the engine's parts put in at Faust's own extension points.
 
-Used of Faust: application, settings, services, consumer group and assignor, topics, channels, agents, table
-registration, rebalance signals. Replaced by subclass: transport (consumer, producer), table manager and
-recovery. Left off: its exactly-once mode, web server, topic declaration, standby tables, files.
+From Faust: application, settings, services, consumer group and assignor, topics, channels, agents, table registration,
+rebalance signals. Replaced by subclass: transport (consumer, producer), table manager and recovery. Off: its
+exactly-once mode, web server, topic declaration, standby tables, files.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ BATCHES_IN_QUEUE = 4  # fetched batches waiting for one agent, each bounded by m
 
 
 def _member_name(instance_id: str | None) -> str:
-    """Make a name that can stand in an address; the same for the same static member."""
+    """Make a name that is valid in an address; the same for the same static member."""
     return (uuid.uuid4() if instance_id is None else uuid.uuid5(uuid.NAMESPACE_OID, instance_id)).hex
 
 
 class BatchSchema(Schema[None, "Batch"]):
-    """Passes batches through: decoding is the logic's business, where a bad record is data."""
+    """Passes batches through: the logic decodes records, and treats a bad one as data."""
 
     def loads_key(self, app: AppT, message: Message, **_: object) -> None:
         """Batches have no key."""
@@ -54,14 +54,14 @@ class BatchSchema(Schema[None, "Batch"]):
 
 
 class KeepingFlow(FlowControlEvent):
-    """Lets batches flow again without emptying the agents' queues; Faust empties them when it stops the flow, too.
+    """Lets batches flow again without emptying the agents' queues; Faust also empties them when it stops the flow.
 
-    When one rebalance follows close on another, the end of the first lets batches flow while the second goes on. What
-    was read after the second one's seek may then stand in a queue when that one ends; nobody would read it again.
+    When one rebalance follows close on another, the end of the first lets batches flow while the second goes on. A
+    batch that was read after the second one's seek may be in a queue when that one ends: nothing would read it again.
     """
 
     def resume(self) -> None:
-        """Let flow; what is in the queues is of the newest seek, or the writer ignores it."""
+        """Let batches flow; the writer ignores those in the queues that were read before the newest seek."""
         self._suspend.clear()
         self._resume.set()
 
@@ -87,7 +87,7 @@ class FaustGroup:
 
     @property
     def is_rebalancing(self) -> bool:
-        """Whether the group assigns anew."""
+        """Whether a rebalance goes on."""
         return self._app is not None and self._app.rebalancing
 
     async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
@@ -118,7 +118,7 @@ class EngineApp(faust.App):
         self.ownership = Ownership(partitions, group, SYSTEM_CLOCK)
         self.clients = clients
         self._group = group
-        # From the very first look on: a worker that the group has not answered yet is not one in reserve.
+        # From the start: a worker that the group has not answered yet must not count as one without partitions.
         self.partitions.waits.ownership.begin(time.monotonic())
         super().__init__(
             config.application,
@@ -131,14 +131,14 @@ class EngineApp(faust.App):
             topic_partitions=config.partitions,
             table_standby_replicas=0,
             stream_buffer_maxsize=BATCHES_IN_QUEUE,
-            stream_wait_empty=False,  # for agents that wait for room behind a transaction, up to a minute
+            stream_wait_empty=False,  # or a rebalance waits for agents, which may wait for a transaction up to a minute
             stream_recovery_delay=0.0,
             broker_commit_interval=config.commit_interval_seconds,
             broker_session_timeout=config.session_timeout_seconds,
             broker_heartbeat_interval=config.heartbeat_seconds,
             broker_request_timeout=max(config.session_timeout_seconds * 4, 40.0),
-            # Faust tells members apart by this address; nothing listens on it. A static member comes back under its
-            # own: the group gives it the assignment of before, which Faust takes for a stranger's otherwise.
+            # Faust tells members apart by this address; nothing listens on it. A static member has the same one after a
+            # restart: the group gives it its assignment back, which Faust would take for another member's.
             canonical_url=URL(f"evictstream://{_member_name(config.instance_id)}:1"),
             autodiscover=False,
         )
@@ -148,7 +148,7 @@ class EngineApp(faust.App):
             self._declare_agent(name)
 
     def _declare_agent(self, topic_name: str) -> None:
-        # Faust keeps the offset of each message that is acked until it has committed it, which it never does here.
+        # Faust would keep the offset of each acked message until it commits it, which it never does here.
         topic = self.topic(topic_name, schema=BatchSchema(), acks=False)
 
         async def agent(stream: StreamT[Batch]) -> None:
@@ -180,18 +180,18 @@ class EngineApp(faust.App):
         self._group.enter(self)
 
     def on_rebalance_start(self) -> None:
-        """Note, in the consumer's thread, that the group assigns anew."""
+        """Note, in the consumer's thread, that a rebalance has begun."""
         self.partitions.waits.rebalancing(time.monotonic())
         super().on_rebalance_start()
 
     def _on_rebalance_when_stopped(self) -> None:
-        """Nothing: the stop that is going on leaves the group; Faust closes the member under it, without a word."""
+        """Nothing: the stop leaves the group; Faust would close the member here, which then could not leave."""
 
     async def wait_crashed(self) -> None:
-        """Return when something made the application crash; ``crash_reason`` says what."""
+        """Return when the application has crashed; `crash_reason` says why."""
         await self._crashed.wait()
 
     async def on_stop(self) -> None:
-        """Commit what was stepped and tell the group how far it got, then let go; the group is left after that."""
+        """Commit what was applied, and group offsets, and close the partitions; then Faust leaves the group."""
         await self.ownership.let_go(self.consumer.commit)
         await super().on_stop()

@@ -1,8 +1,8 @@
 """Faust's table manager and recovery, with the take-over in place of the record-by-record replay.
 
-What stays Faust's: when a recovery starts and is cancelled by the next rebalance, pausing, resuming,
-flow control and signals. What is ours: changelogs are not subscribed by the group but read by the take-over,
-a recovery ends by position, and an error ends the process instead of being logged.
+Faust decides when a recovery starts, cancels it at the next rebalance, pauses, resumes and controls the flow. The
+engine differs in three things: the group does not subscribe to changelogs, the take-over reads them; a recovery ends by
+position; and an error ends the process instead of being logged.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mode import Service
 from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.errors import AssignmentBrokenError, PartitionLostError, TakeoverFailedError
 
-LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
+LOG = logging.getLogger("faust.engine")  # for Faust's messages through these classes, at the level of its own loggers
 
 RETRY_PAUSE_SECONDS = 1.0
 
@@ -39,7 +39,7 @@ class TakeoverRecovery(Recovery):
     async def on_rebalance(
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
-        """Remember the assignment and start a take-over; one that is running is given up."""
+        """Remember the assignment and start a take-over; a running one is cancelled."""
         del revoked, newly_assigned  # the whole assignment says all
         self._assigned = frozenset(assigned)
         self._generation_id = generation_id
@@ -68,7 +68,7 @@ class TakeoverRecovery(Recovery):
             except ServiceStopped:
                 break
             except PartitionLostError as error:
-                # Fenced while taking over: the group has moved on, or the broker is away. Again, but not for ever.
+                # Fenced while taking over: the group has assigned again, or the broker is away. Try again, a few times.
                 try:
                     ownership.count_failure(error)
                 except TakeoverFailedError as failure:
@@ -92,7 +92,7 @@ class TakeoverRecovery(Recovery):
             raise RebalanceAgain
 
     def _numbers(self) -> set[int]:
-        """Partition numbers of the assignment; every input must be there for each of them."""
+        """Return the partition numbers of the assignment; it must have every input of each of them."""
         inputs = host_of(self.app).config.inputs
         numbers = {tp.partition for tp in self._assigned}
         missing = [f"{topic}-{n}" for n in numbers for topic in inputs if TP(topic, n) not in self._assigned]

@@ -1,14 +1,13 @@
-"""Faust's transport with whole batches in, our positions for seeks, and nothing else going out.
+"""Faust's transport, changed to pass whole batches, seek to the writers' positions, and write nothing.
 
-Stock Faust takes a fetched batch apart, creates several tasks for each record, acks each, and commits
-what was acked whether or not its effects were written. Here, by subclass:
+Faust's own transport takes a fetched batch apart, creates several tasks for each record, acks each, and commits what
+was acked whether or not its effects were written. Here, by subclass:
 
 - the consumer's thread hands over whole batches with their position and seek epoch;
-- the drain loop delivers one Faust message for each batch, through the ordinary conductor, channels, flow
-  control and agents;
-- group offsets that are committed are the positions of committed transactions, never acks;
+- the drain loop delivers one Faust message for each batch, through Faust's channels, flow control and agents;
+- the committed group offsets are the positions of committed transactions, never acks;
 - seeks go to the writers' positions, never to group offsets;
-- the producer sends nothing: every write belongs to a partition writer.
+- the producer sends nothing: only partition writers write.
 """
 
 from __future__ import annotations
@@ -33,16 +32,18 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Batch
     from evictstream.streams.engine.core.ports import Place
 
-LOG = logging.getLogger("faust.engine")  # what Faust says through these classes: as quiet as Faust's own
+LOG = logging.getLogger(
+    "faust.engine"
+)  # for what Faust logs through these classes: its level is that of Faust's own loggers
 
-# How long an idle poll waits; also how late a position without records is seen, and that there is something to poll.
+# How long an idle poll waits; a position without records, and a new partition to poll, are seen that late.
 POLL_SECONDS = 0.2
 COMMIT_TIMEOUT_SECONDS = 5.0
 END_OFFSETS_TIMEOUT_SECONDS = 5.0
 
 
 class EngineConsumerThread(driver.AIOKafkaConsumerThread):
-    """The thread that runs aiokafka's group member: joins, heartbeats and fetches beside our event loop."""
+    """The thread of aiokafka's group member: it joins, sends heartbeats and fetches beside the worker's event loop."""
 
     logger = LOG
 
@@ -65,14 +66,14 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         """Begin to leave the group at once, from any thread: it does not need the event loop of the worker."""
         member = cast("GroupMember | None", self._consumer)
         if member is not None:
-            with contextlib.suppress(RuntimeError):  # this thread has ended, and the group was left by that
+            with contextlib.suppress(RuntimeError):  # this thread has ended, and so has left the group
                 self.thread_loop.call_soon_threadsafe(member.begin_to_leave)
 
     async def seek_inputs(self, positions: Mapping[Place, int]) -> dict[Place, int]:
         """Seek in the consumer's thread; returns the new epoch of each partition.
 
         Raises:
-            PartitionLostError: one is not ours any more: the group assigns anew, which we are not told yet.
+            PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
 
         """
         return cast("dict[Place, int]", await self.call_thread(self._seek_inputs, positions))
@@ -109,12 +110,12 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         return cast("dict[Place, int]", await self.call_thread(self._end_offsets, places))
 
     async def _end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
-        # Timed here: a caller that gives up waiting for this thread leaves it busy, and it has commits to carry out.
+        # Timed in this thread: a time-out of the caller would leave the thread busy, and it has commits to carry out.
         async with asyncio.timeout(END_OFFSETS_TIMEOUT_SECONDS):
             return await self._member.last_stable_offsets(places)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
-        """Commit group offsets; ``False`` when the group does not know us as the owner (any more)."""
+        """Commit group offsets; `False` when the group does not take this worker for the owner (any more)."""
         assigned = self.assignment()
         wanted = {(tp.topic, tp.partition): offset for tp, offset in offsets.items() if tp in assigned}
         if not wanted or self._is_joining:
@@ -128,10 +129,10 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         return True
 
     async def on_partitions_revoked(self, revoked: set[TP]) -> None:
-        """Let what owns them hold back; commit nothing from then on until the group has assigned.
+        """Let the partitions hold back, and commit nothing from then on until the group has assigned.
 
-        A broker answers the requests of a connection one after another: a commit that is sent while we wait to join is
-        looked at in the next generation and refused, for which aiokafka joins once more, which makes others wait.
+        A broker answers the requests of a connection one after another. It would handle a commit behind a JoinGroup in
+        the next generation and refuse it; aiokafka then joins once more, and all members wait for another rebalance.
         """
         await super().on_partitions_revoked(revoked)
         self._is_joining = True
@@ -140,14 +141,14 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
                 self._commit_limit.reschedule(0)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Let what is to own them take over, and commit again."""
+        """Start the take-over, and commit again."""
         self._is_joining = False
         await super().on_partitions_assigned(assigned, generation_id)
 
     async def check_membership(self) -> float:
-        """Raise what the member has failed of, or return when the group has last confirmed it.
+        """Return when the group has last confirmed the member, or raise the error that the member has failed with.
 
-        Who fetches is told by that; who owns nothing does not fetch, nor commit.
+        Fetches and commits raise it too, but a worker without partitions makes none.
         """
         return cast("float", await self.call_thread(self._check_membership))
 
@@ -193,7 +194,7 @@ class EngineConsumer(driver.Consumer):
         )
 
     async def _poll(self) -> dict[TP, Batch]:
-        """Fetch from what may be read now. Where that is nothing Faust sleeps a second: longer than most rebalances."""
+        """Fetch from active partitions. Without any, Faust would sleep a second: longer than most rebalances."""
         if not self.flow_active:
             await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
         active = self._get_active_partitions()
@@ -210,8 +211,8 @@ class EngineConsumer(driver.Consumer):
             while not (self.should_stop or fetcher.should_stop):
                 for tp, batch in (await self._poll()).items():
                     if not self.flow_active:
-                        # Kept over a rebalance, not dropped: it may have been read after the seek that ends it. If it
-                        # was read before, its epoch is over and the writer ignores it.
+                        # The batch is kept over a rebalance: it may have been read after the seek that ends it. If
+                        # it was read before, its epoch is over and the writer ignores it.
                         await self.wait(self.can_resume_flow)  # type: ignore[arg-type]  # asyncio's Event works
                     host_of(self.app).partitions.waits.handed_over(time.monotonic())
                     await self.wait_first(self.callback(self._to_message(tp, batch)), self.suspend_flow.wait())
@@ -225,7 +226,7 @@ class EngineConsumer(driver.Consumer):
             await self.app.crash(error)
 
     async def perform_seek(self) -> None:
-        """Seek every live partition to its writer's position (Faust asks for this after a recovery)."""
+        """Seek every live partition to its writer's position; Faust calls this after a recovery."""
         await host_of(self.app).partitions.seek_all()
 
     async def force_commit(self, topics: object = None, start_new_transaction: bool = True) -> bool:  # noqa: FBT001, FBT002, ARG002
@@ -239,7 +240,7 @@ class EngineConsumer(driver.Consumer):
 
 
 class EngineProducer(driver.Producer):
-    """Stands where Faust wants a producer; it never connects, because only partition writers write."""
+    """The producer that Faust requires. It never connects, because only partition writers write."""
 
     logger = LOG
 
@@ -247,10 +248,10 @@ class EngineProducer(driver.Producer):
         """Do not connect."""
 
     async def on_stop(self) -> None:
-        """Have nothing to close."""
+        """Nothing to close."""
 
     async def flush(self) -> None:
-        """Wait until all partition writers have committed what they stepped (Faust asks at revocation)."""
+        """Wait until all partition writers have committed what they have applied; Faust calls this at revocation."""
         await host_of(self.app).partitions.flush()
 
     def supports_headers(self) -> bool:

@@ -33,7 +33,7 @@ FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and me
 # aiokafka leaves the group when nobody has asked it for records for five minutes, and comes back only when somebody
 # does. A worker without partitions asks for none, nor does one that takes over for long; the watchdog watches both.
 POLL_INTERVAL_MS = 2**31 - 1
-# A long time: the group's coordinator answers a JoinGroup only when all members have come.
+# Longer than a rebalance takes: the coordinator answers a JoinGroup only when all members have come.
 REQUEST_SECONDS = 40.0
 
 POSITION_ERRORS = (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError)
@@ -95,7 +95,7 @@ class GroupMember(StoppableConsumer):
         """Read on from these offsets; returns the new seek epoch of each partition.
 
         Raises:
-            PartitionLostError: one is not assigned any more: the group assigns anew, which only this thread knows yet.
+            PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
 
         """
         for (topic, number), offset in positions.items():
@@ -109,7 +109,7 @@ class GroupMember(StoppableConsumer):
         return {key: self._epochs[key] for key in positions}
 
     def batches(self, wanted: Iterable[P], fetched: Mapping[P, Sequence[Record]]) -> tuple[dict[P, Batch], bool]:
-        """Make batches of what a fetch has just returned, and tell whether a broker has answered since the last one.
+        """Make batches of what a fetch has just returned, and tell whether a broker has answered since the last fetch.
 
         Nothing may be awaited between the fetch and this: epoch and position belong to exactly these records.
         """
@@ -177,7 +177,7 @@ class GroupMember(StoppableConsumer):
         return self.confirmed_at
 
     def begin_to_leave(self) -> None:
-        """Leave the group from within the consumer's loop, a static member too, whatever else is asked or waited for.
+        """Leave the group from within the consumer's loop, also as a static member, whatever else goes on.
 
         aiokafka leaves only after the rebalance that is on, and never for a static member: it is to come back. Brokers
         accept the member's id for both. A member without one, or that is out by now, has nothing to leave.

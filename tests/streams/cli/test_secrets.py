@@ -20,7 +20,7 @@ from tests.harness.secured import secured_broker
 from tests.streams.cli.running import COMMAND, PATIENCE_SECONDS, ROOT
 from tests.streams.demo.test_demo_command import QUICK, incident
 
-pytestmark = [pytest.mark.kafka, pytest.mark.slow, pytest.mark.xdist_group("secured broker")]
+pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 
 EVENT = b'{"type":"ADDED","object":{"kind":"Node","metadata":{"name":"n","uid":"u","resourceVersion":"1"}}}\n'
 

@@ -86,7 +86,6 @@ def topics(kafka: Broker) -> set[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("topics of demos")
 def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     done = subprocess.run(
@@ -110,7 +109,6 @@ def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("topics of demos")
 def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
@@ -128,7 +126,6 @@ def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("topics of demos")
 def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     shell = {
@@ -149,7 +146,6 @@ def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(
 
 
 @pytest.mark.slow
-@pytest.mark.xdist_group("topics of demos")
 def test_what_a_killed_demo_has_left_is_named_and_later_removed(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))

@@ -44,7 +44,7 @@ def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> Non
     run(test)
 
 
-def test_a_worker_in_reserve_that_its_group_does_not_answer_has_an_age(config: EngineConfig) -> None:
+def test_a_worker_without_partitions_ages_while_its_group_is_silent(config: EngineConfig) -> None:
     """It asks aiokafka's old addresses for ever, where all brokers have new ones."""
 
     async def test() -> None:

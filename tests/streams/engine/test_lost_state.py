@@ -56,15 +56,13 @@ def test_committed_offsets_beside_an_empty_changelog_are_refused(monkeypatch: py
 
 
 @pytest.mark.parametrize("code", [14, 16])
-def test_a_coordinator_that_loads_or_has_moved_has_not_said_that_nothing_is_committed(
-    code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_answer_of_a_coordinator_is_not_nothing_committed(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """COORDINATOR_LOAD_IN_PROGRESS and NOT_COORDINATOR come as an error of the whole answer, without topics."""
     with pytest.raises(KafkaClientError, match="GroupCoordinatorNotAvailable"):  # the take-over is tried again
         ask(monkeypatch, SimpleNamespace(topics=[], error_code=code))
 
 
-def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
+def test_a_deposed_leaders_old_changelog_is_not_the_state(
     config: EngineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A leader that was frozen, and does not know yet that another has its place, answers with its old end."""
@@ -96,7 +94,7 @@ def test_what_a_leader_of_yesterday_has_shown_is_not_taken_for_the_state(
     asyncio.run(asyncio.wait_for(test(), 60))
 
 
-def test_an_end_of_an_input_before_our_position_is_asked_for_again(
+def test_an_input_end_before_the_position_is_asked_for_again(
     config: EngineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It may be that of a deposed leader; an input that was really cut is refused only after some seconds."""

@@ -121,7 +121,6 @@ def outcomes() -> Iterator[dict[str, Outcome]]:
 
 
 @pytest.mark.kafka
-@pytest.mark.xdist_group("markers")
 @pytest.mark.parametrize("case", CASES)
 def test_rows_and_messages_of_a_transaction_count_together(case: str, outcomes: dict[str, Outcome]) -> None:
     counted = [b"second"] if CASES[case].counts else []

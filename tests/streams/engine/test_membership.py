@@ -32,7 +32,7 @@ def quick(make_settings: MakeSettings) -> Callable[[int], EngineConfig]:
     return of
 
 
-def test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day(quick: Callable[[int], EngineConfig]) -> None:
+def test_a_worker_without_partitions_takes_over_after_a_day(quick: Callable[[int], EngineConfig]) -> None:
     """aiokafka leaves the group for who asks for no records, and joins again only for who does."""
 
     async def test() -> None:
@@ -48,7 +48,7 @@ def test_a_worker_in_reserve_stays_one_and_takes_over_after_a_day(quick: Callabl
     run(test)
 
 
-def test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy(
+def test_a_worker_without_partitions_crashes_when_its_member_fails(
     quick: Callable[[int], EngineConfig],
 ) -> None:
     """aiokafka tells who fetches, and does nothing more for the group until it has."""
@@ -66,7 +66,7 @@ def test_a_worker_in_reserve_that_its_group_has_failed_does_not_look_healthy(
     run(test)
 
 
-def test_a_member_that_waits_for_others_to_join_does_not_make_the_group_assign_again(
+def test_a_member_that_waits_to_join_causes_no_second_rebalance(
     quick: Callable[[int], EngineConfig],
 ) -> None:
     """A commit that is sent meanwhile is looked at in the next generation; it is refused, and aiokafka joins anew."""
@@ -92,7 +92,7 @@ def test_a_member_that_waits_for_others_to_join_does_not_make_the_group_assign_a
     run(test)
 
 
-def test_a_take_over_is_tried_again_only_once_the_group_has_confirmed_us(
+def test_a_failed_take_over_waits_for_the_groups_confirmation(
     quick: Callable[[int], EngineConfig], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that was thrown out meanwhile would fence the new owner."""

@@ -47,9 +47,7 @@ async def two_members(config: EngineConfig, second: EngineConfig) -> AsyncIterat
 
 
 @pytest.mark.parametrize("instance_id", [None, "static"])
-def test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over(
-    config: EngineConfig, instance_id: str | None
-) -> None:
+def test_a_worker_without_permit_leaves_and_takes_nothing_over(config: EngineConfig, instance_id: str | None) -> None:
     """A static member too: its partitions had nobody who works for them since it is stuck."""
 
     async def test() -> None:
@@ -64,7 +62,7 @@ def test_who_is_to_be_ended_leaves_its_group_and_takes_nothing_over(
     run(test)
 
 
-def test_who_has_stood_still_joins_only_once_it_was_looked_at(config: EngineConfig) -> None:
+def test_a_worker_that_stood_still_joins_after_the_next_look(config: EngineConfig) -> None:
     async def test() -> None:
         async with two_members(config, config) as (staying, woken):
             woken.clients.permit.extend(time.monotonic() - VALID_SECONDS)

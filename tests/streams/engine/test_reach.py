@@ -180,9 +180,7 @@ class Door:
 AWAY_FOR_SECONDS = 6.0
 
 
-def test_a_worker_whose_broker_is_gone_knocks_seldom_and_says_little(
-    own_broker: EmbeddedBroker, tmp_path: Path
-) -> None:
+def test_a_worker_without_brokers_connects_seldom_and_logs_little(own_broker: EmbeddedBroker, tmp_path: Path) -> None:
     """It was 50 connections a second, and four lines."""
     settings = own_settings(own_broker.bootstrap_servers, partitions=8)
     with WorkerProcess(settings, tmp_path) as worker:

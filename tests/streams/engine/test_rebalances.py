@@ -38,9 +38,7 @@ def send(settings: Settings) -> Iterator[Callable[[str], None]]:
     producer.close()
 
 
-def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
-    config: EngineConfig, send: Callable[[str], None]
-) -> None:
+def test_batches_read_after_the_seek_survive_a_second_resume(config: EngineConfig, send: Callable[[str], None]) -> None:
     """Found by seed 47 on a real Kafka: a partition whose one batch was lost so fired nothing any more.
 
     The first rebalance ends while the second one goes on, so batches flow. One that was read after the second one's
@@ -92,7 +90,7 @@ def test_what_was_read_after_the_seek_is_kept_when_the_flow_resumes_again(
     asyncio.run(asyncio.wait_for(test(), 3 * PATIENCE_SECONDS))
 
 
-def test_a_member_that_stops_while_the_group_assigns_anew_leaves_it(
+def test_a_member_that_stops_during_a_rebalance_leaves_the_group(
     config: EngineConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two workers that are stopped together: what the second had stayed with it until its session timed out."""
@@ -115,7 +113,7 @@ def test_a_member_that_stops_while_the_group_assigns_anew_leaves_it(
     asyncio.run(asyncio.wait_for(test(), PATIENCE_SECONDS))
 
 
-def test_a_revocation_waits_for_no_agent_that_waits_for_a_transaction(
+def test_a_revocation_does_not_wait_for_agents(
     config: EngineConfig, send: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A changelog without a leader, and all of the group would wait as long as a transaction may last."""

@@ -100,7 +100,7 @@ def test_the_brokers_time_is_known_before_anything_is_stepped(config: EngineConf
     assert run(config, lambda _: None, test) == []
 
 
-def test_a_partition_lost_again_while_it_is_sought_is_taken_over_again(config: EngineConfig) -> None:
+def test_a_partition_lost_during_its_seek_is_taken_over_again(config: EngineConfig) -> None:
     seeks: list[PartitionWriter[OffsetLogic]] = []
 
     def lose_the_first(partitions: Partitions[OffsetLogic]) -> None:
@@ -126,7 +126,7 @@ def test_a_partition_that_is_given_away_is_let_go(config: EngineConfig) -> None:
     assert run(config, lambda _: None, test) == []
 
 
-def test_the_state_of_a_lost_partition_is_not_kept_in_memory(config: EngineConfig) -> None:
+def test_the_state_of_a_lost_partition_is_freed(config: EngineConfig) -> None:
     """States have cycles, and a worker's collector looks through everything only when it is asked to."""
 
     async def test(partitions: Partitions[OffsetLogic]) -> None:
@@ -152,7 +152,7 @@ def test_the_state_of_a_lost_partition_is_not_kept_in_memory(config: EngineConfi
         gc.enable()
 
 
-def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: EngineConfig) -> None:
+def test_failures_before_a_successful_repair_do_not_add_up(config: EngineConfig) -> None:
     seeks = 0
 
     def lose_every_other(_: Partitions[OffsetLogic]) -> None:
@@ -171,7 +171,7 @@ def test_failures_of_repairs_that_succeeded_in_the_end_do_not_add_up(config: Eng
     assert run(dataclasses.replace(config, takeover_attempts=2), lose_every_other, test) == []
 
 
-def test_a_partition_lost_while_the_group_assigns_is_left_to_the_assignment(config: EngineConfig) -> None:
+def test_a_partition_lost_during_an_assignment_is_not_repaired(config: EngineConfig) -> None:
     """It may go to somebody else, whom a repair would fence; and what cannot be sought would end the process."""
 
     async def test(partitions: Partitions[OffsetLogic]) -> None:
@@ -187,7 +187,7 @@ def test_a_partition_lost_while_the_group_assigns_is_left_to_the_assignment(conf
     assert run(config, lambda _: None, test) == []
 
 
-def test_a_partition_lost_while_the_group_assigns_it_to_us_again_is_taken_over_once_more(config: EngineConfig) -> None:
+def test_a_kept_partition_lost_during_an_assignment_is_repaired_afterwards(config: EngineConfig) -> None:
     seeks: list[int] = []
 
     async def test(partitions: Partitions[OffsetLogic]) -> None:
@@ -203,7 +203,7 @@ def test_a_partition_lost_while_the_group_assigns_it_to_us_again_is_taken_over_o
     assert run(config, lambda _: seeks.append(1), test) == []
 
 
-def test_a_partition_lost_before_any_offset_was_committed_has_offsets_to_be_confirmed_by(config: EngineConfig) -> None:
+def test_a_partition_lost_early_still_has_offsets_to_commit(config: EngineConfig) -> None:
     """Without any the group never confirmed us, and the repair waited for that until the watchdog came."""
 
     async def test(partitions: Partitions[OffsetLogic]) -> None:

@@ -245,7 +245,7 @@ def test_transaction_that_fails_while_batches_are_added(
 
 
 @pytest.mark.kafka
-def test_nothing_is_sent_of_a_transaction_one_of_whose_topics_is_forbidden(tmp_path: Path) -> None:
+def test_a_transaction_with_a_forbidden_topic_sends_nothing(tmp_path: Path) -> None:
     """Nor into the transaction before: seed 124 found rows and positions there, whose commands were refused.
 
     The broker of this test takes whatever it is sent, as a partition does in which that transaction is still open.

@@ -54,7 +54,7 @@ def thread_of(member: Any, **more: object) -> Any:
         pytest.param(50, id="more: somebody has set them"),
     ],
 )
-def test_inputs_are_sought_to_the_positions_not_to_what_the_group_has_committed(committed: int | None) -> None:
+def test_inputs_are_sought_to_positions_not_to_group_offsets(committed: int | None) -> None:
     read_from = [committed]  # where a member begins by itself
 
     async def group_offset(place: TopicPartition) -> int | None:
@@ -66,7 +66,7 @@ def test_inputs_are_sought_to_the_positions_not_to_what_the_group_has_committed(
     assert read_from[-1] == 42
 
 
-def test_a_partition_that_is_no_longer_ours_is_lost_and_no_reason_to_crash() -> None:
+def test_seeking_an_unassigned_partition_loses_it_without_a_crash() -> None:
     """The member's thread knows of a new assignment before anybody else is told."""
 
     def refuse(place: TopicPartition, offset: int) -> None:
@@ -76,7 +76,7 @@ def test_a_partition_that_is_no_longer_ours_is_lost_and_no_reason_to_crash() -> 
         asyncio.run(thread_of(fetching_member(seek=refuse))._seek_inputs({PLACE: 42}))
 
 
-def test_who_stops_a_consumer_that_waits_to_fetch_again_is_not_cancelled(settings: Settings) -> None:
+def test_stopping_a_consumer_that_fetches_does_not_cancel_the_caller(settings: Settings) -> None:
     """aiokafka lets the cancellation of its own fetches out, which ended a repair, or left a stop waiting."""
 
     async def test() -> None:

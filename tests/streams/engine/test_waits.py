@@ -71,7 +71,7 @@ def test_a_worker_that_has_done_nothing_yet_waits_for_nothing() -> None:
     assert ages(WorkerWaits(), 1_000_000) == {}
 
 
-def test_the_timers_are_not_named_for_a_loop_that_stands_still() -> None:
+def test_a_stuck_loop_does_not_count_as_stuck_timers() -> None:
     waits, timers = WorkerWaits(), Wait()
     timers.begin(10)
     waits.loop.begin(11)
@@ -103,7 +103,7 @@ def test_a_worker_without_partitions_waits_for_no_confirmation() -> None:
     assert ages(waits, 1_000) == {}
 
 
-def test_a_batch_is_waited_for_until_its_partition_has_taken_it() -> None:
+def test_a_batch_has_an_age_until_its_partition_takes_it() -> None:
     waits = WorkerWaits()
     waits.handed_over(10)
     waits.handed_over(12)
@@ -139,7 +139,7 @@ def test_bounds_are_inclusive(value: float, bucket: int) -> None:
     assert found.total == value
 
 
-def test_it_returns_when_the_event_is_set_or_the_time_is_over() -> None:
+def test_waiting_ends_with_the_event_or_the_time() -> None:
     async def test() -> None:
         event = asyncio.Event()
         began_at = time.monotonic()

@@ -164,7 +164,7 @@ def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -
     run(config, test)
 
 
-def test_what_waits_to_be_committed_has_an_age_and_an_idle_writer_has_none(config: EngineConfig) -> None:
+def test_uncommitted_changes_have_an_age_and_idle_writers_none(config: EngineConfig) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         an_hour_on = time.monotonic() + 3_600
         assert writer.uncommitted_seconds(an_hour_on) == 0

@@ -83,7 +83,7 @@ def test_timers_fire_in_the_middle_of_a_step(config: EngineConfig, slow: Slow) -
     run(config, test, logic=slow, clock=slow)
 
 
-def test_what_fired_in_the_middle_of_a_step_is_committed_without_it(config: EngineConfig, slow: Slow) -> None:
+def test_a_timer_fired_within_a_step_commits_before_its_end(config: EngineConfig, slow: Slow) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         outbox = writer._outbox
         applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
