@@ -71,7 +71,7 @@ OF_GROUP_AND_BROKERS = (
     Mutation(
         "take a standstill of the process for a stuck part",
         (Change(product.WATCHDOG, "Watchdog._ages_watched", "min(now - before, LATE_SECONDS)", "now - before"),),
-        (f"{WATCHDOG}::test_the_time_in_which_the_whole_process_stood_still_does_not_count",),
+        (f"{WATCHDOG}::test_a_standstill_of_the_process_does_not_count",),
     ),
     Mutation(
         "commit while we wait to join",

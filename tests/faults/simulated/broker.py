@@ -23,7 +23,7 @@ LOST_COMMITS = 0.1  # how often a commit's answer is lost then, and its markers 
 
 @dataclasses.dataclass(slots=True)
 class Producer:
-    """What is known under a transactional id."""
+    """The state of a transactional id."""
 
     epoch: int = -1
     open: Transaction | None = None
@@ -37,12 +37,11 @@ class Broker:
         leaderless_until_us: markers may be left out before.
         refused: topics that may not be written.
         is_full: no write works.
-        left_out: how many markers were.
-        on_append: told of each partition that has something new for its readers.
+        left_out: how many markers were left out.
+        on_append: is called with each partition that has something new for its readers.
     """
 
     def __init__(self, world: World, partitions: int) -> None:
-        """Begin without a record."""
         self.world = world
         self.partitions = partitions
         self.logs: dict[Place, PartitionLog] = {}
@@ -71,7 +70,7 @@ class Broker:
         self.on_append((topic, partition))
 
     def init_producer(self, transactional_id: str) -> int:
-        """Fence whoever used the id before, abort what is open, and give the new epoch."""
+        """Fence the earlier user of the id, abort its open transaction, and give the new epoch."""
         producer = self._producers.setdefault(transactional_id, Producer())
         self._finish(producer, commit=False, may_leave_out=True)
         producer.epoch += 1

@@ -1,35 +1,38 @@
-"""Stands in for aiokafka's three clients below the engine, with the methods that the engine calls and no more.
+"""Simulated counterparts of aiokafka's three clients, with the methods that the engine calls and no more.
 
-Like aiokafka 0.14, the producer commits a transaction even if one of its batches was refused: to notice that is the
-engine's business. Batches are small, so that an outbox is several of them.
+Like aiokafka 0.14, the producer commits a transaction even if one of its batches was refused: the engine has to notice.
+Batches are small, so that an outbox takes several.
 """
 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from aiokafka import TopicPartition
 
+from evictstream.streams.engine.kafka.clients import ClientClasses
 from tests.faults.simulated.log import Entry, Fetched, Headers
 from tests.faults.simulated.network import Connection
-from tests.faults.simulated.world import VirtualLoop
 
 LARGEST_BATCH = 6
 MILLISECONDS_PER_SECOND = 1000
 MILLISECOND_US = 1000
 
 
-def connection() -> Connection:
-    """Give the connection of the worker whose loop runs."""
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualLoop)
-    return loop.connection
+def client_classes(connection: Connection) -> ClientClasses:
+    """Make what a worker's clients are made of, so that all of them use its connection."""
+    return ClientClasses(
+        producer=functools.partial(SimulatedProducer, connection),
+        consumer=functools.partial(SimulatedConsumer, connection),
+        admin=functools.partial(SimulatedAdmin, connection),
+    )
 
 
 class Metadata(NamedTuple):
-    """What is known of a batch that was written."""
+    """What the broker says of a batch that was written."""
 
     timestamp: int
     offset: int = 0
@@ -50,21 +53,23 @@ class Batch:
         return Metadata(0)
 
     def close(self) -> None:
-        """Be complete."""
+        """Nothing: the batch is complete as it is."""
 
     def record_count(self) -> int:
-        """Count records."""
+        """Count the records of the batch."""
         return len(self.records)
 
 
 class SimulatedProducer:
-    """Stands in for `TransactionalProducer`."""
+    """Simulates `TransactionalProducer`."""
 
-    def __init__(self, *, transactional_id: str, transaction_timeout_ms: int, **_: object) -> None:
+    def __init__(
+        self, connection: Connection, *, transactional_id: str, transaction_timeout_ms: int, **_: object
+    ) -> None:
         self._id = transactional_id
         self._timeout_us = transaction_timeout_ms * MILLISECOND_US
         self._epoch = -1
-        self._connection = connection()
+        self._connection = connection
 
     async def start(self) -> None:
         """Get an epoch, which fences earlier ones."""
@@ -72,14 +77,14 @@ class SimulatedProducer:
         self._epoch = await self._connection.request(lambda: broker.init_producer(self._id))
 
     async def begin_transaction(self) -> None:
-        """Say nothing: the broker begins with the first batch."""
+        """Nothing: the broker begins a transaction with its first batch."""
 
     def create_batch(self) -> Batch:
-        """Begin a batch."""
+        """Make an empty batch."""
         return Batch()
 
     async def send_batch(self, batch: Batch, topic: str, *, partition: int) -> asyncio.Future[Metadata]:
-        """Send a batch; the future has its append time."""
+        """Send a batch; the future gives its append time."""
         broker, records = self._connection.broker, list(batch.records)
         place = (topic, partition)
 
@@ -90,7 +95,7 @@ class SimulatedProducer:
         return self._connection.post(write)
 
     async def commit_transaction(self) -> None:
-        """Commit whatever was written."""
+        """Commit the open transaction."""
         broker = self._connection.broker
         await self._connection.request(lambda: broker.end_transaction(self._id, self._epoch, commit=True))
 
@@ -100,15 +105,15 @@ class SimulatedProducer:
         await self._connection.request(lambda: broker.mark(self._id, self._epoch, partition, commit=commit))
 
     async def end(self) -> None:
-        """Go without a word; what is open stays open until somebody or time ends it."""
+        """Disconnect at once; the next owner or a time-out ends an open transaction."""
 
 
 class SimulatedConsumer:
-    """Stands in for `StoppableConsumer` without a group."""
+    """Simulates `StoppableConsumer` without a group."""
 
-    def __init__(self, *, isolation_level: str, **_: object) -> None:
+    def __init__(self, connection: Connection, *, isolation_level: str, **_: object) -> None:
         self._isolation = isolation_level
-        self._connection = connection()
+        self._connection = connection
         self._positions: dict[TopicPartition, int] = {}
 
     async def start(self) -> None:
@@ -118,22 +123,22 @@ class SimulatedConsumer:
         """Disconnect."""
 
     def assign(self, partitions: Iterable[TopicPartition]) -> None:
-        """Choose partitions."""
+        """Read these partitions, from their beginning."""
         self._positions = dict.fromkeys(partitions, 0)
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
-        """Go to the first offset."""
+        """Read on from the first offset."""
         self._positions.update(dict.fromkeys(partitions, 0))
 
     async def learn(self, topics: Iterable[str]) -> None:
-        """Know who leads them."""
+        """Nothing: there are no leaders to learn."""
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Go to an offset."""
+        """Read on from an offset."""
         self._positions[partition] = offset
 
     async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        """Give first offsets."""
+        """Give the first offsets of partitions."""
         return dict.fromkeys(partitions, 0)
 
     async def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
@@ -146,13 +151,13 @@ class SimulatedConsumer:
         return await self._connection.request(look)
 
     async def position(self, partition: TopicPartition) -> int:
-        """Say where we stand."""
+        """Give the offset that is read next."""
         return self._positions[partition]
 
     async def getmany(
         self, *partitions: TopicPartition, timeout_ms: int, max_records: int
     ) -> Mapping[TopicPartition, list[Entry]]:
-        """Read on."""
+        """Fetch the next records."""
         broker, positions = self._connection.broker, dict(self._positions)
 
         def read() -> dict[TopicPartition, Fetched]:
@@ -167,7 +172,7 @@ class SimulatedConsumer:
         return {place: found.records for place, found in fetched.items() if found.records}
 
     def pause(self, *partitions: TopicPartition) -> None:
-        """Be told that a partition is done."""
+        """Nothing: a partition that is read to its end is not read further."""
 
 
 class Committed(NamedTuple):
@@ -177,10 +182,10 @@ class Committed(NamedTuple):
 
 
 class SimulatedAdmin:
-    """Stands in for `AIOKafkaAdminClient`."""
+    """Simulates `AIOKafkaAdminClient`."""
 
-    def __init__(self, **_: object) -> None:
-        self._connection = connection()
+    def __init__(self, connection: Connection, **_: object) -> None:
+        self._connection = connection
 
     async def start(self) -> None:
         """Connect."""

@@ -1,7 +1,7 @@
-"""The part of a simulated worker that fetches inputs and hands whole batches to its agents, some of them late.
+"""The part of a simulated worker that fetches inputs and delivers whole batches to its agents, some of them late.
 
-As `engine.faust.transport` does: a batch says where the reader stood before and after it and after which seek it
-was read; what was on its way when a seek came is dropped; what waits over a rebalance is delivered after it.
+It does what `engine.faust.transport` does. A batch says where the reader was before and after it, and after which seek
+it was read. A batch that was on its way when a seek came is dropped; one that waits over a rebalance is delivered.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ class Fetching:
     """Positions, epochs and queues of one worker's inputs. `flows` is false from a revocation to the next seek."""
 
     def __init__(self, worker: Worker) -> None:
-        """Begin without positions."""
         self.flows = False
         self._worker = worker
         self._world = worker.connection.broker.world
@@ -39,11 +38,11 @@ class Fetching:
         self._sought = asyncio.Event()
 
     def forget_others(self) -> None:
-        """Drop the positions of partitions that are not ours any more."""
+        """Drop the positions of partitions that are not assigned any more."""
         self._positions = {place: at for place, at in self._positions.items() if place[1] in self._worker.numbers}
 
     async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
-        """Seek; gives the new epochs."""
+        """Read on from these offsets; returns the new seek epochs."""
         for place, offset in positions.items():
             if place[1] not in self._worker.numbers:
                 message = f"{place} is not assigned"
@@ -88,7 +87,7 @@ class Fetching:
             return
 
     def wake(self) -> None:
-        """Be told that there is something new."""
+        """Fetch at once: there is something new."""
         self._sought.set()
 
     async def run_agent(self, topic: str) -> None:

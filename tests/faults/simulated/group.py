@@ -8,14 +8,14 @@ from collections.abc import Callable
 from tests.faults.simulated.world import SECOND_US, World
 
 Joined = Callable[[int, frozenset[int]], None]
-"""Told the generation and the partition numbers."""
+"""Called with the generation and the partition numbers."""
 
 REBALANCE_TIMEOUT_US = 4 * SECOND_US
 
 
 @dataclasses.dataclass(slots=True)
 class Member:
-    """A member. `joined` is set while it waits for the next generation."""
+    """A member; `joined` is set while it waits for the next generation."""
 
     heard_at_us: int
     joined: Joined | None = None
@@ -26,7 +26,6 @@ class Group:
     """The one consumer group."""
 
     def __init__(self, world: World, partitions: int, session_timeout_us: int) -> None:
-        """Begin without members."""
         self.generation = 0
         self._world = world
         self._partitions = partitions
@@ -35,7 +34,7 @@ class Group:
         self._began_at_us: int | None = None
 
     def join(self, name: str, joined: Joined) -> None:
-        """Join, or join again; `joined` is called when the generation is complete."""
+        """Join, or join again; calls `joined` when the generation is complete."""
         self._members.setdefault(name, Member(self._world.now_us)).joined = joined
         self._members[name].heard_at_us = self._world.now_us
         self._watch(name)
@@ -57,7 +56,7 @@ class Group:
         return "ok" if generation == self.generation else "unknown"
 
     def may_commit(self, name: str, generation: int) -> bool:
-        """Whether offsets of this member are taken."""
+        """Whether the group accepts offsets of this member."""
         return self.heartbeat(name, generation) != "unknown" and generation == self.generation
 
     def _watch(self, name: str) -> None:
@@ -88,7 +87,7 @@ class Group:
             self._close(began_at_us)
 
     def _close(self, began_at_us: int) -> None:
-        """End the rebalance that began then: who has not joined again is out."""
+        """End the rebalance that began then, without members that have not joined again."""
         if self._began_at_us != began_at_us:
             return
         self._began_at_us = None

@@ -47,7 +47,6 @@ class PartitionLog:
     """One partition. Offsets have holes where markers, or records that were compacted away, stood."""
 
     def __init__(self, topic: str, partition: int) -> None:
-        """Begin empty."""
         self.topic = topic
         self.partition = partition
         self.entries: list[Entry] = []
@@ -72,7 +71,7 @@ class PartitionLog:
         return entry
 
     def finish(self, transactional_id: str, *, commit: bool) -> None:
-        """Write a marker: it ends all that is open here under an id."""
+        """Write a marker, which ends all open transactions of an id in this partition."""
         ended = {offset: found for offset, found in self._open.items() if found.transactional_id == transactional_id}
         for offset, transaction in ended.items():
             transaction.committed[self.topic, self.partition] = commit
@@ -80,7 +79,7 @@ class PartitionLog:
         self.end += 1
 
     def skip(self) -> None:
-        """Leave a hole, as a feed's own transaction marker does."""
+        """Leave an offset without a record, as the marker of a feed's own transaction does."""
         self.end += 1
 
     @property
@@ -89,7 +88,7 @@ class PartitionLog:
         return min(self._open, default=self.end)
 
     def readable_end(self, isolation: str) -> int:
-        """Give the end for a reader."""
+        """Give the end that a reader with this isolation sees."""
         return self.stable_end if isolation == "read_committed" else self.end
 
     def read(self, start: int, limit: int, isolation: str) -> Fetched:
@@ -117,7 +116,7 @@ class PartitionLog:
         return low
 
     def compact(self) -> None:
-        """Drop what has a newer value below the last stable offset, and aborted records, as a cleaner does."""
+        """Drop aborted records and older values below the last stable offset, as the log cleaner does."""
         end = self.stable_end
         newest = {entry.key: entry.offset for entry in self.entries if entry.offset < end and is_committed(entry)}
         self.entries = [
@@ -128,5 +127,5 @@ class PartitionLog:
 
 
 def is_committed(entry: Entry) -> bool:
-    """Whether a record counts."""
+    """Whether the record's transaction is committed here."""
     return entry.transaction is None or entry.transaction.committed.get((entry.topic, entry.partition), False)

@@ -1,7 +1,7 @@
-"""What lies between a worker and the brokers: delays, cuts, and requests that arrive after their sender is gone.
+"""The network between a worker and the brokers: delays, cuts, and requests that arrive after their sender is gone.
 
-Requests of one worker arrive in order. One that cannot get through waits until it can, as a client that tries again
-does; whether its sender still waits for the answer does not matter to the broker.
+Requests of one worker arrive in order. One that cannot get through is sent again until it does, as clients do; the
+broker does not know whether its sender still waits for the answer.
 """
 
 from __future__ import annotations
@@ -23,17 +23,16 @@ SHORTEST_US, LONGEST_US = 200, 3_000
 
 
 class Connection:
-    """One worker's way to the brokers.
+    """One worker's connection to the brokers.
 
     Attributes:
         extra_us: how much longer everything takes each way.
         cut_until_us: nothing passes before.
-        trap: half requests until `sprung` is called, None for never: with an even number after a request was carried
-            out, else before one. So a worker can be hit at any point of a transaction.
+        trap: half requests until `sprung` is called, or `None`. At an even number that is after a request was carried
+            out, else before one. So a fault can strike at any point of a transaction.
     """
 
     def __init__(self, worker: Worker, broker: Broker) -> None:
-        """Connect."""
         self.broker = broker
         self.extra_us = 0
         self.cut_until_us = 0
@@ -44,7 +43,7 @@ class Connection:
         self._latest_us = 0
 
     async def request(self, carry_out: Callable[[], Answer]) -> Answer:
-        """Let the broker carry something out; returns or raises what it says."""
+        """Let the broker carry something out; returns or raises its answer."""
         return await self.post(carry_out)
 
     def post(self, carry_out: Callable[[], Answer]) -> asyncio.Future[Answer]:
@@ -57,8 +56,8 @@ class Connection:
         self._world.at(self._latest_us, lambda: self._arrive(carry_out, answer))
         return answer
 
-    def parked(self, park: Callable[[Callable[[Answer], None]], None]) -> asyncio.Future[Answer]:
-        """Send a request that the broker answers later: `park` is given what to call with the answer."""
+    def deferred(self, defer: Callable[[Callable[[Answer], None]], None]) -> asyncio.Future[Answer]:
+        """Send a request that the broker answers later: `defer` gets what to call with the answer."""
         answer: asyncio.Future[Answer] = self._worker.loop.create_future()
         self._latest_us = max(self._latest_us, self._world.now_us + self._delay_us())
 
@@ -69,7 +68,7 @@ class Connection:
             if (open_at_us := self._open_at_us()) > self._world.now_us:
                 self._world.at(open_at_us, arrive)
             elif not self._worker.is_dead:
-                park(reply)
+                defer(reply)
 
         self._world.at(self._latest_us, arrive)
         return answer
@@ -83,7 +82,7 @@ class Connection:
     def _arrive(self, carry_out: Callable[[], Answer], answer: asyncio.Future[Answer]) -> None:
         now_us = self._world.now_us
         if (open_at_us := self._open_at_us()) > now_us:
-            if not self._worker.is_dead:  # what a dead client would send again is not sent again
+            if not self._worker.is_dead:  # a dead client sends nothing again
                 self._latest_us = max(self._latest_us, open_at_us)
                 self._world.at(open_at_us, lambda: self._arrive(carry_out, answer))
             return
@@ -109,7 +108,7 @@ class Connection:
         self._world.at(self._world.now_us + self._delay_us(), action)
 
     def _return(self, answer: asyncio.Future[Answer], settle: Callable[[], None]) -> None:
-        """Let the answer arrive; a worker that stands still finds it when it goes on."""
+        """Let the answer arrive; a paused worker finds it when it goes on."""
         open_at_us = self._open_at_us()
         if open_at_us > self._world.now_us:
             self._world.at(open_at_us, lambda: self._return(answer, settle))
@@ -117,11 +116,11 @@ class Connection:
             self._worker.loop.call_soon(_settle, answer, settle)
 
     def hold(self, seconds: float) -> None:
-        """Cut it for a while."""
+        """Cut the connection for a while."""
         self.cut_until_us = max(self.cut_until_us, self._world.now_us + int(seconds * SECOND_US))
 
 
 def _settle(answer: asyncio.Future[Answer], settle: Callable[[], None]) -> None:
-    """Settle a future, unless nobody waits any more."""
+    """Settle a future, unless its waiter has given up."""
     if not answer.done():
         settle()

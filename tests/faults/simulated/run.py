@@ -45,10 +45,10 @@ LEAN_FLOOR = 8  # a cluster is small, and the heap of wake-ups is to be replaced
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run came to.
+    """The outcome of a run.
 
     Attributes:
-        seen: how often each fault really struck, and how often things happened that the run is about.
+        seen: how often each fault struck, and how often something happened that the run is about.
     """
 
     seed: int
@@ -60,7 +60,7 @@ class Simulation:
     """A plan being carried out."""
 
     def __init__(self, plan: Plan, workers: int | None = None) -> None:
-        """Set the stage; without `workers` chance says how many there are."""
+        """Prepare a run; without `workers` chance says how many there are."""
         self.plan = plan
         self.world = World(plan.seed, plan.start_at_us)
         self.broker = Broker(self.world, plan.shape.partitions)
@@ -75,7 +75,7 @@ class Simulation:
         self.wanted_workers = workers or self.world.chance.choice([1, 2, 2])
 
     def run(self) -> Outcome:
-        """Carry it out and judge it."""
+        """Carry the plan out and judge what was written."""
         with _without_logs():
             for _ in range(self.wanted_workers):
                 self.start_worker()
@@ -137,7 +137,7 @@ class Simulation:
         topic, partition = where
         if topic in INPUTS:
             for worker in self.world.workers:
-                if worker.is_running and hasattr(worker, "fetching"):
+                if worker.is_running:
                     worker.fetching.wake()
         elif topic == "commands":
             self.world.at(self.world.now_us + READER_DELAY_US, lambda: self._execute(partition))
@@ -189,7 +189,7 @@ class Simulation:
         return decode_positions(latest[-1]) if latest else {}
 
     def _unsettled(self) -> list[Violation]:
-        """After a quiet end all that was sent has been taken in, for good."""
+        """After a quiet end all input is applied and committed."""
         found = []
         for partition in range(self.plan.shape.partitions):
             positions = self._positions(partition)
@@ -203,7 +203,7 @@ class Simulation:
         return found
 
     def _misheard(self) -> Iterator[Violation]:
-        """What the rows know of nodes is what was heard of them."""
+        """The rows say of nodes what the input said."""
         partitions = range(self.plan.shape.partitions)
         table = {row.key or b"": row.value for partition in partitions for row in self._rows(partition)}
         yield from check_nodes(
@@ -215,7 +215,7 @@ class Simulation:
         )
 
     def _misremembered(self) -> Iterator[Violation]:
-        """What is in memory at the end is what the rows say."""
+        """The state in memory at the end is the state in the rows."""
         for worker in self.world.workers:
             for writer in worker.partitions.live() if worker.is_running and worker.numbers else ():
                 if writer.settled and isinstance(writer.logic, EvictionPartition):
@@ -286,7 +286,7 @@ def service_config(plan: Plan, world: World) -> ServiceConfig:
 
 @contextlib.contextmanager
 def _without_logs() -> Iterator[None]:
-    """Log nothing for one run: thousands of runs would say thousands of things."""
+    """Log nothing during one run: thousands of runs would write too much."""
     before = structlog.get_config()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:

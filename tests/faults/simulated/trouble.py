@@ -18,10 +18,9 @@ OUTPUTS = ("commands", "decisions", "dead-letters", "changelog")
 
 
 class Trouble:
-    """Plans what goes wrong, and undoes it in time."""
+    """Plans the faults of a plan, and undoes each after its duration."""
 
     def __init__(self, simulation: Simulation) -> None:
-        """Take the stage."""
         self._on = simulation
         self._world = simulation.world
         self._broker = simulation.broker
@@ -50,7 +49,7 @@ class Trouble:
             self._world.at(at_us, lambda fault=fault: self._strike(fault))  # type: ignore[misc]
 
     def _strike(self, fault: Fault) -> None:
-        """Let it happen; what would strike a worker, and finds none that runs, does not count."""
+        """Let it happen; a fault of a worker does not count while none runs."""
         if fault.kind in self._on_brokers:
             self._on_brokers[fault.kind](fault)
         elif running := [worker for worker in self._world.workers if worker.is_running]:

@@ -1,8 +1,8 @@
-"""One simulated worker: the real parts of the service, put together as `streams.service.app` does, without Faust.
+"""One simulated worker: the service's `WorkerCore` with a simulated Kafka, group and clock, and Faust's share.
 
-Faust's share is played: joining the group, heartbeats, the order of things at a rebalance (hold, flush, commit,
-rejoin; then give up and take over, seek, go on, commit), one agent for each input, the fetching consumer with its
-seek epochs, regular commits. The order is that of `streams.engine.faust.recovery` and `streams.engine.faust.transport`.
+Faust's share is simulated: joining the group, heartbeats, holding back at a revocation (stop the flow, flush, commit,
+rejoin), one agent for each input, the fetching consumer with its seek epochs, and regular commits. What follows on an
+assignment is `engine.core.ownership`, as it is in `engine.faust.recovery`.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.ownership import Ownership
 from evictstream.streams.engine.core.ports import Place
-from evictstream.streams.engine.kafka.clients import ClientClasses, KafkaClients
+from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.errors import PartitionLostError
 from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.service_config import ServiceConfig
 from evictstream.streams.service.worker_core import WorkerCore
 from tests.faults.simulated.broker import Broker
-from tests.faults.simulated.clients import SimulatedAdmin, SimulatedConsumer, SimulatedProducer
+from tests.faults.simulated.clients import client_classes
 from tests.faults.simulated.fetching import Fetching
 from tests.faults.simulated.group import Group
 from tests.faults.simulated.network import Connection
@@ -32,11 +32,10 @@ from tests.faults.simulated.world import VirtualLoop, World
 
 RETRY_PAUSE_SECONDS = 1.0
 LONGEST_SLEEP_SECONDS = 0.5  # of the timer service: an opened gate may be noticed later, and a run takes less time
-SIMULATED = ClientClasses(producer=SimulatedProducer, consumer=SimulatedConsumer, admin=SimulatedAdmin)
 
 
 class WorkerClock:
-    """The clock of one worker's machine: time is the same for all, but wall clocks differ."""
+    """Implements `engine.core.ports.Clock` for one worker; wall clocks of workers may differ."""
 
     def __init__(self, world: World, worker: Worker) -> None:
         self._world = world
@@ -52,7 +51,7 @@ class WorkerClock:
 
 
 class SimulatedGroup:
-    """A worker's membership, as the engine asks it."""
+    """Implements `engine.core.ports.Group` for one worker."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
@@ -76,7 +75,7 @@ class SimulatedGroup:
             )
 
     def leave(self) -> None:
-        """Nobody is stuck here."""
+        """Nothing: simulated workers are never stuck."""
 
 
 class Worker:
@@ -85,9 +84,9 @@ class Worker:
     Attributes:
         loop: its event loop.
         clock_off_us: how far its wall clock is ahead.
-        is_paused: it stands still.
-        is_dead: it is no more.
-        crashed: what it crashed of.
+        is_paused: whether its process is frozen.
+        is_dead: whether its process has ended.
+        crashed: the error that ended it, if one did.
     """
 
     def __init__(
@@ -108,10 +107,11 @@ class Worker:
         self.is_dead = False
         self.crashed: BaseException | None = None
         self.loop = VirtualLoop(lambda: world.monotonic_seconds)
-        self.connection = self.loop.connection = Connection(self, broker)
+        self.connection = Connection(self, broker)
         self.config = config
         self.generation = -1
         self.numbers: frozenset[int] = frozenset()
+        self.fetching = Fetching(self)
         self.rebalancing = False
         self._world = world
         self._group = group
@@ -146,13 +146,12 @@ class Worker:
         self._tasks.append(self.loop.create_task(part))
 
     async def _main(self) -> None:
-        self.fetching = Fetching(self)
         clock, group = WorkerClock(self._world, self), SimulatedGroup(self)
         core = WorkerCore(
             self.config,
             dataclasses.replace(self._service, now_us=clock.now_us),
             self._limits,
-            kafka=KafkaClients(self.config, clock=clock, classes=SIMULATED),
+            kafka=KafkaClients(self.config, clock=clock, classes=client_classes(self.connection)),
             group=group,
             clock=clock,
             crash=self._crash,
@@ -188,7 +187,7 @@ class Worker:
             await self.commit()
 
     async def commit(self) -> None:
-        """Commit the positions of committed transactions to the group; a success renews the lease."""
+        """Commit group offsets."""
         await self._ownership.confirm(self._commit)
 
     async def _commit(self, positions: Mapping[Place, int]) -> bool:
@@ -207,7 +206,7 @@ class Worker:
         return await self.connection.request(carry_out)
 
     async def _take_part(self) -> None:
-        """Be a member of the group."""
+        """Take part in the group: join, send heartbeats, hold back when it rebalances, join again."""
         while True:
             if not self._member:
                 self._member = f"{self.name}.{next(self._joins)}"
@@ -232,12 +231,12 @@ class Worker:
                 await self.commit()
 
     async def _join(self, member: str) -> tuple[int, frozenset[int]]:
-        """Wait for the next generation; gives its number and our partitions."""
+        """Wait for the next generation; returns its number and this worker's partitions."""
 
-        def park(reply: Callable[[tuple[int, frozenset[int]]], None]) -> None:
+        def defer(reply: Callable[[tuple[int, frozenset[int]]], None]) -> None:
             self._group.join(member, lambda generation, numbers: reply((generation, numbers)))
 
-        return await self.connection.parked(park)
+        return await self.connection.deferred(defer)
 
     async def _beat(self, member: str) -> str:
         return await self.connection.request(lambda: self._group.heartbeat(member, self.generation))
@@ -250,7 +249,7 @@ class Worker:
             self._recovery = None
 
     async def _recover(self, generation: int) -> None:
-        """Do what `TakeoverRecovery` does after each rebalance."""
+        """Take over what is assigned, as `engine.faust.recovery` does after each rebalance."""
         while True:
             try:
                 await self._ownership.take_over(set(self.numbers), generation, resume=self._resume, commit=self.commit)
@@ -265,7 +264,7 @@ class Worker:
         self.fetching.flows = True
 
     async def _stop(self) -> None:
-        """Do what the app does at SIGTERM: commit what was stepped, tell the group, leave."""
+        """Do what the app does at SIGTERM: commit all steps and the group offsets, then leave."""
         await self._ownership.let_go(self.commit)
         member = self._member
         await self.connection.request(lambda: self._group.leave(member))

@@ -1,7 +1,7 @@
-"""Virtual time: what happens next in the simulated world, and the event loops of its workers.
+"""Virtual time: the order of events in the simulated world, and the event loops of its workers.
 
-Each worker has an event loop of its own, which runs only when the world lets it. So a worker can stand still (its loop
-is not run), end at once (it is never run again), and have a wall clock of its own, while all share one time.
+Each worker has an event loop of its own, which runs only when the world runs it. So a worker can freeze (its loop is
+not run), end at once (it is never run again), and have a wall clock of its own, while all share one time.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tests.faults.simulated.network import Connection
     from tests.faults.simulated.worker import Worker
 
 SECOND_US = 1_000_000
@@ -24,7 +23,7 @@ TOO_MANY_TURNS = 20_000  # of one loop at one instant: something spins
 
 
 class World:
-    """The time and what is planned.
+    """The time, and the events that are planned.
 
     Attributes:
         now_us: the brokers' clock, microseconds since 1970; the true time.
@@ -32,7 +31,6 @@ class World:
     """
 
     def __init__(self, seed: int, start_at_us: int) -> None:
-        """Begin at `start_at_us`."""
         self.now_us = start_at_us
         self.chance = random.Random(f"world {seed}")
         self.workers: list[Worker] = []
@@ -47,7 +45,7 @@ class World:
         return (self.now_us - self._start_at_us) / SECOND_US
 
     def at(self, at_us: int, action: Callable[[], None]) -> None:
-        """Plan something; what is planned for one instant happens in the order of planning."""
+        """Plan something; events of one instant happen in the order of planning."""
         heapq.heappush(self._planned, (max(at_us, self.now_us), next(self._numbers), action))
 
     def after(self, seconds: float, action: Callable[[], None]) -> None:
@@ -83,13 +81,8 @@ class World:
 
 
 class VirtualLoop(asyncio.BaseEventLoop):
-    """An event loop without input and output, whose time is given and which is run turn by turn.
+    """An event loop without input and output, whose time is given and which is run turn by turn."""
 
-    Attributes:
-        connection: the way from its worker to the brokers, where clients that are made on this loop find it.
-    """
-
-    connection: Connection
     # What CPython's base class keeps to itself; there is no other way to run a loop turn by turn.
     _ready: collections.deque[asyncio.Handle]
     _scheduled: list[Any]
@@ -97,7 +90,6 @@ class VirtualLoop(asyncio.BaseEventLoop):
     _run_once: Callable[[], None]
 
     def __init__(self, monotonic_seconds: Callable[[], float]) -> None:
-        """Take the clock."""
         super().__init__()
         self._monotonic_seconds = monotonic_seconds
         self._selector = self
@@ -109,18 +101,18 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._monotonic_seconds()
 
     def select(self, timeout: float | None) -> list[object]:
-        """Stand in for a selector: nothing ever comes from outside, and nobody waits."""
+        """Replace a selector: nothing comes from outside, and nothing waits for it."""
         del timeout
         return []
 
     def _process_events(self, event_list: list[object]) -> None:
-        """There are none."""
+        """Nothing: there is no input and output."""
 
     def _write_to_self(self) -> None:
-        """Nobody sleeps."""
+        """Nothing: the loop never sleeps."""
 
     def next_us(self) -> int:
-        """When something is to be done, microseconds of the loop's time; far away if nothing is."""
+        """When something is next to be done, microseconds of the loop's time; far away if nothing is."""
         if self._ready:
             return 0
         while self._scheduled and self._scheduled[0]._cancelled:
@@ -142,7 +134,7 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return False
 
     def bury(self) -> None:
-        """End all tasks of a worker that is no more, so that nothing is left for the garbage collector to find."""
+        """End all tasks of a worker that has ended, so that the garbage collector finds none."""
         horizon = [self.time()]
         self._monotonic_seconds = lambda: horizon[0]
         for _ in range(200):

@@ -47,7 +47,7 @@ class FakeWriter:
 
 
 class FakePartitions:
-    """Some writers."""
+    """Partitions with these writers."""
 
     def __init__(self, *writers: FakeWriter) -> None:
         self.writers = writers
@@ -70,4 +70,4 @@ class FakeGroup:
         return dict.fromkeys(positions, 0)
 
     def leave(self) -> None:
-        """Nobody leaves."""
+        """Nothing: no test leaves."""

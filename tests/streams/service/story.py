@@ -1,4 +1,4 @@
-"""A short story of one partition, told without Kafka: events at known seconds, and what metrics say of them."""
+"""A short story of one partition without Kafka: events at known seconds, and the metrics that follow."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class FakePartitions:
 
 
 class Story:
-    """One partition, told events at seconds after noon."""
+    """One partition, which gets events at seconds after noon."""
 
     def __init__(self) -> None:
         self.now_us = NOON_US
@@ -103,7 +103,7 @@ class Story:
         self.logic.fire(self.now_us, 100, self.outbox)
 
     def scrape(self) -> dict[tuple[str, ...], float]:
-        """Values by name and label values, these in the order of the labels' names."""
+        """Give values by name and label values, these in the order of the labels' names."""
         metrics = WorkerMetrics(
             counters=self.config.counters,
             partitions=cast("Partitions[EvictionPartition]", self.engine),

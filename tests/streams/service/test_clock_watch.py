@@ -24,7 +24,7 @@ def watch() -> ClockWatch:
         pytest.param(-31, False, id="back only delays"),
     ],
 )
-def test_clock_jumps(jump_seconds: int, *, objects: bool) -> None:
+def test_only_a_jump_forward_beyond_the_limit_objects(jump_seconds: int, *, objects: bool) -> None:
     clock = watch()
     clock.tick(START_US, 1000.0)
     clock.tick(START_US + (1 + jump_seconds) * SECOND_US, 1001.0)
@@ -55,7 +55,7 @@ def test_slow_drift_is_no_jump() -> None:
         pytest.param(-3600, False, id="behind the brokers only delays"),
     ],
 )
-def test_clock_differs_from_the_brokers(ahead_seconds: int, *, objects: bool) -> None:
+def test_only_a_clock_ahead_beyond_the_limit_objects(ahead_seconds: int, *, objects: bool) -> None:
     clock = watch()
     clock.tick(START_US, 1000.0)
     broker_ms = START_US // 1000 - ahead_seconds * 1000
@@ -63,8 +63,8 @@ def test_clock_differs_from_the_brokers(ahead_seconds: int, *, objects: bool) ->
     assert (clock.objection(1000.0) is not None) is objects
 
 
-def test_a_jump_below_its_own_limit_counts_against_the_brokers_at_once() -> None:
-    """Found by the torture: until the next transaction all that was due within the jump was issued too early."""
+def test_a_small_jump_counts_against_the_brokers_at_once() -> None:
+    """Found by the torture: until the next transaction, evictions due within the jump were issued too early."""
     clock = watch()
     clock.tick(START_US, 1000.0)
     clock.observe(Committed(START_US // 1000, 999.995, 1000.0))
@@ -72,7 +72,7 @@ def test_a_jump_below_its_own_limit_counts_against_the_brokers_at_once() -> None
     assert clock.objection(1001.0) is not None
 
 
-def test_a_clock_that_was_set_right_is_trusted_without_another_transaction() -> None:
+def test_a_corrected_clock_is_trusted_without_another_transaction() -> None:
     """Found by the torture: on a quiet partition firing waited for ever."""
     clock = watch()
     clock.tick(START_US + 10 * SECOND_US, 1000.0)
@@ -84,8 +84,8 @@ def test_a_clock_that_was_set_right_is_trusted_without_another_transaction() -> 
     assert clock.objection(1001.0) is None
 
 
-def test_a_slow_transaction_takes_nothing_away_from_what_a_fast_one_has_shown() -> None:
-    """A broker that stood still for 4 s seemed to be that much ahead, and a clock of ours that is, right."""
+def test_a_slow_transaction_does_not_loosen_a_fast_ones_bounds() -> None:
+    """Else a broker that was frozen for 4 s would seem that much ahead, and a worker's clock that is, right."""
     clock = watch()
     clock.tick(START_US + 6 * SECOND_US, 1000.0)
     clock.observe(Committed(START_US // 1000, 999.995, 1000.0))
@@ -94,8 +94,8 @@ def test_a_slow_transaction_takes_nothing_away_from_what_a_fast_one_has_shown() 
     assert clock.objection(1005.0) is not None
 
 
-def test_a_slow_transaction_alone_vouches_for_nothing() -> None:
-    """If it was appended at its end our clock is 6 s ahead, if at its beginning 2."""
+def test_a_slow_transaction_alone_gives_wide_bounds() -> None:
+    """If it was appended at its end the worker's clock is 6 s ahead, if at its beginning 2 s."""
     clock = watch()
     clock.tick(START_US, 1000.0)
     clock.observe(Committed(START_US // 1000 - 2000, 996.1, 1000.0))
@@ -113,7 +113,7 @@ def test_brokers_whose_clock_was_set_are_believed_at_once() -> None:
     assert clock.objection(1001.0) is None
 
 
-def test_an_older_transaction_of_another_partition_says_nothing() -> None:
+def test_an_older_transaction_of_another_partition_changes_nothing() -> None:
     clock = watch()
     clock.tick(START_US, 1000.0)
     clock.observe(Committed(START_US // 1000, 999.995, 1000.0))
@@ -121,7 +121,7 @@ def test_an_older_transaction_of_another_partition_says_nothing() -> None:
     assert clock.objection(1000.0) is None
 
 
-def test_a_topic_without_append_times_says_nothing() -> None:
+def test_a_topic_without_append_times_changes_nothing() -> None:
     clock = watch()
     clock.observe(Committed(-1, 0.0, 0.005))
     assert clock.objection(0.0) is None

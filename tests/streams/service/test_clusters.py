@@ -47,7 +47,7 @@ def test_a_cluster_is_silent_when_either_topic_is() -> None:
         assert list(clusters.silent(9 * MINUTE_US)) == ["a"]
 
 
-def test_a_feed_that_beats_on_one_topic_only_is_silent_on_the_other() -> None:
+def test_a_feed_with_heartbeats_on_one_topic_is_silent() -> None:
     kept = Kept()
     heartbeat(kept, "a", 10 * MINUTE_US, on_nodes=True)
     assert list(kept.clusters.silent(MINUTE_US)) == ["a"]
@@ -65,7 +65,7 @@ def test_an_old_heartbeat_does_not_bring_time_back() -> None:
     assert list(kept.clusters.silent(9 * MINUTE_US)) == []
 
 
-def test_forgetting_voids_what_came_before_and_nothing_after() -> None:
+def test_forgetting_voids_earlier_records_and_no_later_ones() -> None:
     kept = Kept()
     heartbeat(kept, "a", 5, on_nodes=True)
     kept.clusters.forget("a", 1000, kept.outbox())
@@ -80,8 +80,8 @@ def test_forgetting_voids_what_came_before_and_nothing_after() -> None:
     assert kept.clusters.first_ordinal("never") == 0
 
 
-def test_a_heartbeat_from_before_the_forgetting_that_is_read_after_it_silences_nobody() -> None:
-    """The topics are read each at its own pace, and the feed that comes next may be one without heartbeats."""
+def test_a_heartbeat_from_before_the_forgetting_does_not_count() -> None:
+    """Topics are read each at its own pace, and the next feed may send no heartbeats."""
     kept = Kept()
     kept.clusters.forget("a", 1000, kept.outbox())
     heartbeat(kept, "a", 999, on_nodes=False)
@@ -91,7 +91,7 @@ def test_a_heartbeat_from_before_the_forgetting_that_is_read_after_it_silences_n
     assert list(kept.clusters.silent(10**18)) == ["a"]
 
 
-def test_a_gap_closes_when_every_cluster_was_listed_again_on_both_topics() -> None:
+def test_a_gap_closes_once_every_cluster_is_listed_again() -> None:
     kept = Kept()
     kept.clusters.open_gap({"pods": 3}, {"a", "b"}, 100, kept.outbox())
     assert has_gap(kept.restarted())
@@ -113,18 +113,18 @@ def test_a_gap_closes_when_an_operator_accepts_it() -> None:
     assert not has_gap(kept.restarted())
 
 
-def test_where_nothing_is_known_a_gap_changes_nothing() -> None:
+def test_a_gap_without_known_clusters_changes_nothing() -> None:
     kept = Kept()
     kept.clusters.open_gap({"pods": 3}, set(), 100, kept.outbox())
     assert not has_gap(kept.clusters)
 
 
-def test_a_forgotten_cluster_is_not_waited_for() -> None:
+def test_a_gap_does_not_wait_for_a_forgotten_cluster() -> None:
     kept = Kept()
     kept.clusters.open_gap({"pods": 3}, {"a"}, 100, kept.outbox())
     kept.clusters.forget("a", 200, kept.outbox())
     assert not has_gap(kept.restarted())
 
 
-def test_other_rows_are_left_to_others() -> None:
+def test_rows_of_other_kinds_are_not_loaded() -> None:
     assert not Clusters().load(b"node\x00lab/n0", b"")

@@ -85,7 +85,7 @@ def test_other_paths_are_not_found(served: Served) -> None:
     assert served.get("/")[0] == 404
 
 
-def test_a_bug_in_a_metric_is_an_answer(served: Served) -> None:
+def test_a_bug_in_a_metric_answers_500(served: Served) -> None:
     served.metrics.is_broken = True
     assert served.get("/metrics")[0] == 500
     assert served.get("/livez")[0] == 200
@@ -98,7 +98,7 @@ def test_two_workers_on_one_machine_do_not_collide(served: Served) -> None:
     assert other.port != served.port
 
 
-def test_a_port_that_is_taken_is_an_error_that_names_it(served: Served) -> None:
+def test_a_taken_port_is_an_error_with_its_address(served: Served) -> None:
     with pytest.raises(AddressTakenError) as refused:
         Endpoint(LOOPBACK, served.port, served.worker.health, served.metrics)
     assert (refused.value.host, refused.value.port) == (LOOPBACK, served.port)

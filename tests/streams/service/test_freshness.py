@@ -13,7 +13,7 @@ from tests.streams.service.fakes import FakeGroup
 
 
 @pytest.mark.parametrize("behind_seconds", [0, 5, SAMPLES_KEPT + 5, 20 * SAMPLES_KEPT])
-def test_who_is_always_behind_by_as_much_has_that_age(behind_seconds: int) -> None:
+def test_a_constant_backlog_has_its_age(behind_seconds: int) -> None:
     now = 1_000
     writer: Any = SimpleNamespace(partition=0, positions={"nodes": 0})
     partitions: Any = SimpleNamespace(live=lambda: iter([writer]))

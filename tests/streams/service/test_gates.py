@@ -103,7 +103,7 @@ def test_gate_closes(close: Callable[[World], None], gate: Gate) -> None:
 
 
 @pytest.mark.parametrize(("close", "gate"), CLOSERS)
-def test_what_is_due_waits_and_is_not_dropped(close: Callable[[World], None], gate: Gate) -> None:
+def test_a_due_timer_waits_behind_a_closed_gate(close: Callable[[World], None], gate: Gate) -> None:
     world = World()
     world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     close(world)
@@ -117,7 +117,7 @@ def test_what_is_due_waits_and_is_not_dropped(close: Callable[[World], None], ga
     ("close", "probes"), [pytest.param(jump, 1, id="clock"), pytest.param(still_reading, 0, id="another gate")]
 )
 def test_a_closed_clock_gate_asks_the_brokers_for_the_time(close: Callable[[World], None], probes: int) -> None:
-    """Without input there is no transaction that would tell that the clocks agree again."""
+    """Without input no transaction shows that the clocks agree again."""
     world = World()
     world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     close(world)
@@ -125,7 +125,7 @@ def test_a_closed_clock_gate_asks_the_brokers_for_the_time(close: Callable[[Worl
     assert world.writer.probes == probes
 
 
-def test_what_is_due_fires_behind_open_gates() -> None:
+def test_a_due_timer_fires_behind_open_gates() -> None:
     world = World()
     world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     world.timers.turn()
@@ -148,8 +148,8 @@ def test_a_full_outbox_holds_firing_back() -> None:
     assert world.writer.fired == []
 
 
-def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
-    """Found by the torture: the timer service span for as long as a broker was away."""
+def test_a_full_outbox_does_not_make_the_timers_spin() -> None:
+    """Found by the torture: the timer service spun for as long as a broker was away."""
     world = World()
     world.writer.logic.due_at_us = SYSTEM_CLOCK.now_us() - 1
     world.writer.has_room = False
@@ -157,7 +157,7 @@ def test_a_full_outbox_is_no_reason_to_look_all_the_time() -> None:
     assert world.timers._planned_us > SYSTEM_CLOCK.now_us()
 
 
-def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
+def test_an_infinite_age_is_said_in_words() -> None:
     world = World()
     writer = cast("PartitionWriter[EvictionPartition]", world.writer)
     world.lease.drop()
@@ -174,7 +174,7 @@ def test_what_never_was_is_said_in_words_not_as_an_infinite_age() -> None:
     assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, reason)
 
 
-def test_freshness_is_the_moment_of_the_last_answer_that_was_passed() -> None:
+def test_the_view_is_as_fresh_as_the_last_passed_answer() -> None:
     world = World()
     fresh = world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer))
     assert fresh < 1

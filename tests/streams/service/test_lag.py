@@ -11,14 +11,14 @@ NOON_US = 1_795_000_000_000_000
 NOON_MS = 1_795_000_000_000
 
 
-def test_nothing_to_apply_is_no_lag_however_old_the_last_record() -> None:
+def test_nothing_to_apply_is_no_lag() -> None:
     lag = Lag()
     lag.note_ends({PODS: 7}, NOON_US + 86_400_000_000)
     assert lag.seconds(PODS, 7, NOON_MS) == 0
     assert lag.records(PODS, 7) == 0
 
 
-def test_a_backlog_is_as_late_as_its_newest_record_is_newer() -> None:
+def test_a_backlog_lags_by_the_time_between_its_ends() -> None:
     """Read a week later: ninety seconds lie between the newest record and the one applied last."""
     lag = Lag()
     lag.note_ends({PODS: 7}, NOON_US + 7 * 86_400_000_000)
@@ -29,7 +29,7 @@ def test_a_backlog_is_as_late_as_its_newest_record_is_newer() -> None:
     assert lag.records(PODS, 3) == 4
 
 
-def test_an_end_that_moves_says_when_its_newest_record_came() -> None:
+def test_a_moved_end_dates_its_newest_record() -> None:
     lag = Lag()
     lag.note_ends({PODS: 7}, NOON_US)
     lag.note_ends({PODS: 9}, NOON_US + 1_000_000)
@@ -53,7 +53,7 @@ def test_unknown_lag_is_infinite_and_never_small() -> None:
     assert lag.seconds(PODS, 3, None) == math.inf
 
 
-def test_a_brokers_clock_ahead_of_ours_makes_no_negative_lag() -> None:
+def test_a_broker_clock_ahead_makes_no_negative_lag() -> None:
     lag = Lag()
     lag.note_ends({PODS: 7}, NOON_US)
     lag.note_ends({PODS: 9}, NOON_US + 1_000_000)

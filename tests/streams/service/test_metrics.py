@@ -31,7 +31,7 @@ def view(**overrides: object) -> PartitionView:
 
 
 def told() -> Story:
-    """Four pods on a node that is tainted at second 10: two leave at 20, one at once, one is let off."""
+    """Four pods on a node that is tainted at second 10: two leave at 20, one at once, one may stay."""
     story = Story()
     story.node(0)
     story.pod(1, "late", 10)
@@ -70,7 +70,7 @@ COUNTED = {
 
 
 @pytest.mark.parametrize(("name", "value"), COUNTED.items(), ids=["-".join(name) for name in COUNTED])
-def test_what_is_counted(name: tuple[str, ...], value: float) -> None:
+def test_counts_after_the_story(name: tuple[str, ...], value: float) -> None:
     assert told().scrape()[name] == value
 
 
@@ -111,8 +111,8 @@ ANSWERED = {
 }
 
 
-def test_what_is_counted_of_answers_repeats_and_signals() -> None:
-    """All of both metrics: nothing is counted under another name."""
+def test_counts_of_answers_repeats_and_signals() -> None:
+    """Both metrics as a whole: nothing is counted under another name."""
     seen = answered().scrape()
     counted = {"evictstream_events_total", "evictstream_results_total"}
     others = {name for name in seen if name[0] in counted} - ANSWERED.keys()
@@ -153,7 +153,7 @@ def test_deletion_takes_seconds_from_deadline_to_confirmed_deletion() -> None:
     assert seen[f"{name}_bucket", "30.0"] == 2
 
 
-def test_a_feeds_clock_cannot_make_a_deletion_take_less_than_nothing() -> None:
+def test_a_deletion_never_takes_less_than_nothing() -> None:
     assert seconds_late("2026-11-21T12:00:10.000000Z", "2026-11-21T12:00:12.500000Z") == 2.5
     assert seconds_late("2026-11-21T12:00:10.000000Z", "2026-11-21T12:00:09.000000Z") == 0
 
@@ -183,7 +183,7 @@ def test_pending_evictions_follow_their_life_and_a_restart() -> None:
     assert again.open_evictions() == {"lab": 0}
 
 
-def test_a_cluster_of_which_nothing_is_left_leaves_no_series() -> None:
+def test_an_empty_cluster_leaves_no_series() -> None:
     story = Story()
     story.node(0, TAINT)
     story.pod(1, "a", 10)
@@ -196,7 +196,7 @@ def test_a_cluster_of_which_nothing_is_left_leaves_no_series() -> None:
     assert story.logic.open_evictions() == {}
 
 
-def test_a_forgotten_cluster_leaves_no_series_until_it_is_heard_of_again() -> None:
+def test_a_forgotten_cluster_leaves_no_series_until_its_next_record() -> None:
     story = Story()
     story.heartbeat(0)
     assert story.logic.open_evictions() == {"lab": 0}, "its feed says that it is there"
@@ -210,7 +210,7 @@ def test_a_forgotten_cluster_leaves_no_series_until_it_is_heard_of_again() -> No
     assert story.logic.open_evictions() == {"lab": 0}
 
 
-def test_what_alerts_ask_for_is_there_before_anything_has_happened() -> None:
+def test_series_of_alerts_exist_before_anything_happens() -> None:
     story = Story()
     story.views = (view(),)
     seen = story.scrape()
@@ -230,7 +230,7 @@ def test_what_alerts_ask_for_is_there_before_anything_has_happened() -> None:
     assert {name: seen.get(name) for name in zeros} == dict.fromkeys(zeros, 0)
 
 
-def test_what_waits_behind_a_gate_is_what_is_owed() -> None:
+def test_waiting_evictions_are_those_behind_a_closed_gate() -> None:
     story = Story()
     story.node(0, TAINT)
     story.pod(1, "a", 10)
@@ -241,7 +241,7 @@ def test_what_waits_behind_a_gate_is_what_is_owed() -> None:
     assert list(story.logic.overdue(NOON_US + 15 * SECOND_US, 100)) == [("lab", NOON_US + 11 * SECOND_US, False)]
 
 
-def test_what_waits_for_a_silent_feed_is_told_apart() -> None:
+def test_evictions_behind_a_silent_feed_are_counted_apart() -> None:
     story = Story()
     story.heartbeat(0)
     story.node(1, TAINT)
@@ -250,7 +250,7 @@ def test_what_waits_for_a_silent_feed_is_told_apart() -> None:
     assert list(story.logic.overdue(NOON_US + 150 * SECOND_US, 100)) == [("lab", NOON_US + 102 * SECOND_US, True)]
 
 
-def test_what_waits_for_a_silent_feed_is_kept_once_however_often_wake_ups_are_listed_anew() -> None:
+def test_a_wakeup_behind_a_silent_feed_is_kept_once() -> None:
     story = Story()
     story.heartbeat(0)
     story.node(1, TAINT)

@@ -27,9 +27,7 @@ def test_a_worker_may_open_as_many_files_as_its_process(limits: tuple[int, int])
 
 
 @pytest.mark.parametrize("refusal", [ValueError("above the maximum"), OSError(22, "invalid")], ids=["value", "system"])
-def test_a_system_that_refuses_the_highest_limit_does_not_end_the_worker(
-    monkeypatch: pytest.MonkeyPatch, refusal: Exception
-) -> None:
+def test_a_refused_limit_of_files_does_not_end_the_worker(monkeypatch: pytest.MonkeyPatch, refusal: Exception) -> None:
     """As macOS does where the limit is "none"."""
 
     def refuse(*_: object) -> None:

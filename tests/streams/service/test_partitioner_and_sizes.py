@@ -31,7 +31,7 @@ class OneTopic:
 
 
 @pytest.mark.parametrize("partitions", [1, 2, 8, 64])
-def test_placement_is_the_default_partitioner_s(partitions: int) -> None:
+def test_partitions_are_those_of_the_default_partitioner(partitions: int) -> None:
     for number in range(500):
         key = f"cluster-{number % 7}/node-{number:05d}".encode()
         theirs = DefaultPartitioner().partition("pods", key, key, None, None, OneTopic(partitions))
@@ -52,7 +52,7 @@ def node_event(*taints: Taint) -> NodeEvent:
         pytest.param((Taint(key="k" * 900, effect="NoExecute"),) * 60, False, id="together above a half"),
     ],
 )
-def test_what_would_not_fit_is_noticed_before_the_step(taints: tuple[Taint, ...], *, fit: bool) -> None:
+def test_taints_that_would_not_fit_are_undecidable(taints: tuple[Taint, ...], *, fit: bool) -> None:
     event = node_event(*taints)
     found = fitting(event, 100_000)
     assert found is not None

@@ -1,4 +1,4 @@
-"""Records that once ended each worker that came to them, again and again: each is data now."""
+"""Records that once ended every worker that read them, again and again; now they are data."""
 
 from __future__ import annotations
 
@@ -25,9 +25,7 @@ BEHIND = (
         pytest.param(b"[" * 5_000, b"BadJson", id="nesting without end"),
     ],
 )
-def test_tolerations_of_a_known_pod_that_cannot_be_taken_in_are_a_dead_letter(
-    tolerations: bytes, reason: bytes
-) -> None:
+def test_unreadable_tolerations_of_a_known_pod_are_a_dead_letter(tolerations: bytes, reason: bytes) -> None:
     story = Story()
     story.pod(0, "p", 60)
     story.raw(1, "pods", POD + BEHIND % tolerations)
@@ -35,7 +33,7 @@ def test_tolerations_of_a_known_pod_that_cannot_be_taken_in_are_a_dead_letter(
     assert dict(letter.headers)["reason"] == reason
 
 
-def test_many_earlier_nodes_of_a_name_do_not_make_its_row_too_large() -> None:
+def test_many_earlier_nodes_do_not_make_a_row_too_large() -> None:
     story = Story()
     for number in range(60):
         meta = {"name": "n", "uid": f"u{number}" * 100, "resourceVersion": "9" * 120 + str(number)}
@@ -43,7 +41,7 @@ def test_many_earlier_nodes_of_a_name_do_not_make_its_row_too_large() -> None:
     assert max(len(value or b"") for value in story.outbox.rows.values()) < 32 * 1_024
 
 
-def test_records_that_are_much_work_are_not_stepped_in_one_go() -> None:
+def test_costly_records_are_stepped_with_pauses() -> None:
     story = Story()
     records = []
     for number in range(5):
@@ -55,7 +53,7 @@ def test_records_that_are_much_work_are_not_stepped_in_one_go() -> None:
     assert list(story.logic.apply("nodes", records, Outbox())) == [11, 12, 13, 14]
 
 
-def test_large_pods_are_not_stepped_in_one_go() -> None:
+def test_large_pods_are_stepped_with_pauses() -> None:
     story = Story()
     value = POD + BEHIND % b"[]" + b" " * 9_000
     values = [value.replace(b'"200"', b'"%d"' % number) for number in range(1, 5)]
@@ -63,7 +61,7 @@ def test_large_pods_are_not_stepped_in_one_go() -> None:
     assert list(story.logic.apply("pods", records, Outbox())) == [11, 12, 13]
 
 
-def test_a_pod_whose_end_comes_first_after_its_cluster_was_forgotten_gets_new_names() -> None:
+def test_a_pod_that_ends_after_the_forgetting_gets_new_ids() -> None:
     story = Story()
     story.pod(0, "p", 60)
     story.node(1, {"key": "lab", "effect": "NoExecute"})

@@ -52,12 +52,12 @@ class Cluster:
         self.tell(at, "pods", node, "ADDED", object={"kind": "Pod", "metadata": meta, "spec": spec})
 
     def gone(self, at: float, node: str, uid: str, version: str) -> None:
-        """Tell of a pod's end with no more than a feed has to remember."""
+        """Report a pod's end with no more than a feed has to remember."""
         meta = {"namespace": "shop", "name": "web", "uid": uid, "resourceVersion": version}
         self.tell(at, "pods", node, "DELETED", object={"kind": "Pod", "metadata": meta, "spec": {"nodeName": node}})
 
     def list_again(self, at: float, version: str, *, gone_times: int = 1) -> None:
-        """List both nodes and the pod that is there, tell of the one that is not, and say that this was all."""
+        """List both nodes and the pod that is there, report the one that is gone, and end the listing."""
         self.node(at, "node-a", "101", TAINT)
         self.node(at, "node-b", "102")
         self.pod(at, "node-b", "uid-2", "120", 1000)
@@ -93,7 +93,7 @@ class Cluster:
 
 @pytest.fixture
 def cluster() -> Cluster:
-    """A pod that left a tainted node and came back on another one, and nobody said that it left."""
+    """A pod that left a tainted node and came back on another one, without an event of its end."""
     found = Cluster()
     found.node(0, "node-a", "101", TAINT)
     found.node(0, "node-b", "102")
@@ -102,7 +102,7 @@ def cluster() -> Cluster:
     return found
 
 
-def test_the_eviction_stays_owed_on_the_old_node_by_its_uid(cluster: Cluster) -> None:
+def test_the_eviction_stays_owed_on_the_old_node(cluster: Cluster) -> None:
     for at in (10, 45, 200):
         cluster.fire(at)
     cluster.restart()
@@ -151,6 +151,6 @@ def test_the_next_listing_ends_it(
     assert cluster.logic.open_evictions()["lab"] == 0
 
 
-def test_an_end_with_a_version_below_the_last_one_told_is_outdated_and_ends_nothing(cluster: Cluster) -> None:
+def test_an_end_with_an_outdated_version_ends_nothing(cluster: Cluster) -> None:
     cluster.gone(60, "node-a", "uid-1", "109")
     assert cluster.logic.open_evictions()["lab"] == 1

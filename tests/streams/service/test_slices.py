@@ -35,7 +35,7 @@ class Crowd(Story):
         self.raw(0, topic, value, key=b"calm/m")
 
     def begin_taint(self, at: float) -> Iterator[int]:
-        """Begin to tell of a taint on the crowded node."""
+        """Begin the step for a taint on the crowded node."""
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
         obj = {"kind": "Node", "metadata": self.meta("n"), "spec": {"taints": [TAINT]}}
@@ -48,7 +48,7 @@ class Crowd(Story):
         return [json.loads(message.value) for message in self.outbox.messages.get(topic, ())]
 
 
-def test_nothing_of_a_step_is_in_the_outbox_before_its_end() -> None:
+def test_the_outbox_has_nothing_of_an_unfinished_step() -> None:
     story = Crowd()
     slices = story.begin_taint(1)
     pauses = 0
@@ -62,7 +62,7 @@ def test_nothing_of_a_step_is_in_the_outbox_before_its_end() -> None:
     assert len(story.outbox.rows) == PODS + 1
 
 
-def test_others_fire_in_the_middle_of_a_step_but_not_its_own_node() -> None:
+def test_other_nodes_fire_in_the_middle_of_a_step() -> None:
     story = Crowd()
     story.other("nodes", {"kind": "Node", "metadata": story.meta("m"), "spec": {"taints": [TAINT]}})
     slices = story.begin_taint(0)
@@ -107,7 +107,7 @@ def test_forgetting_a_cluster_is_written_whole() -> None:
     assert [command["action"] for command in story.sent()] == ["Cancel"] * PODS
 
 
-def test_a_node_that_fires_its_last_memory_while_its_cluster_is_forgotten_is_passed_over() -> None:
+def test_forgetting_passes_over_a_node_that_empties_meanwhile() -> None:
     story = Crowd()
     gone = {"kind": "Pod", "metadata": story.meta("g", namespace="x"), "spec": story.spec("n2")}
     story.raw(1, "pods", json.dumps({"cluster": "lab", "type": "DELETED", "object": gone}).encode(), key=b"lab/n2")
@@ -140,7 +140,7 @@ def test_an_object_beyond_a_limit_is_a_dead_letter_and_counted() -> None:
     assert found["evictstream_events_total", "pods", "undecidable"] == 1
 
 
-def test_wakeups_that_are_much_work_fill_a_turn_sooner() -> None:
+def test_costly_wakeups_fill_a_turn_sooner() -> None:
     story = Crowd(pods=100)
     taints = [{"key": f"t{number}", "effect": "NoExecute"} for number in range(LARGEST_LIST // 2)]
     story.node(0, *taints)

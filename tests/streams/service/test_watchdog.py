@@ -84,7 +84,7 @@ def test_stuck_only_beyond_the_limit(wait: WaitKind) -> None:
 
 
 def test_the_cause_is_named_and_not_its_effects() -> None:
-    """With the loop stuck nothing else gets on either."""
+    """With the event loop stuck, nothing else gets on either."""
     assert find_stuck(dict.fromkeys(WaitKind, 1_000.0), LIMITS) == (WaitKind.LOOP, 1_000.0, 60.0)
 
 
@@ -106,8 +106,8 @@ def test_while_it_stops_only_the_loop_counts() -> None:
 
 
 @pytest.mark.parametrize("wait", WaitKind)
-def test_the_time_in_which_the_whole_process_stood_still_does_not_count(wait: WaitKind) -> None:
-    """On waking nothing has come round yet: which thread ran first decided whether it was ended."""
+def test_a_standstill_of_the_process_does_not_count(wait: WaitKind) -> None:
+    """Else the thread that runs first on waking would decide whether the worker ends."""
     worker = Worker()
     worker.waits[wait] = 0.5
     standstill = 2 * LIMITS[wait]
@@ -118,8 +118,8 @@ def test_the_time_in_which_the_whole_process_stood_still_does_not_count(wait: Wa
     assert not worker.permit.is_withdrawn
 
 
-def test_what_is_stuck_is_found_however_often_the_process_stands_still() -> None:
-    """It is counted as long as somebody looks, and by a second for each standstill."""
+def test_a_stuck_part_is_found_despite_standstills() -> None:
+    """Its age grows at each look, and by a second for each standstill."""
     worker = Worker()
     worker.waits[WaitKind.LOOP] = 0.5
     standstills, seconds = 0, 0.0
@@ -131,7 +131,7 @@ def test_what_is_stuck_is_found_however_often_the_process_stands_still() -> None
     assert seconds > 300
 
 
-def test_who_is_stuck_may_take_nothing_over_any_more() -> None:
+def test_a_stuck_worker_loses_its_permit() -> None:
     worker = Worker()
     worker.waits[WaitKind.COMMIT] = 110
     withdrawn = []
@@ -142,7 +142,7 @@ def test_who_is_stuck_may_take_nothing_over_any_more() -> None:
     assert withdrawn == [False, False, True, True]
 
 
-def test_a_permit_lasts_for_some_looks_and_for_no_standstill_that_ends_a_worker() -> None:
+def test_a_permit_outlasts_looks_but_no_fatal_standstill() -> None:
     shortest = 2.0 + LAST_WORDS_SECONDS  # by the least `stall_limit_seconds`
     assert 3 * LOOK_SECONDS < VALID_SECONDS < shortest
 
@@ -207,7 +207,7 @@ def test_readyz_before_the_group_has_assigned() -> None:
     assert Worker(is_settled=False).health.ready(0).status == 503
 
 
-def test_readyz_does_not_trust_an_old_look() -> None:
+def test_readyz_does_not_trust_an_old_snapshot() -> None:
     worker = Worker(view(1))
     worker.waits[WaitKind.LOOP] = 1.0
     assert worker.health.ready(4).status == 200
