@@ -29,7 +29,7 @@ _NOT_TOLD = ("recording starts", "seen")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Step:
+class RecordedAction:
     """Something that was done to the recorded cluster: `after_seconds` from the first event."""
 
     after_seconds: float
@@ -51,7 +51,7 @@ class Recording:
     name: str
     title: str
     events: tuple[Event, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[RecordedAction, ...]
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -102,12 +102,12 @@ def read_recording(folder: Path) -> Recording:
     return Recording(name=folder.resolve().name, title=_title(folder), events=events, steps=steps)
 
 
-def _read_steps(path: Path, first_us: int) -> tuple[Step, ...]:
+def _read_steps(path: Path, first_us: int) -> tuple[RecordedAction, ...]:
     if not path.exists():
         return ()
     actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return tuple(
-        Step((to_us(action["at"]) - first_us) / MICROSECONDS_PER_SECOND, _sentence(action))
+        RecordedAction((to_us(action["at"]) - first_us) / MICROSECONDS_PER_SECOND, _sentence(action))
         for action in actions
         if action["do"] not in _NOT_TOLD
     )

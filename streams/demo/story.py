@@ -14,12 +14,12 @@ from pathlib import Path
 from evictstream.models.instants import instant_text
 from evictstream.streams.broker.admin import check_topics, declare_topics
 from evictstream.streams.broker.locate import Broker, locate
+from evictstream.streams.demo.cleanup import PREFIX, delete_own, named, remove_leftovers
 from evictstream.streams.demo.oracle import Expectation, check, expected
+from evictstream.streams.demo.performance import Performance, play_through
 from evictstream.streams.demo.reader import CommandReader, count_records, logged_times
 from evictstream.streams.demo.recording import Event, Recording
-from evictstream.streams.demo.stage import Stage, play_through
 from evictstream.streams.demo.summary import Summary, count
-from evictstream.streams.demo.tidying import PREFIX, delete_own, named, remove_leftovers
 from evictstream.streams.demo.view import Show
 from evictstream.streams.demo.workers import Workers, now_us
 from evictstream.streams.errors import FoundProblemError
@@ -112,13 +112,13 @@ def _perform(
         open_publisher(settings) as publisher,
         CommandReader(settings) as reader,
     ):
-        stage = Stage(recording, settings, show, workers, reader, publisher)
-        stage.board.headline = _which(broker)
+        performance = Performance(recording, settings, show, workers=workers, reader=reader, publisher=publisher)
+        performance.board.headline = _which(broker)
         workers.start(WORKERS)
-        stage.look()
+        performance.look()
         _say(show, ", ".join(f"worker {one.number} is process {one.pid}" for one in workers.all))
-        _wait_for_owners(stage)
-        outcome = play_through(stage, speed=options.speed, kill=options.kill)
+        _wait_for_owners(performance)
+        outcome = play_through(performance, speed=options.speed, kill=options.kill)
         problems = workers.stop()
         publisher.flush()
     expectations = expected(_as_logged(outcome.played, logged_times(settings)))
@@ -153,7 +153,7 @@ def _as_logged(played: Sequence[Event], times: Mapping[tuple[str, str], int]) ->
         yield event if counts_us is None else event | {"observedAt": instant_text(counts_us)}
 
 
-def _wait_for_owners(stage: Stage) -> None:
+def _wait_for_owners(performance: Performance) -> None:
     """Wait until every worker has partitions, and every partition an owner.
 
     Raises:
@@ -161,14 +161,14 @@ def _wait_for_owners(stage: Stage) -> None:
 
     """
     give_up = time.monotonic() + START_SECONDS
-    while not stage.all_own():
+    while not performance.all_own():
         if time.monotonic() > give_up:
             problem = f"not all of {WORKERS} workers had partitions within {START_SECONDS:g} s"
             raise FoundProblemError(problem)
-        stage.look()
+        performance.look()
         time.sleep(LOOK_SECONDS)
-    for line in stage.board.workers:
-        _say(stage.show, line)
+    for line in performance.board.workers:
+        _say(performance.show, line)
 
 
 def _which(broker: Broker) -> str:

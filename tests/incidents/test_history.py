@@ -17,7 +17,7 @@ import pytest
 
 from evictstream.streams.demo.oracle import Seen, check, expected
 from evictstream.streams.demo.recording import read_recording
-from evictstream.streams.demo.stand_in import StandIn
+from evictstream.streams.demo.simulated_executor import SimulatedExecutor
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from tests.harness.plans import one_partition, taken_over
@@ -46,7 +46,7 @@ class VirtualService:
         self.seen: list[Seen] = []
         self.letters = 0
         self.offset = 0
-        self.stand_in = StandIn()
+        self.stand_in = SimulatedExecutor()
         self.plan = one_partition(lambda: self.now_us)
         self.logic = EvictionPartition(0, self.plan)
 

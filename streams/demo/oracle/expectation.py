@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from evictstream.streams.demo.oracle.history import Histories, NodeState, PodHistory, PodState
+from evictstream.streams.demo.oracle.history import Histories, NodeAt, PodAt, PodHistory
 from evictstream.streams.demo.oracle.rules import HEALTH, LAST_US, Json, allowed_us, in_use, to_us
 
-State = TypeVar("State", NodeState, PodState)
+State = TypeVar("State", NodeAt, PodAt)
 
 OUTAGE_GAP_US = 5_000_000
 """A node's outage goes on over a gap this long without a health taint while it is not ready (12.4)."""
@@ -129,9 +129,9 @@ def expected(events: Iterable[Json]) -> dict[str, Expectation]:
     }
 
 
-def _spans(pod: PodHistory, node: Sequence[NodeState]) -> tuple[Span, ...]:
+def _spans(pod: PodHistory, node: Sequence[NodeAt]) -> tuple[Span, ...]:
     """Decide anew at each change of the pod or of its node, then join what did not change."""
-    states: list[NodeState | PodState] = [*pod.states, *node]
+    states: list[NodeAt | PodAt] = [*pod.states, *node]
     moments = sorted((state.turn, state.at_us) for state in states)
     pairs = [(_latest(pod.states, turn), _latest(node, turn)) for turn, _ in moments]
     spans: list[Span] = []
@@ -150,7 +150,7 @@ def _spans(pod: PodHistory, node: Sequence[NodeState]) -> tuple[Span, ...]:
 class _Past:
     """Everything about one pod and its node up to a moment: both states at each change of either, oldest first."""
 
-    def __init__(self, pairs: list[tuple[PodState | None, NodeState | None]], node_states: list[NodeState]) -> None:
+    def __init__(self, pairs: list[tuple[PodAt | None, NodeAt | None]], node_states: list[NodeAt]) -> None:
         self.pairs, self.node_states = pairs, node_states
         self.pod, self.node = pairs[-1]
 
@@ -222,18 +222,39 @@ def _decide(past: _Past, at_us: int) -> Span:
     for taint in node.taints:
         if in_use(pod.tolerations, taint) is None:
             since_us = past.window_start_us(taint)
-            return Span(at_us, None, at_us, since_us, frozenset({"Untolerated"}), frozenset({taint["key"]}))
+            return Span(
+                since_us=at_us,
+                until_us=None,
+                deadline_us=at_us,
+                floor_us=since_us,
+                why=frozenset({"Untolerated"}),
+                taints=frozenset({taint["key"]}),
+            )
     times = {taint["key"]: _time_us(past, taint, pod.tolerations) for taint in node.taints}
     deadline_us = min((time_us for time_us in times.values() if time_us is not None), default=LAST_US + 1)
     if deadline_us > LAST_US:
         return _nothing(at_us, {"Tolerated", "TaintRemoved"}, node)
     reasons = frozenset(key for key, time_us in times.items() if time_us == deadline_us)
-    return Span(at_us, None, deadline_us, deadline_us, frozenset({"TolerationExpires"}), reasons)
+    return Span(
+        since_us=at_us,
+        until_us=None,
+        deadline_us=deadline_us,
+        floor_us=deadline_us,
+        why=frozenset({"TolerationExpires"}),
+        taints=reasons,
+    )
 
 
-def _nothing(at_us: int, why: Iterable[str], node: NodeState | None) -> Span:
+def _nothing(at_us: int, why: Iterable[str], node: NodeAt | None) -> Span:
     taints = () if node is None else node.taints
-    return Span(at_us, None, None, None, frozenset(why), frozenset(taint["key"] for taint in taints))
+    return Span(
+        since_us=at_us,
+        until_us=None,
+        deadline_us=None,
+        floor_us=None,
+        why=frozenset(why),
+        taints=frozenset(taint["key"] for taint in taints),
+    )
 
 
 def _time_us(past: _Past, taint: Json, tolerations: Sequence[Json]) -> int | None:

@@ -15,7 +15,7 @@ FINISHED = ("Succeeded", "Failed")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class NodeState:
+class NodeAt:
     """What was known of a node from one event on.
 
     Attributes:
@@ -35,7 +35,7 @@ class NodeState:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class PodState:
+class PodAt:
     """What was known of a pod from one event on.
 
     Attributes:
@@ -63,7 +63,7 @@ class PodHistory:
     namespace: str
     name: str
     node: str = ""
-    states: list[PodState] = dataclasses.field(default_factory=list)
+    states: list[PodAt] = dataclasses.field(default_factory=list)
 
 
 class Histories:
@@ -77,7 +77,7 @@ class Histories:
 
     def __init__(self, events: Iterable[Json]) -> None:
         """Read the events in the order in which they were observed; bookmarks are passed over."""
-        self.nodes: dict[tuple[str, str], list[NodeState]] = {}
+        self.nodes: dict[tuple[str, str], list[NodeAt]] = {}
         self.pods: dict[str, PodHistory] = {}
         self._versions: dict[str, int] = {}
         self._deleted: set[str] = set()
@@ -109,7 +109,7 @@ class Histories:
             self._holders[name] = uid
         if kind == "Node":
             states = self.nodes.setdefault((event["cluster"], meta["name"]), [])
-            states.append(NodeState(turn, at_us) if is_delete else _node_state(turn, at_us, thing))
+            states.append(NodeAt(turn, at_us) if is_delete else _node_state(turn, at_us, thing))
         elif is_delete:
             self._end(uid, turn, at_us, {"PodGone"})
         else:
@@ -122,7 +122,7 @@ class Histories:
         history = self.pods.setdefault(meta["uid"], found)
         history.node = node or history.node
         history.states.append(
-            PodState(
+            PodAt(
                 turn,
                 at_us,
                 is_bound=bool(node),
@@ -133,7 +133,7 @@ class Histories:
 
     def _end(self, uid: str, turn: int, at_us: int, why: set[str]) -> None:
         if uid in self.pods:
-            self.pods[uid].states.append(PodState(turn, at_us, is_bound=False, exempt=frozenset(why)))
+            self.pods[uid].states.append(PodAt(turn, at_us, is_bound=False, exempt=frozenset(why)))
 
 
 def _exemptions(pod: Json) -> frozenset[str]:
@@ -148,10 +148,10 @@ def _exemptions(pod: Json) -> frozenset[str]:
     return frozenset(why)
 
 
-def _node_state(turn: int, at_us: int, node: Json) -> NodeState:
+def _node_state(turn: int, at_us: int, node: Json) -> NodeAt:
     taints = (node.get("spec") or {}).get("taints") or ()
     conditions = (node.get("status") or {}).get("conditions") or ()
-    return NodeState(
+    return NodeAt(
         turn,
         at_us,
         uid=node["metadata"]["uid"],

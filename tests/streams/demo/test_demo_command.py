@@ -19,9 +19,9 @@ from kafka.admin import KafkaAdminClient
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.cli.main import run
 from evictstream.streams.demo import story
+from evictstream.streams.demo.cleanup import SILENT_US, remove_leftovers
 from evictstream.streams.demo.recording import Recording
 from evictstream.streams.demo.summary import Counts, Summary
-from evictstream.streams.demo.tidying import SILENT_US, remove_leftovers
 from evictstream.streams.demo.workers import now_us
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings

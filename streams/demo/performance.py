@@ -9,17 +9,17 @@ from __future__ import annotations
 import dataclasses
 
 from evictstream.streams.demo.board import Board
-from evictstream.streams.demo.killing import Killing
+from evictstream.streams.demo.input_writer import InputWriter
+from evictstream.streams.demo.kill_moment import kill_moment_us, still_owed, waits_until_us
 from evictstream.streams.demo.oracle import Expectation, Seen, expected
 from evictstream.streams.demo.oracle.limits import Outage
-from evictstream.streams.demo.outlet import Outlet
-from evictstream.streams.demo.plan import kill_moment_us, still_owed, waits_until_us
 from evictstream.streams.demo.player import Heartbeats, Player
 from evictstream.streams.demo.reader import Arrival, CommandReader
 from evictstream.streams.demo.recording import Event, Recording
-from evictstream.streams.demo.stand_in import StandIn
+from evictstream.streams.demo.simulated_executor import SimulatedExecutor
 from evictstream.streams.demo.summary import Kill
 from evictstream.streams.demo.view import Show
+from evictstream.streams.demo.worker_kill import WorkerKill
 from evictstream.streams.demo.workers import Worker, Workers, listed, now_us, partitions_of
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.settings import Settings
@@ -35,8 +35,8 @@ LONGEST_WAIT_US = 30_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Outcome:
-    """What happened: events as played, commands as seen, failed attempts, the kill, and what went wrong on stage."""
+class PerformanceResult:
+    """What happened: events as played, commands as seen, failed attempts, the kill, and what went wrong."""
 
     played: list[Event]
     seen: list[Seen]
@@ -47,26 +47,26 @@ class Outcome:
     problems: tuple[str, ...]
 
 
-class Stage:
-    """All that takes part."""
+class Performance:
+    """All parts of the demo while it runs: recording, workers, readers and what is shown."""
 
     def __init__(
         self,
         recording: Recording,
         settings: Settings,
         show: Show,
+        *,
         workers: Workers,
         reader: CommandReader,
         publisher: Publisher,
     ) -> None:
-        """Put everything in its place; nothing moves yet."""
         self.recording = recording
         self.show = show
         self.workers = workers
         self.board = Board()
         self.board.phase = "workers start"
-        self.stand_in = StandIn()
-        self.outlet = Outlet(publisher, settings)
+        self.executor = SimulatedExecutor()
+        self.inputs = InputWriter(publisher, settings)
         self.reader = reader
         self.seen: list[Seen] = []
         self.evicted: set[str] = set()
@@ -86,7 +86,7 @@ class Stage:
 
     def publish(self, event: Event) -> None:
         """Send a watch event, and say so if it taints a node."""
-        self.outlet.change(event)
+        self.inputs.change(event)
         sentence = self.board.change(event)
         if sentence is not None:
             self.show.say(now_us(), sentence)
@@ -97,32 +97,38 @@ class Stage:
         self.seen.append(arrival.seen)
         command = arrival.seen.command
         if command["action"] == "Evict":
-            answer = self.stand_in.evict(command, now_us())
-            self.outlet.result(answer.result)
+            answer = self.executor.evict(command, now_us())
+            self.inputs.result(answer.result)
             for event in answer.events:
                 self.publish(event)
             if answer.result["outcome"] != "Failed":
                 self.evicted.add(command["podUid"])
 
 
-def play_through(stage: Stage, *, speed: float, kill: bool) -> Outcome:
+def play_through(performance: Performance, *, speed: float, kill: bool) -> PerformanceResult:
     """Play the whole recording, wait for what has to follow, and say how it went."""
     start_us = now_us()
-    player = Player(stage.recording.events, start_us=start_us, speed=speed)
+    player = Player(performance.recording.events, start_us=start_us, speed=speed)
     plan = expected(player.planned())
-    stage.show.begin(start_us)
-    stage.board.phase = stage.recording.title
-    show_text = f"playing {stage.recording.title}: {len(plan)} pods, {(player.end_us - start_us) / 1e6:.0f} s"
-    stage.show.say(start_us, show_text)
-    act = _Act(stage, player, plan, Killing(stage, kill_moment_us(plan, start_us) if kill else None), speed)
+    performance.show.begin(start_us)
+    performance.board.phase = performance.recording.title
+    show_text = f"playing {performance.recording.title}: {len(plan)} pods, {(player.end_us - start_us) / 1e6:.0f} s"
+    performance.show.say(start_us, show_text)
+    act = _Act(
+        performance,
+        player,
+        plan,
+        killing=WorkerKill(performance, kill_moment_us(plan, start_us) if kill else None),
+        speed=speed,
+    )
     while not act.turn():
         pass
-    stage.board.phase = "the workers stop"
-    stage.show.say(now_us(), "all is played and done; the workers get SIGTERM")
-    return Outcome(
+    performance.board.phase = "the workers stop"
+    performance.show.say(now_us(), "all is played and done; the workers get SIGTERM")
+    return PerformanceResult(
         played=player.played,
-        seen=stage.seen,
-        failed=stage.stand_in.failed,
+        seen=performance.seen,
+        failed=performance.executor.failed,
         kill=act.killing.kill,
         outages=act.killing.outages(),
         end_us=now_us(),
@@ -134,10 +140,16 @@ class _Act:
     """The loop's state from the first event to the end."""
 
     def __init__(
-        self, stage: Stage, player: Player, plan: dict[str, Expectation], killing: Killing, speed: float
+        self,
+        performance: Performance,
+        player: Player,
+        plan: dict[str, Expectation],
+        *,
+        killing: WorkerKill,
+        speed: float,
     ) -> None:
-        self.stage, self.player, self.plan, self.killing = stage, player, plan, killing
-        steps = [(player.start_us + int(s.after_seconds / speed * 1e6), s.text) for s in stage.recording.steps]
+        self.performance, self.player, self.plan, self.killing = performance, player, plan, killing
+        steps = [(player.start_us + int(s.after_seconds / speed * 1e6), s.text) for s in performance.recording.steps]
         self._steps = sorted(steps, reverse=True)
         self._heartbeats = Heartbeats(player.start_us)
         self._look_us = 0
@@ -146,29 +158,29 @@ class _Act:
 
     def turn(self) -> bool:
         """Do what is due, then wait for one command; return whether it is over."""
-        stage, now = self.stage, now_us()
+        performance, now = self.performance, now_us()
         while self._steps and self._steps[-1][0] <= now:
-            stage.board.phase = self._steps.pop()[1]
-            stage.show.say(now, f"recorded: {stage.board.phase}")
+            performance.board.phase = self._steps.pop()[1]
+            performance.show.say(now, f"recorded: {performance.board.phase}")
         for event in self.player.due(now):
-            if stage.stand_in.admit(event):
-                stage.publish(event)
-        for event in stage.stand_in.gone(now):
-            stage.publish(event)
+            if performance.executor.admit(event):
+                performance.publish(event)
+        for event in performance.executor.gone(now):
+            performance.publish(event)
         if self._heartbeats.due(now):
-            for cluster in stage.recording.clusters:
-                stage.outlet.heartbeat(cluster, now)
+            for cluster in performance.recording.clusters:
+                performance.inputs.heartbeat(cluster, now)
         self.killing.turn(now)
         if now >= self._look_us:
             self._look_us = now + LOOK_US
-            stage.look()
+            performance.look()
             if self._is_over(now):
                 return True
-        moments = [self._look_us, self.player.next_us(), stage.stand_in.next_us()]
+        moments = [self._look_us, self.player.next_us(), performance.executor.next_us()]
         soonest = min(moment for moment in moments if moment is not None)
-        arrival = stage.reader.next((soonest - now_us()) / 1_000_000)
+        arrival = performance.reader.next((soonest - now_us()) / 1_000_000)
         if arrival is not None:
-            stage.take(arrival)
+            performance.take(arrival)
         return False
 
     def _is_over(self, now: int) -> bool:
@@ -176,7 +188,9 @@ class _Act:
         if now < self._last_due_us:
             return False
         waits = (
-            self.stage.stand_in.busy or self.killing.unsettled or bool(still_owed(self.plan, now) - self.stage.evicted)
+            self.performance.executor.busy
+            or self.killing.unsettled
+            or bool(still_owed(self.plan, now) - self.performance.evicted)
         )
         if waits:
             self._done_us = None

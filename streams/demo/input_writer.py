@@ -10,7 +10,7 @@ from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.settings import Settings
 
 
-class Outlet:
+class InputWriter:
     """Puts records under the right key on the right topic."""
 
     def __init__(self, publisher: Publisher, settings: Settings) -> None:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from evictstream.streams.demo.kill_moment import LONGEST_TAIL_US, kill_moment_us, still_owed, waits_until_us
 from evictstream.streams.demo.oracle import expected
-from evictstream.streams.demo.plan import LONGEST_TAIL_US, kill_moment_us, still_owed, waits_until_us
 from evictstream.streams.demo.recording import demo_incident, read_recording
 from tests.streams.demo.samples import START_US, node, pod, taint, tolerates, us
 

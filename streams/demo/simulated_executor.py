@@ -31,7 +31,7 @@ class Answer:
     events: tuple[Event, ...]
 
 
-class StandIn:
+class SimulatedExecutor:
     """The executor and the cluster.
 
     Attributes:

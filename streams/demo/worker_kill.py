@@ -10,15 +10,15 @@ from evictstream.streams.demo.summary import Kill
 from evictstream.streams.demo.workers import listed, now_us, partitions_of
 
 if TYPE_CHECKING:
-    from evictstream.streams.demo.stage import Stage
+    from evictstream.streams.demo.performance import Performance
 
 
-class Killing:
+class WorkerKill:
     """Kills one worker in mid-window and watches for who takes over."""
 
-    def __init__(self, stage: Stage, at_us: int | None) -> None:
+    def __init__(self, performance: Performance, at_us: int | None) -> None:
         """`at_us` is when; `None` for never."""
-        self._stage, self._at_us = stage, at_us
+        self._performance, self._at_us = performance, at_us
         self.kill: Kill | None = None
 
     @property
@@ -48,28 +48,32 @@ class Killing:
             self._look(self.kill)
 
     def _kill(self) -> None:
-        stage = self._stage
-        owners = stage.workers.owners()
+        performance = self._performance
+        owners = performance.workers.owners()
         # Whoever has most to lose.
-        victim = max(stage.workers.all, key=lambda worker: stage.board.pending_in(partitions_of(worker, owners)))
+        victim = max(
+            performance.workers.all, key=lambda worker: performance.board.pending_in(partitions_of(worker, owners))
+        )
         mine = partitions_of(victim, owners)
-        pending = stage.board.pending_in(mine)
+        pending = performance.board.pending_in(mine)
         victim.kill()
-        self.kill = Kill(victim.number, victim.pid, now_us(), tuple(sorted(mine)), pending)
-        stage.board.phase = f"worker {victim.number} killed"
+        self.kill = Kill(
+            worker=victim.number, pid=victim.pid, at_us=now_us(), partitions=tuple(sorted(mine)), pending=pending
+        )
+        performance.board.phase = f"worker {victim.number} killed"
         text = f"worker {victim.number} (process {victim.pid}) killed with SIGKILL: {pending} of"
-        text += f" {len(stage.board.pending)} pending deadlines were its own; nothing is started in its place"
-        stage.show.say(now_us(), text)
+        text += f" {len(performance.board.pending)} pending deadlines were its own; nothing is started in its place"
+        performance.show.say(now_us(), text)
 
     def _look(self, kill: Kill) -> None:
-        stage = self._stage
-        owners = stage.workers.owners()
+        performance = self._performance
+        owners = performance.workers.owners()
         heirs = {owners[number].number for number in kill.partitions}
         if kill.worker in heirs:
             return
-        heir = stage.workers.all[max(heirs) - 1]
+        heir = performance.workers.all[max(heirs) - 1]
         taken_us = max(at_us for at_us, _ in heir.taken)
         self.kill = dataclasses.replace(kill, heir=heir.number, taken_over_us=taken_us)
-        stage.board.phase = f"worker {heir.number} has taken over from worker {kill.worker}"
+        performance.board.phase = f"worker {heir.number} has taken over from worker {kill.worker}"
         text = f"worker {heir.number} has taken over partitions {listed(kill.partitions)}, {self.kill.seconds:.1f} s"
-        stage.show.say(now_us(), f"{text} after the kill; deadlines are as they were")
+        performance.show.say(now_us(), f"{text} after the kill; deadlines are as they were")
