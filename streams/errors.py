@@ -94,7 +94,6 @@ class EvictstreamError(Exception):
     Attributes:
         problem: what is wrong, one line, without a full stop.
         next_step: what the reader can do now, one line; may be empty.
-
     """
 
     exit_code: ClassVar[ExitCode] = ExitCode.INTERNAL_FAILURE

@@ -55,7 +55,6 @@ class Difference:
         expected: what the specification says.
         actual: what Kafka says; `missing` for a missing topic.
         severity: `breaks`: evictstream would be wrong, the worker refuses to start. `weakens`: slower or less safe.
-
     """
 
     topic: str
@@ -81,7 +80,6 @@ class TopicsReport:
         created: those that were missing and have been created just now.
         differences: everything that is not as specified, now.
         others: names of all other topics on that Kafka.
-
     """
 
     bootstrap_servers: str
@@ -111,7 +109,6 @@ def declare_topics(settings: Settings, specs: Sequence[TopicSpec] | None = None)
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused; topics before the refused one may have been created.
         SettingsError: no Kafka is set, or its certificates cannot be read.
-
     """
     return _report(settings, specs, create=True)
 
@@ -283,7 +280,6 @@ def admin_client(
         SettingsError: the certificate files cannot be used.
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused.
-
     """
     first_answer_seconds = first_answer_seconds or settings.admin_timeout_seconds
     servers = settings.required_bootstrap_servers()

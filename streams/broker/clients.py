@@ -71,7 +71,6 @@ def partitions_of(client: Any, topic: str) -> tuple[int, ...]:
 
     Raises:
         TopicsDifferError: the topic is missing.
-
     """
     ask = client.partitions_for if hasattr(client, "partitions_for") else client.partitions_for_topic
     try:

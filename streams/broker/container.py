@@ -71,7 +71,6 @@ def container_broker() -> Iterator[str]:
 
     Raises:
         ContainerUnavailableError: the engine refused, the image could not be had, or Kafka did not answer.
-
     """
     from docker.errors import DockerException  # noqa: PLC0415 - comes with an optional extra
 

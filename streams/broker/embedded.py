@@ -69,7 +69,6 @@ class EmbeddedBroker:
 
         Raises:
             WrongUseError: a number out of range, or a folder made with another number of nodes.
-
         """
         if not 1 <= nodes <= MAX_NODES:
             problem = f"an embedded Kafka has 1 to {MAX_NODES} nodes, not {nodes}"
@@ -119,7 +118,6 @@ class EmbeddedBroker:
 
         Raises:
             EmbeddedBrokerError: of the kind that fits; what was started is stopped again.
-
         """
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
         try:

@@ -37,7 +37,6 @@ class FollowedRecord:
         timestamp_ms: its time in milliseconds since 1970: set by the producer or the broker, as the topic says.
         key: as it came.
         value: as it came.
-
     """
 
     partition: int
@@ -76,7 +75,6 @@ def follow(
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused. While following, too.
         TopicsDifferError: the topic is missing.
-
     """
     check_topics(settings, [])
     with contextlib.ExitStack() as stack:

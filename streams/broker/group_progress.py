@@ -26,7 +26,6 @@ def wait_until_read(
     Raises:
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused.
-
     """
     give_up_at = time.monotonic() + patience_seconds
     places = [TopicPartition(topic, number) for number in partitions]

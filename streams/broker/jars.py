@@ -76,7 +76,6 @@ def kafka_classpath() -> str:
         EmbeddedMissingError: jgo is not installed.
         DownloadRefusedError: a file is missing and cannot be downloaded.
         FileMismatchError: a file is not the locked one, even when fetched anew.
-
     """
     return classpath(locked_jars())
 

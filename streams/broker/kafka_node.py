@@ -84,7 +84,6 @@ class KafkaNode:
 
         Raises:
             EmbeddedBrokerError: of the kind that fits.
-
         """
         if self.pid is not None:
             return
@@ -122,7 +121,6 @@ class KafkaNode:
 
         Raises:
             BrokerFailedError: the process has ended.
-
         """
         self.raise_if_ended()
         with contextlib.suppress(OSError), socket.create_connection((LOOPBACK, self.address.client_port), timeout=1.0):

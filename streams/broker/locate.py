@@ -29,7 +29,6 @@ class Broker:
         kind: `settings`: left running afterwards. `container` and `embedded`: started here, ended afterwards.
         bootstrap_servers: its addresses, `host:port,host:port`.
         description: which one it is, for people.
-
     """
 
     kind: Literal["settings", "container", "embedded"]
@@ -46,7 +45,6 @@ def locate(settings: Settings) -> Iterator[Broker]:
 
     Raises:
         EmbeddedBrokerError: nothing else was there and the embedded one could not be had.
-
     """
     with contextlib.ExitStack() as stack:
         broker = _from_settings(settings) or _from_container(stack) or _embedded(stack)

@@ -33,7 +33,6 @@ def write_lock(path: Path, header: str, *, roots: Sequence[str], alone: Sequence
         header: its first lines, comments.
         roots: coordinates that are taken with all they need.
         alone: group, artifact and version of files that are taken without what they name.
-
     """
     import jgo  # noqa: PLC0415 - part of an optional extra
     from jgo.maven import MavenContext  # noqa: PLC0415 - as above

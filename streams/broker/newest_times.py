@@ -21,7 +21,6 @@ def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> di
     Raises:
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused, or is older than 3.0.
-
     """
     wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}
     with admin_client(settings, "tell the times of newest records") as client:

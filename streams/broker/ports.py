@@ -23,7 +23,6 @@ def free_ports(count: int) -> list[int]:
 
     Raises:
         OSError: none was found in 200 attempts.
-
     """
     ports: list[int] = []
     for _ in range(ATTEMPTS):

@@ -53,7 +53,6 @@ def node_properties(
         log_dirs: folder of its data.
         listen_host: address to bind; loopback unless it runs in a container that has its own.
         more: further properties; they win.
-
     """
     ways = [("PLAINTEXT", node.client_port, node.client_port)]
     ways += [(f"DETOUR{n}", detour.listen_port, detour.told_port) for n, detour in enumerate(node.detours)]

@@ -41,7 +41,6 @@ class TopicSpec:
         configs: Kafka's topic settings by name, values as Kafka writes them; what is not in here is free.
         essential: what evictstream cannot work without: names of `configs`, and `partitions`. A difference in anything
             else makes us slower or less safe, not wrong.
-
     """
 
     name: str

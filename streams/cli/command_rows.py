@@ -36,7 +36,6 @@ class CommandRows:
 
         Raises:
             ValueError: an instant in it is none.
-
         """
         deadline = _instant(command.deadline)
         return self._columns.line(

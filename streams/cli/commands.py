@@ -91,7 +91,6 @@ def read_start(text: str) -> Start:
 
     Raises:
         WrongUseError: it is neither of the words nor an instant with a zone.
-
     """
     if text == "beginning":
         return "beginning"

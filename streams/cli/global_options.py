@@ -36,7 +36,6 @@ class GlobalOptions:
 
         Raises:
             WrongUseError: an assignment is not `NAME=VALUE`.
-
         """
         self.debug = debug
         self._config_file = config_file

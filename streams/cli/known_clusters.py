@@ -129,7 +129,6 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
         TopicsDifferError: the changelog is missing, or has other partitions than the inputs.
         BrokerUnreachableError: Kafka did not answer.
         FoundProblemError: the rows are those of another version.
-
     """
     from rich.console import Console
 

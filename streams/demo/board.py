@@ -24,7 +24,6 @@ class NodeLine:
         cancelled: how often a deadline was taken back.
         evicted: pods evicted.
         partition: number of its partition, once a command told it.
-
     """
 
     name: str
@@ -61,7 +60,6 @@ class Board:
         pending: announced evictions by id.
         totals: commands by action.
         latest: the last commands, newest last.
-
     """
 
     def __init__(self) -> None:

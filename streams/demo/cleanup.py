@@ -34,7 +34,6 @@ def delete_own(settings: Settings) -> None:
 
     Raises:
         BrokerError: Kafka did not answer, or said no.
-
     """
     with admin_client(settings, "delete the demo's topics") as client:
         present = set(client.list_topics())

@@ -15,7 +15,6 @@ def kill_moment_us(plan: Mapping[str, Expectation], start_us: int) -> int | None
 
     Returns:
         Microseconds since 1970, not before `start_us`; `None` if no deadline is ever pending.
-
     """
     changes: dict[int, int] = {}
     for expectation in plan.values():

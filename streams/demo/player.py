@@ -25,7 +25,6 @@ class Player:
 
     Attributes:
         played: every event that was handed out, as it was handed out.
-
     """
 
     def __init__(self, events: Sequence[Event], *, start_us: int, speed: float = 1.0) -> None:

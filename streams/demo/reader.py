@@ -45,7 +45,6 @@ class CommandReader:
 
         Raises:
             BrokerError: the topic cannot be read.
-
         """
         try:
             found = self._queue.get(timeout=max(0.0, timeout_seconds))
@@ -92,7 +91,6 @@ def logged_times(settings: Settings) -> dict[tuple[str, str], int]:
 
     Raises:
         BrokerError: the topics cannot be read.
-
     """
     times: dict[tuple[str, str], int] = {}
     with our_errors(settings, "hand out what was played"):

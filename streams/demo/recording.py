@@ -45,7 +45,6 @@ class Recording:
         title: first line of its README, or the name.
         events: changes in the order in which they were observed; bookmarks are left out.
         steps: what was done to the cluster, in order.
-
     """
 
     name: str
@@ -70,7 +69,6 @@ def demo_incident() -> Path:
 
     Raises:
         WrongUseError: it is in neither.
-
     """
     for folder in (_PACKAGED, _EXAMPLES / DEMO_INCIDENT):
         if (folder / "events.jsonl.gz").exists():
@@ -85,7 +83,6 @@ def read_recording(folder: Path) -> Recording:
 
     Raises:
         WrongUseError: the folder holds none, or it cannot be read.
-
     """
     try:
         with gzip.open(folder / "events.jsonl.gz", "rt", encoding="utf-8") as lines:

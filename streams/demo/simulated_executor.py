@@ -37,7 +37,6 @@ class SimulatedExecutor:
     Attributes:
         failed: attempts that were reported as failed, as `(evictionId, attempt)`.
         deleted: UIDs of pods that were deleted here.
-
     """
 
     def __init__(self, *, fails_one_in: int = FAILS_ONE_IN) -> None:

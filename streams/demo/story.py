@@ -62,7 +62,6 @@ def tell(recording: Recording, settings: Settings, options: Options, show: Show)
     Raises:
         BrokerError: Kafka is not as needed.
         FoundProblemError: a worker did not start, or ended by itself.
-
     """
     _say(show, "looking for a Kafka, or starting one")
     with locate(settings) as broker, _own_topics(settings, broker, show) as mine:
@@ -158,7 +157,6 @@ def _wait_for_owners(performance: Performance) -> None:
 
     Raises:
         FoundProblemError: that took too long.
-
     """
     give_up = time.monotonic() + START_SECONDS
     while not performance.all_own():

@@ -51,7 +51,6 @@ class Counts:
         repeated: further attempts of those, after the executor had reported a failure.
         lateness: from deadline to the arrival of the first `Evict`, seconds, in order of arrival.
         lateness_undisturbed: the same, without those that were due or on their way while a take-over was on.
-
     """
 
     scheduled: int
@@ -96,7 +95,6 @@ class Summary:
         kill: the worker that was killed, if one was.
         problems: everything that was wrong, sentences.
         logs: folder with the workers' logs if it was kept.
-
     """
 
     incident: str

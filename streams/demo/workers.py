@@ -52,7 +52,6 @@ class Worker:
         number: 1, 2, ...
         log_file: where its stderr goes.
         taken: what it has taken over: instants (microseconds since 1970) and partitions, oldest first.
-
     """
 
     def __init__(self, number: int, env: Mapping[str, str], folder: Path) -> None:
@@ -163,7 +162,6 @@ class Workers:
 
         Raises:
             FoundProblemError: one has ended that was not killed.
-
         """
         for worker in self.all:
             if worker.killed:

@@ -43,7 +43,6 @@ class ImportOptions:
         pace: how much faster than recorded, None as fast as can be.
         restamp: move recorded times so that the first is now.
         trim: send only the fields in use.
-
     """
 
     cluster: str | None = None
@@ -64,7 +63,6 @@ class ImportCounts:
         clusters: names under which events were sent.
         first_us: earliest recorded time among them, microseconds since 1970; None if none has one.
         last_us: latest.
-
     """
 
     handed_over: Counter[Kind] = dataclasses.field(default_factory=Counter)
@@ -85,7 +83,6 @@ class ImportCallbacks:
         note: gets, once, a sentence on what becomes of recorded times.
         progress: called after each line.
         is_stopped: called before each line and while waiting; true ends the import.
-
     """
 
     flaw: Callable[[Flaw], None] = lambda _: None
@@ -104,7 +101,6 @@ class Importer:
 
         Raises:
             WrongUseError: the options' cluster cannot be one.
-
         """
         self.counts = ImportCounts()
         self._topics: dict[Kind, str] = {"Node": settings.nodes_topic, "Pod": settings.pods_topic}
@@ -122,7 +118,6 @@ class Importer:
 
         Raises:
             WrongUseError: the first event has no cluster and none was given.
-
         """
         for item in items:
             if self._callbacks.is_stopped():

@@ -79,7 +79,6 @@ class _Open:
 
         Raises:
             _NotJsonError: nothing can be made of it; forget what is open.
-
         """
         if not self._bytes:
             self.line = line
@@ -126,7 +125,6 @@ def documents(stream: Lines, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> Ite
     Args:
         stream: bytes, UTF-8; a byte order mark is passed over.
         largest_bytes: larger documents are `Broken`.
-
     """
     found = _Open()
     passing_over = False

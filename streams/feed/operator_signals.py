@@ -23,7 +23,6 @@ def check_cluster_name(name: str) -> str:
 
     Raises:
         WrongUseError: it is empty, `*`, or holds a slash or a NUL.
-
     """
     if not name or name == ANY_CLUSTER or "/" in name or "\0" in name:
         problem = f"{name!r} cannot be the name of a cluster"
@@ -41,7 +40,6 @@ def forget_cluster(publisher: Publisher, topic: str, cluster: str) -> tuple[int,
 
     Raises:
         BrokerError: not every partition got the signal. Sending it to all again does no harm.
-
     """
     return _send(publisher, topic, publisher.partitions, cluster, "FORGET")
 
@@ -51,7 +49,6 @@ def check_partitions(publisher: Publisher, topic: str, partitions: Iterable[int]
 
     Raises:
         WrongUseError: there is no such partition.
-
     """
     chosen = tuple(sorted(set(partitions))) or publisher.partitions
     unknown = [str(number) for number in chosen if number not in publisher.partitions]
@@ -66,7 +63,6 @@ def accept_gap(publisher: Publisher, topic: str, partitions: Iterable[int] = ())
     Raises:
         WrongUseError: there is no such partition; nothing was sent.
         BrokerError: not every partition got the signal. Sending it to all again does no harm.
-
     """
     chosen = check_partitions(publisher, topic, partitions)
     return _send(publisher, topic, chosen, ANY_CLUSTER, "ACCEPT_GAP")

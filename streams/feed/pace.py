@@ -36,7 +36,6 @@ class FeedClock:
         now_us: the time of day, microseconds since 1970.
         monotonic: seconds that never go back.
         sleep: wait so many seconds.
-
     """
 
     now_us: Callable[[], int] = lambda: time.time_ns() // 1_000
@@ -49,7 +48,6 @@ def read_pace(text: str) -> float | None:
 
     Raises:
         WrongUseError: it is none of these, or not between 0 and `FASTEST`.
-
     """
     if text == FAST:
         return None
@@ -73,7 +71,6 @@ class Pace:
         Args:
             factor: how much faster than recorded; None never waits.
             clock: what to wait on.
-
         """
         self._factor = factor
         self._clock = clock

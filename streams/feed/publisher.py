@@ -61,7 +61,6 @@ class Publisher:
     Attributes:
         partitions: the partition numbers of the inputs.
         acknowledged: records that Kafka has, by topic.
-
     """
 
     def __init__(self, producer: Any, settings: Settings, partitions: tuple[int, ...]) -> None:
@@ -86,7 +85,6 @@ class Publisher:
 
         Raises:
             BrokerError: this record or one before could not be written.
-
         """
         with self._changed:
             self._changed.wait_for(self._has_room)
@@ -105,7 +103,6 @@ class Publisher:
 
         Raises:
             BrokerError: a record could not be written.
-
         """
         with self._changed:
             if self._failure is not None:
@@ -153,7 +150,6 @@ def open_publisher(settings: Settings) -> Iterator[Publisher]:
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused.
         TopicsDifferError: a topic is missing, or not as it must be.
-
     """
     names = [settings.nodes_topic, settings.pods_topic]
     report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])

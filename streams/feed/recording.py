@@ -59,7 +59,6 @@ class Entry(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         cluster: as recorded; None in what kubectl prints.
         observed_at_us: when the feed received it, microseconds since 1970; None if it was not recorded.
         object: JSON of the object, as recorded.
-
     """
 
     source: str
@@ -149,7 +148,6 @@ def open_recordings(names: Iterable[str]) -> Iterator[Iterator[Item | WatchEnded
 
     Raises:
         WrongUseError: a file cannot be opened. While reading also `RecordingError`.
-
     """
     with contextlib.ExitStack() as stack:
         yield merged(
@@ -218,7 +216,6 @@ def read_recording(source: str, stream: BinaryIO) -> Iterator[Item]:
 
     Raises:
         RecordingError: the file cannot be read any further.
-
     """
     line = 0
     try:

@@ -76,7 +76,6 @@ class EvictionService:
 
         Raises:
             AddressTakenError: the address cannot be listened on.
-
         """
         settings = self._settings
         metrics = WorkerMetrics(
@@ -189,7 +188,6 @@ async def run_worker(settings: Settings, leave: Leave) -> None:
         TopicsDifferError: topics are missing or not as they must be.
         BrokerUnreachableError: no Kafka answered.
         AddressTakenError: health cannot be served where the settings say.
-
     """
     calm_collector()
     allow_many_connections()

@@ -28,7 +28,6 @@ class ClusterState(msgspec.Struct, omit_defaults=True):
         nodes_heartbeat_at_us: append time of the newest heartbeat on the node topic, 0 for none.
         pods_heartbeat_at_us: the same on the pod topic.
         forgotten_at_us: records up to that append time are ignored, 0 if the cluster was never forgotten.
-
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -54,7 +53,6 @@ class Gap(msgspec.Struct):
         found_at_us: when that was noticed.
         lost: records lost by topic.
         unlisted: for each cluster the topics (`nodes`, `pods`) that its feed has not listed again since.
-
     """
 
     found_at_us: int
@@ -68,7 +66,6 @@ class Clusters:
     Attributes:
         gap: input that expired unread and was neither listed again nor accepted.
         any_forgotten: whether any cluster was ever forgotten here; a cheap test before `is_forgotten`.
-
     """
 
     __slots__ = ("_states", "any_forgotten", "gap")

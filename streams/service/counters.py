@@ -42,7 +42,6 @@ class WorkerCounters:
         results: results of executors that belonged to an open attempt, by outcome.
         lateness: seconds from the deadline of an eviction to the decision to issue it, for first attempts.
         deletion: seconds from the deadline to the deletion seen on the input (semantics.md 13 row 18).
-
     """
 
     def __init__(self) -> None:

@@ -46,7 +46,6 @@ class Endpoint(ThreadingHTTPServer):
 
         Raises:
             AddressTakenError: the address cannot be listened on.
-
         """
         registry = CollectorRegistry()
         registry.register(metrics)

@@ -77,7 +77,6 @@ class EvictionPartition:
     Attributes:
         waiting_for_feed: wake-ups that are due in clusters whose feed is silent, by cluster, one for each node's key
             and UID.
-
     """
 
     def __init__(self, partition: int, config: ServiceConfig) -> None:

@@ -41,7 +41,6 @@ class Freshness:
 
     Attributes:
         lag: the lag of each input, from the same answers.
-
     """
 
     def __init__(self, partitions: Partitions[EvictionPartition], group: Group, clock: Clock) -> None:

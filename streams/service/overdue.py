@@ -18,7 +18,6 @@ class Overdue(NamedTuple):
         cluster: of the pod.
         since_us: its deadline, or when its next attempt was owed; microseconds UTC.
         waits_for_feed: whether the silent feed of its cluster is the reason, and not a gate of the whole partition.
-
     """
 
     cluster: str

@@ -31,7 +31,6 @@ class ServiceConfig:
         now_us: reads the wall clock; tests and replays give another.
         counters: counts of the worker, which all its partitions share.
         lean_floor: below that many wake-ups a partition's heap of timers is never replaced by a leaner one.
-
     """
 
     nodes_topic: str

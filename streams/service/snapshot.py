@@ -49,7 +49,6 @@ class PartitionView:
         lag_records: offsets not applied yet, by input topic.
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: evictions whose time has come, by gate and cluster.
-
     """
 
     partition: int
@@ -69,7 +68,6 @@ class Snapshot:
     Attributes:
         is_settled: whether everything that the group has assigned is taken over; false before it has assigned.
         partitions: those that are taken over, in order.
-
     """
 
     is_settled: bool = False

@@ -32,7 +32,6 @@ class StepEffects:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         counts: what became of the records of the input that is being applied.
         stepped: the node in the middle of a step, if any.
-
     """
 
     __slots__ = ("_config", "_held", "_partition", "_timers", "_writer", "counts", "pending", "stepped")

@@ -38,7 +38,6 @@ class ClusterRows:
         open_evictions: scheduled, issued or repeating.
         remembered: further rows: evictions that have ended, and what is remembered of nodes and pods that are gone.
         state: heartbeats, and whether it was forgotten.
-
     """
 
     nodes: int = 0
@@ -117,7 +116,6 @@ def read_known(
     Raises:
         BrokerUnreachableError: Kafka did not answer.
         FoundProblemError: the rows are those of another version.
-
     """
     return asyncio.run(_read(settings, tuple(partitions), on_progress))
 

@@ -37,7 +37,6 @@ class TimerService:
     Attributes:
         waiting: by partition number the closed gate behind which due timers wait.
         waited: how long the next turn has been awaited.
-
     """
 
     def __init__(

@@ -28,7 +28,6 @@ async def checked_record_limit(settings: Settings) -> int:
         TopicsDifferError: something without which a worker would be wrong.
         OtherStateVersionError: the changelog is empty beside one of another state version.
         BrokerUnreachableError: no Kafka answered in time.
-
     """
     report = await asyncio.to_thread(check_topics, settings)
     report.raise_if_breaking()

@@ -88,7 +88,6 @@ class Watchdog:
         limits: the longest legitimate waits, seconds.
         stuck: what it has found; from then on the process ends, even if the wait ends.
         is_stopping: whether the worker stops in order.
-
     """
 
     def __init__(

@@ -38,7 +38,6 @@ class WorkerCore:
         partitions: what the group has assigned.
         gates: when firing waits.
         timers: fires due timers.
-
     """
 
     def __init__(

@@ -66,7 +66,6 @@ def load_settings(flags: Mapping[str, object] | None = None, config_file: Path |
 
     Raises:
         SettingsError: for unknown names, values that do not fit, and files that cannot be read.
-
     """
     if config_file is None and os.environ.get(CONFIG_VARIABLE):
         config_file = Path(os.environ[CONFIG_VARIABLE])

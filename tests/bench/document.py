@@ -26,7 +26,6 @@ def write(
 
     Raises:
         ValueError: the marks are not there, each once and in order.
-
     """
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)

@@ -41,7 +41,6 @@ class Compared:
     Attributes:
         unit: of all values.
         rounds: the values of each round, in order, by name of the program.
-
     """
 
     unit: str
@@ -60,7 +59,6 @@ class Figure:
         goal: what is to be reached; `None` for what is only told.
         beside: absolute figures behind the value, by name with the unit in it.
         compared: what the programs reached, if several were measured.
-
     """
 
     name: str

@@ -31,7 +31,6 @@ class Lab:
         folder: for the workers' logs.
         is_quick: whether less of the work has to do.
         broker_folder: where the broker keeps its data, if that is looked at.
-
     """
 
     bootstrap_servers: str

@@ -22,7 +22,6 @@ class Rows(NamedTuple):
         pods: the last row of each pod by UID.
         pods_written: how many rows of pods were written.
         positions: next offset to read by topic and partition.
-
     """
 
     pods: dict[str, bytes]

@@ -35,7 +35,6 @@ class Seen(NamedTuple):
         deadline_us: deadline in it.
         stamped_us: when the worker built it, by the worker's clock (milliseconds, in microseconds).
         seen_us: when the reader's poll returned with it.
-
     """
 
     action: str

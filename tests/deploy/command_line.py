@@ -15,7 +15,6 @@ def parse(arguments: Sequence[str]) -> None:
 
     Raises:
         typer.TyperException: there is no such command or option, or a value does not fit.
-
     """
     command = typer.main.get_command(app)
     context = command.make_context("evictstream", list(arguments), obj=GlobalOptions())

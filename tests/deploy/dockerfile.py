@@ -32,7 +32,6 @@ class Instruction:
         word: what to do, in capitals.
         flags: `--from=build` and the like, by name.
         arguments: words of the exec form, else the words of the line.
-
     """
 
     word: str
@@ -52,7 +51,6 @@ class Stage:
         name: behind `AS`; empty if it has none.
         base: image or earlier stage.
         instructions: in order, without the `FROM`.
-
     """
 
     name: str
@@ -69,7 +67,6 @@ def stages(text: str) -> list[Stage]:
 
     Raises:
         DockerfileError: it is none.
-
     """
     if text.rstrip().endswith("\\"):
         raise DockerfileError("the last line goes on")

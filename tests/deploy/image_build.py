@@ -31,7 +31,6 @@ class ImageBuild:
     Attributes:
         root: the folder that stands for `/`.
         environment: what `ENV` has set so far, beside what every program needs.
-
     """
 
     def __init__(self, root: Path, rules: str) -> None:
@@ -46,7 +45,6 @@ class ImageBuild:
 
         Raises:
             ImageBuildError: a source of COPY is not there, or a program fails.
-
         """
         for instruction in stage.instructions:
             match instruction.word:
@@ -68,7 +66,6 @@ class ImageBuild:
 
         Raises:
             ImageBuildError: it failed.
-
         """
         done = subprocess.run(
             arguments,

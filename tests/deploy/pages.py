@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_FENCE = re.compile(r"^```(?P<words>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^``(?P<words>[^\n]*)\n(?P<text>.*?)^``$", re.MULTILINE | re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -19,7 +19,6 @@ class Example:
         words: what stands behind the fence, language first. Renderers look at the language only.
         text: what is between the fences.
         line: where it begins, for whoever has to mend it.
-
     """
 
     words: tuple[str, ...]

@@ -37,7 +37,6 @@ class Story:
         sent: all commands in order, each with the changes that it came in.
         key: of all its records.
         partition: of that key.
-
     """
 
     def __init__(self, cluster: str, node: str) -> None:

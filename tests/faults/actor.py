@@ -1,7 +1,7 @@
 """The executor and the cluster behind it: answers commands, lets pods terminate and go, and brings replacements.
 
-Pure: the caller has the clock and the topics. It shows every planned change to :meth:`ClusterActor.admit` right before
-it appends it, gives every `Evict` to :meth:`ClusterActor.on_command`, and appends what comes back at the times given
+Pure: the caller has the clock and the topics. It shows every planned change to `ClusterActor.admit` right before
+it appends it, gives every `Evict` to `ClusterActor.on_command`, and appends what comes back at the times given
 (or as soon after as it can). The UID is the precondition of a delete. Deletes fail, answers get lost, come twice or
 late, and some pods take their time to go.
 """

@@ -26,7 +26,6 @@ class Change(NamedTuple):
         function: qualified name of a function, method or class; empty for the module itself.
         pattern: what is there.
         replacement: what to put there; `$0` in it stands for the text that was there.
-
     """
 
     module: str
@@ -44,7 +43,6 @@ def carry_out(change: Change, root: Path) -> None:
 
     Raises:
         NoPlaceError: the pattern matches nowhere in the function, or twice.
-
     """
     wanted = _parsed(change.pattern)
     file = file_of(change.module, root)

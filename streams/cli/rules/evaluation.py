@@ -37,7 +37,6 @@ class Evaluator:
         Args:
             nodes: in the order in which outcomes are given.
             comparison_operators: whether `Gt` and `Lt` compare.
-
         """
         profiles: dict[_NodeProfile, int] = {}
         self._profile_of = [profiles.setdefault(_profile(node), len(profiles)) for node in nodes]

@@ -20,7 +20,6 @@ class PodOnNode:
         scheduling: whether it may be put there.
         score: its rank; None where it may not be put there.
         kubelet: whether it is taken in.
-
     """
 
     def __init__(

@@ -20,7 +20,6 @@ class Selection(NamedTuple):
         pods: selector of pods, as a text.
         nodes: selector of nodes, as a text.
         all_nodes: judge each pod on each node, wherever it runs.
-
     """
 
     namespace: str | None = None
@@ -43,7 +42,6 @@ class Placement:
         pods: those chosen, in their order.
         nodes: all nodes, chosen or not.
         chosen: places of the chosen nodes in their order.
-
     """
 
     def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], selection: Selection) -> None:
@@ -51,7 +49,6 @@ class Placement:
 
         Raises:
             WrongUseError: a selector is none.
-
         """
         for_pods, for_nodes = _selector(selection.pods), _selector(selection.nodes)
         self.pods = [

@@ -40,7 +40,6 @@ def check(
 
     Returns:
         Everything that is wrong, one sentence each; empty if all is well.
-
     """
     second = 1_000_000
     limits = Limits(

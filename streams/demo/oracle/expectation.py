@@ -29,7 +29,6 @@ class Span:
         why: verdicts that a command may name.
         taints: keys of taints: when something is due, those that a command may name as the reason; otherwise those
             with the effect NoExecute that are on the node.
-
     """
 
     since_us: int
@@ -65,7 +64,6 @@ class Course:
         moved: later deadlines of the same evictions.
         cancelled: acceptable verdicts of each cancellation.
         evicted_us: when the eviction is issued, microseconds since 1970; `None` for never.
-
     """
 
     scheduled: tuple[int, ...]
@@ -113,7 +111,6 @@ def expected(events: Iterable[Json]) -> dict[str, Expectation]:
     Args:
         events: watch events with `cluster`, `type`, `observedAt` and `object`, in the order in which they were
             observed. What the eviction itself causes must not be among them.
-
     """
     histories = Histories(events)
     return {

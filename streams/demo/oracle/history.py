@@ -24,7 +24,6 @@ class NodeAt:
         uid: `None` while no node has that name.
         taints: those with the effect NoExecute, in the node's order.
         ready: status of the condition `Ready`; `None` if it is not reported.
-
     """
 
     turn: int
@@ -44,7 +43,6 @@ class PodAt:
         is_bound: whether it is there and has a node.
         tolerations: in the pod's order.
         exempt: every reason why nothing is due for it, whatever its node says, in the words of commands.
-
     """
 
     turn: int
@@ -72,7 +70,6 @@ class Histories:
     Attributes:
         nodes: states by cluster and node name.
         pods: histories by UID.
-
     """
 
     def __init__(self, events: Iterable[Json]) -> None:

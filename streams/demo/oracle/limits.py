@@ -29,7 +29,6 @@ class Limits:
             Time within an outage does not count.
         outages: see `Outage`.
         end_us: when the watch over the commands ended; what would have to be seen later is not asked for.
-
     """
 
     tolerance_us: int

@@ -37,7 +37,6 @@ class EngineConfig:
         position_interval_seconds: how often positions are written where nothing else is.
         takeover_timeout_seconds: bound for fencing.
         takeover_attempts: consecutive failures of one partition before the process stops.
-
     """
 
     application: str

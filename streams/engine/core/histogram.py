@@ -17,7 +17,6 @@ class Histogram:
         bounds: upper bounds in ascending order, each inclusive; the last bucket has none.
         counts: values by bucket, one more than there are bounds.
         total: sum of all values, in their unit.
-
     """
 
     __slots__ = ("bounds", "counts", "total")

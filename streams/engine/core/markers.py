@@ -76,7 +76,6 @@ class Markers:
 
         Raises:
             PartitionLostError: a marker could not be written; may be tried again.
-
         """
         await self._find()
         for (changelog, number), (transaction, end) in self._rows.items():
@@ -92,7 +91,6 @@ class Markers:
 
         Raises:
             PartitionLostError: a marker could not be asked for; may be tried again.
-
         """
         for (topic, number), (transaction, end) in self._messages.items():
             commit = transaction <= newest[number]

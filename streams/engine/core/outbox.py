@@ -28,7 +28,6 @@ class Outbox:
         messages: for each topic its messages in order.
         size_bytes: payload handed in so far, repeated rows included.
         entries: rows and messages handed in so far, repeated rows included.
-
     """
 
     __slots__ = ("entries", "messages", "rows", "size_bytes")

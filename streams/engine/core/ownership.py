@@ -36,7 +36,6 @@ class Ownership:
 
         Raises:
             PartitionLostError: fenced, or a broker is away; count it with `count_failure`, then try again.
-
         """
         partitions = self._partitions
         await partitions.revoked()
@@ -56,7 +55,6 @@ class Ownership:
 
         Raises:
             TakeoverFailedError: as many in a row as the configuration allows have failed.
-
         """
         self._failures, self._failed_at = self._failures + 1, self._monotonic()
         if self._failures >= self._partitions.config.takeover_attempts:

@@ -58,7 +58,6 @@ class Partitions(Generic[Logic]):
         transaction_seconds: how long committed transactions took.
         takeovers: partitions taken over since the start.
         failures: partitions lost since the start, but for those that the group took away.
-
     """
 
     def __init__(

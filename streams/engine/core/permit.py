@@ -22,7 +22,6 @@ class Permit:
     Attributes:
         is_withdrawn: whether the watchdog ends this worker; for good.
         leave_group: begins to leave the group, from any thread and without waiting.
-
     """
 
     def __init__(self, monotonic: Callable[[], float], leave_group: Callable[[], None] = lambda: None) -> None:

@@ -52,7 +52,6 @@ class Committed(NamedTuple):
         broker_ms: the broker's append time of the rows, milliseconds; -1 without `LogAppendTime`.
         sent_at: when the commit began, monotonic seconds; the append came later.
         acked_at: when the brokers had confirmed it, monotonic seconds; the append came earlier.
-
     """
 
     broker_ms: int
@@ -69,7 +68,6 @@ class Producer(Protocol):
         Raises:
             ProduceRefusedError: the broker forbids this transactional id.
             PartitionLostError: the broker could not be reached, or answered otherwise.
-
         """
 
     async def commit(self, outbox: Outbox, extra_rows: dict[bytes, bytes], *, lands_at: int | None = None) -> Committed:
@@ -80,7 +78,6 @@ class Producer(Protocol):
         Raises:
             ProduceRefusedError: something can never be written; the process has to stop.
             PartitionLostError: fenced, timed out or otherwise unknown; take the partition over again.
-
         """
 
     async def mark(self, topic: str, *, commit: bool) -> None:
@@ -160,7 +157,6 @@ class Group(Protocol):
 
         Raises:
             PartitionLostError: one is not assigned to this worker any more.
-
         """
 
     async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:

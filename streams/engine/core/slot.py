@@ -45,7 +45,6 @@ class PartitionSlot(Generic[Logic]):
 
     Attributes:
         partition: its number.
-
     """
 
     def __init__(
@@ -134,7 +133,6 @@ class PartitionSlot(Generic[Logic]):
 
         Raises:
             TakeoverFailedError: as many have failed in a row.
-
         """
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= most:

@@ -65,7 +65,6 @@ class Takeover(Generic[Logic]):
         rows: how many were read.
         read_to: the changelog's end at take-over.
         committed: the first transaction.
-
     """
 
     __slots__ = ("committed", "ends", "logic", "partition", "positions", "producer", "read_to", "rows", "transaction")
@@ -109,7 +108,6 @@ async def take_over(
         InputReplacedError: a position lies beyond the end of its input.
         ProduceRefusedError: the broker forbids writing.
         PartitionLostError: fenced, or the brokers were not reachable in time; may be tried again.
-
     """
     started_at = clock.monotonic()
     takeovers = [Takeover(n, kafka.producer(n), new_logic(n)) for n in sorted(numbers)]

@@ -95,7 +95,6 @@ class WorkerWaits:
 
     Attributes:
         pauses: how long the event loop stood still, seconds; `measure_pauses` fills it.
-
     """
 
     def __init__(self) -> None:

@@ -61,7 +61,6 @@ class PartitionWriter(Generic[Logic]):
         caught_up: whether the inputs have been read to the end that they had at take-over.
         last_commit: what the broker told of the newest transaction.
         event_ms: by input topic the append time of the newest applied record, milliseconds; without one, none.
-
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class PartitionWriter(Generic[Logic]):
             on_step: called after each step, and when a full outbox has room again, so that due timers can fire.
             spacing_seconds: tells how long after the beginning of a transaction the next one may begin.
             transaction_seconds: gets the duration of each committed transaction.
-
         """
         self.partition = partition
         self.logic = logic

@@ -21,7 +21,6 @@ class EngineHost(Protocol):
         partitions: gets batches.
         ownership: gets assignments.
         clients: makes the member of the group.
-
     """
 
     config: EngineConfig

@@ -74,7 +74,6 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
 
         Raises:
             PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
-
         """
         return cast("dict[Place, int]", await self.call_thread(self._seek_inputs, positions))
 

@@ -34,7 +34,6 @@ class KafkaClients:
 
     Attributes:
         permit: without it, no client joins the group or fences.
-
     """
 
     def __init__(

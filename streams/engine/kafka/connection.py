@@ -47,7 +47,6 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
 
     Attributes:
         made_at: when it was made (monotonic seconds).
-
     """
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
@@ -60,7 +59,6 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
 
         Raises:
             KafkaConnectionError: also at once, where a client of this process has just failed to reach that broker.
-
         """
         address = f"{self.host}:{self.port}"
         pause_seconds = REACH.pause_seconds(address)

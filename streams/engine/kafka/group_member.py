@@ -47,7 +47,6 @@ class GroupMember(StoppableConsumer):
 
     Attributes:
         confirmed_at: when the newest heartbeat was sent that the group has answered well, monotonic seconds.
-
     """
 
     confirmed_at = float("-inf")
@@ -96,7 +95,6 @@ class GroupMember(StoppableConsumer):
 
         Raises:
             PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
-
         """
         for (topic, number), offset in positions.items():
             key = (topic, number)
@@ -144,7 +142,6 @@ class GroupMember(StoppableConsumer):
 
         Raises:
             InputTruncatedError: a position that was sought, or read up to, is not in the log any more.
-
         """
         if not isinstance(error, kafka_errors.OffsetOutOfRangeError):
             return

@@ -104,7 +104,6 @@ class PartitionProducer:
         Raises:
             ProduceRefusedError: the broker forbids this transactional id.
             PartitionLostError: the broker could not be reached or answered otherwise.
-
         """
         try:
             await self._producer.start()
@@ -123,7 +122,6 @@ class PartitionProducer:
         Raises:
             ProduceRefusedError: something can never be written; the process has to stop.
             PartitionLostError: fenced, timed out or otherwise unknown; take the partition over again.
-
         """
         sent_at = self._monotonic()
         broker_ms = await self._in_time(self._write(outbox, extra_rows, lands_at))

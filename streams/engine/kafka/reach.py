@@ -63,7 +63,6 @@ class Reach:
             address: where.
             tried_at: when it began; attempts that overlap count as one.
             is_silent: no broker answered; else one did, and refused.
-
         """
         with self._lock:
             before = self._failing.get(address, _Failing(0, 0.0))

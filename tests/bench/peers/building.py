@@ -30,7 +30,6 @@ def kafka_streams_classpath() -> str:
     Raises:
         WrongResultError: its sources do not compile.
         EmbeddedBrokerError: of the kind that fits, if a file is missing and cannot be had, or is not the locked one.
-
     """
     needed = classpath(read_lock((SOURCES / "run-jars.lock").read_text(encoding="utf-8")))
     return os.pathsep.join((str(_compiled(needed)), needed))

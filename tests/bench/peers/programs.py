@@ -49,7 +49,6 @@ class Program:
         guarantee: of Kafka Streams; empty for the others.
         share: of the events that it is given in a measure of throughput; a slow one would take the whole day.
         processes: how many of it run, in one group.
-
     """
 
     name: str

@@ -206,7 +206,6 @@ class _Ground:
 
         Returns:
             How long it took from then on, and its processor time, both in seconds.
-
         """
         topic, markers = self._settings.pods_topic, self._fleet.markers()
         for stretch in stretches:

@@ -31,7 +31,6 @@ class Follower:
     Attributes:
         counts: commands seen by action.
         late_ms: how late each `Evict` was when the poll returned with it.
-
     """
 
     def __init__(self, settings: Settings) -> None:

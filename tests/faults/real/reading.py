@@ -40,7 +40,6 @@ def read_all(settings: Settings, topics: Sequence[str]) -> dict[str, list[Any]]:
 
     Raises:
         UnreadableTopicError: a `read_committed` reader cannot get as far as one that reads everything.
-
     """
     everything = new_consumer(settings, topics, "read_uncommitted")
     ends = everything.end_offsets(everything.assignment())
