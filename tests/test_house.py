@@ -1,4 +1,4 @@
-"""House rules that a machine can hold: one meaning for each public name, no call that may mix up its arguments."""
+"""House rules that a machine can hold: one meaning for each public name, no mixed-up arguments, short test names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FILES = [file for room in ("models", "streams") for file in sorted((ROOT / room).rglob("*.py"))]
 MOST_POSITIONAL = 4
+MOST_WORDS_OF_A_TEST = 10
 
 
 def trees() -> Iterator[tuple[str, ast.Module]]:
@@ -34,4 +35,15 @@ def test_no_constructor_call_has_more_than_four_positional_arguments() -> None:
                 called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 if called.lstrip("_")[:1].isupper():
                     found.append(f"{file}:{node.lineno} {called}({len(node.args)})")
+    assert found == []
+
+
+def test_no_test_name_has_more_than_ten_words() -> None:
+    found = []
+    for file in sorted((ROOT / "tests").rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                words = len(node.name.removeprefix("test_").split("_"))
+                if words > MOST_WORDS_OF_A_TEST:
+                    found.append(f"{file.relative_to(ROOT)}:{node.lineno} {node.name} ({words} words)")
     assert found == []

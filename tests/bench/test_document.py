@@ -12,7 +12,7 @@ from tests.bench.peers.programs import FAUST, OURS, STREAMS, STREAMS_EXACTLY_ONC
 RATES = {OURS: [300.0, 330.0, 270.0], STREAMS: [200.0, 220.0, 300.0], STREAMS_EXACTLY_ONCE: [100.0], FAUST: [8.0]}
 
 
-def test_figures_stand_between_the_marks_and_nothing_else_changes(tmp_path: Path) -> None:
+def test_figures_replace_only_the_text_between_the_markers(tmp_path: Path) -> None:
     path = tmp_path / "performance.md"
     path.write_text(f"# Before\n{BEGIN}\nold\n{END}\nafter\n", encoding="utf-8")
     compared = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(Bound.AT_LEAST, 1.2))
@@ -41,13 +41,13 @@ def test_a_limit_is_for_ours_alone() -> None:
     assert figure.is_met
 
 
-def test_a_document_without_marks_is_refused(tmp_path: Path) -> None:
+def test_a_document_without_markers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "performance.md"
     path.write_text("words\n", encoding="utf-8")
     with pytest.raises(ValueError, match="has lost its marks"):
         write([], {}, others_share=None, path=path)
 
 
-def test_the_real_document_has_the_marks() -> None:
+def test_the_real_document_has_the_markers() -> None:
     text = PATH.read_text(encoding="utf-8")
     assert text.count(BEGIN) == text.count(END) == 1

@@ -38,7 +38,7 @@ class TestBase:
         assert re.fullmatch(r"python:3\.\d+\.\d+-slim-[a-z]+", images[0])
         assert LAST.of("LABEL")[0].pairs()["org.opencontainers.image.base.name"] == images[0]
 
-    def test_its_python_is_one_of_ours(self) -> None:
+    def test_its_python_is_a_supported_version(self) -> None:
         version = STAGES[0].base.split(":")[1].split("-")[0]
         assert version in SpecifierSet(PROJECT["project"]["requires-python"])
 

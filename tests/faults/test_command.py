@@ -13,7 +13,7 @@ from tests.faults.simulated.run import Outcome
 from tests.faults.tally import Tally
 
 
-def test_a_good_seed_ends_with_0_and_a_summary_for_machines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_good_seed_exits_with_0_and_a_json_summary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seed", "3", "--simulated", "1", "-o", "json"]) == 0
     summary = json.loads(capsys.readouterr().out)["simulated"]
     assert (summary["runs"], summary["failedSeeds"], summary["violations"]) == (1, [], {})
@@ -30,7 +30,7 @@ def test_an_unknown_fault_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> No
     assert "network-cut" in capsys.readouterr().err
 
 
-def test_a_failed_seed_prints_itself_with_the_command_that_repeats_it() -> None:
+def test_a_failed_seed_prints_the_command_that_repeats_it() -> None:
     tally = Tally("simulated", range(10, 20), repeat="--simulated 1")
     violation = Violation("early", "c0", "n0", "pod", "too soon")
     lines = list(tally.take(Outcome(17, (violation,), Counter())))
@@ -40,13 +40,13 @@ def test_a_failed_seed_prints_itself_with_the_command_that_repeats_it() -> None:
     assert "(seeds 10 to 19)" in tally.text()
 
 
-def test_a_seed_without_counts_is_one_simulated_run_be_it_0(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_seed_without_counts_is_one_simulated_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--seed", "0"]) == 0
     assert "1 schedules (seeds 0 to 0)" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("counts", [["--real", "1"], ["--real", "1", "--simulated", "1"], []])
-def test_one_kind_of_fault_is_refused_where_it_would_not_count(
+def test_one_fault_kind_is_refused_where_it_has_no_effect(
     capsys: pytest.CaptureFixture[str], counts: list[str]
 ) -> None:
     assert main(["--only", "network-cut", *counts]) == 2

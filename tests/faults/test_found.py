@@ -51,7 +51,7 @@ def stage(changes: list[Change], *faults: Fault) -> Simulation:
     return Simulation(plan, workers=1)
 
 
-def test_a_worker_that_has_lost_all_its_partitions_takes_them_over_again() -> None:
+def test_a_worker_takes_over_again_after_losing_every_partition() -> None:
     """It committed no offsets any more, so the group never confirmed it, and the repair waited for that for ever."""
     changes = [*tainted(2), tell(Node("c0", "n1", "other"), 1.5, 3)]
     violations, evictions = play(changes, Fault(FaultKind.DISK_FULL, 1.2, 2.0))
@@ -67,7 +67,7 @@ def test_nothing_is_issued_early_after_a_jump_of_the_clock(jump_seconds: float) 
     assert evictions > 0
 
 
-def test_a_slow_transaction_does_not_vouch_for_a_clock_that_is_ahead() -> None:
+def test_a_slow_transaction_does_not_confirm_a_fast_clock() -> None:
     """The brokers seemed to be ahead by as long as they had been frozen, and so did not see that our clock was."""
     changes = [*tainted(7), tell(Node("c0", "n1", "other"), 3.95, 3)]
     pause = Fault(FaultKind.BROKER_PAUSE, 4.0, 1.7)
@@ -76,7 +76,7 @@ def test_a_slow_transaction_does_not_vouch_for_a_clock_that_is_ahead() -> None:
     assert evictions > 0
 
 
-def test_firing_goes_on_without_input_once_the_clock_is_right_again() -> None:
+def test_firing_resumes_without_input_after_the_clock_is_corrected() -> None:
     """The old transaction said for ever that the clock was ahead, and a quiet partition had no new one."""
     changes = [*tainted(6), tell(Node("c0", "n1", "other"), 2.0, 3)]
     violations, evictions = play(changes, Fault(FaultKind.CLOCK_STEP, 1.5, 3.0, 2.0))
@@ -84,7 +84,7 @@ def test_firing_goes_on_without_input_once_the_clock_is_right_again() -> None:
     assert evictions > 0
 
 
-def test_many_timers_at_once_neither_spin_nor_wait_for_the_next_look() -> None:
+def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
     """A full outbox let the timer service spin; it has to go on as soon as there is room, and only then."""
     node = Node("c0", "n0", "node", [{"key": "k", "effect": "NoExecute"}])
     pods = [tell(Pod("c0", "ns", f"p{number}", f"pod-{number}", "n0"), 0.5, number + 1) for number in range(100)]

@@ -163,7 +163,7 @@ def test_what_was_overtaken_is_outdated() -> None:
     assert story.violations(may_forget=True) == []
 
 
-def test_what_was_overtaken_may_be_taken_for_new_after_a_crash_alone() -> None:
+def test_an_outdated_event_counts_as_new_only_after_a_crash() -> None:
     story = (
         overtaken().say("Schedule", 12.1, 13, revision=2).say("Evict", 13.01, 13, revision=2).pod(14, kind="DELETED")
     )
@@ -171,14 +171,14 @@ def test_what_was_overtaken_may_be_taken_for_new_after_a_crash_alone() -> None:
     assert story.violations() != []
 
 
-def test_a_late_delete_that_was_overtaken_may_be_taken_for_new_after_a_crash_alone() -> None:
+def test_an_outdated_delete_counts_as_new_only_after_a_crash() -> None:
     story = tainted().pod(11, tolerating(5)).pod(12, kind="DELETED", version=2).say("Schedule", 10.1)
     story = story.say("Cancel", 12.1, verdict="PodGone")
     assert story.violations(may_forget=True) == [], "seed 11941"
     assert story.violations() != []
 
 
-def test_what_is_older_than_a_change_is_outdated_even_after_a_crash() -> None:
+def test_an_event_older_than_a_change_stays_outdated_after_crashes() -> None:
     story = tainted().pod(11, tolerating(6)).pod(12, tolerating(3), version=2).say("Schedule", 10.1)
     story = story.say("Schedule", 11.1, 16, revision=2).say("Schedule", 12.1, 13, revision=3)
     assert story.violations(may_forget=True) != []

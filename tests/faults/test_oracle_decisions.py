@@ -29,7 +29,7 @@ def test_a_decision_too_many_is_named(decision: str) -> None:
     assert rules(story.decide(decision, story.messages[0])) == ["needless decision"]
 
 
-def test_a_decision_that_says_another_thing_than_its_command_is_named() -> None:
+def test_a_decision_that_contradicts_its_command_is_reported() -> None:
     story, other = evicted(), tainted().say("Schedule", 10.1, 14)
     story = story.without("decisions", 0).decide("Scheduled", other.messages[0])
     assert rules(story) == ["no decision", "needless decision"]
@@ -42,6 +42,6 @@ def test_some_decisions_have_no_command(decision: str) -> None:
     assert rules(story.decide(decision, story.messages[2])) == []
 
 
-def test_what_nobody_was_told_of_ends_without_a_command() -> None:
+def test_an_unannounced_eviction_ends_without_a_command() -> None:
     story, unheard = tainted(tolerating(None)), tainted().say("Cancel", 12.1, verdict="TaintRemoved")
     assert rules(story.decide("Cancelled", unheard.messages[0])) == []

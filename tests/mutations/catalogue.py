@@ -382,6 +382,6 @@ MUTATIONS = (
     Mutation(
         "step many records at once, whatever they cost",
         (Change(product.WRITER, "PartitionWriter.apply", "max(size // 2, 1)", "SLICE_RECORDS"),),
-        (f"{WRITER}::test_the_loop_comes_round_however_much_a_record_changes",),
+        (f"{WRITER}::test_the_event_loop_runs_during_a_large_record",),
     ),
 )

@@ -61,7 +61,7 @@ OF_GROUP_AND_BROKERS = (
                 "False",
             ),
         ),
-        (f"{PERMIT}::test_nobody_is_fenced_by_who_is_to_be_ended",),
+        (f"{PERMIT}::test_a_worker_about_to_end_fences_nobody",),
     ),
     Mutation(
         "permit to join before the first look after a standstill",

@@ -47,7 +47,7 @@ def run_lane(
     return summary
 
 
-def test_a_broker_that_cannot_be_renewed_is_reported_and_the_lane_goes_on(
+def test_a_failed_broker_renewal_is_reported_and_the_lane_continues(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     summary = run_lane(monkeypatch, tmp_path, FakeArena(failures=1), seeds=3)

@@ -125,7 +125,7 @@ def test_deadline(tolerations: list[Toleration], taints: list[Taint], deadline: 
     assert scene.deadline == deadline
 
 
-def test_last_instant_is_a_deadline_and_the_next_microsecond_is_none() -> None:
+def test_the_last_instant_is_a_deadline_one_later_is_none() -> None:
     """12.5: a time past the end of year 9999 is no deadline"""
     seconds, fraction_us = divmod(LAST_INSTANT_US - START_US, 1_000_000)
     scene = Scene()

@@ -41,7 +41,7 @@ def test_silence_is_answered_with_another_attempt() -> None:
     assert (scene.kinds[-1], scene.state) == ("Retried", "retrying")
 
 
-def test_silence_counts_from_what_the_command_says_where_our_clock_is_behind() -> None:
+def test_silence_counts_from_the_command_when_the_clock_is_behind() -> None:
     """Repeated by a clock three seconds behind the event time of a new taint; found by the torture, seed 17838."""
     behind, right = issued(), issued()
     for scene, at in ((behind, 92), (right, 95)):
@@ -51,7 +51,7 @@ def test_silence_counts_from_what_the_command_says_where_our_clock_is_behind() -
     assert next_attempt(behind) == next_attempt(right)
 
 
-def test_a_repeat_is_not_issued_before_its_own_deadline_where_our_clock_is_behind() -> None:
+def test_a_slow_clock_does_not_repeat_before_the_deadline() -> None:
     """What is untolerated is due from the edit on, whose event time is ahead; found by the torture, seed 50185."""
     scene = issued()
     scene.node(70, A, B)
@@ -61,7 +61,7 @@ def test_a_repeat_is_not_issued_before_its_own_deadline_where_our_clock_is_behin
     assert (repeat.attempt, _seconds(repeat.deadline), _seconds(repeat.issued_at)) == (2, 95, 95)
 
 
-def test_a_clock_that_is_behind_withdraws_nothing_and_waits_with_a_repeat() -> None:
+def test_a_slow_clock_withdraws_nothing_and_delays_the_repeat() -> None:
     """The swap at 100 found the pod due since 90. To a clock that shows 70 that lies ahead; found by seed 14880."""
     scene = Scene()
     scene.pod(0, tolerate(SILENT.key, 90))
@@ -134,7 +134,7 @@ def test_repeated_result_does_not_move_the_next_attempt() -> None:
     assert next_attempt(scene) == before
 
 
-def test_success_counts_after_a_failure_but_not_the_other_way_round() -> None:
+def test_success_counts_after_a_failure_but_not_vice_versa() -> None:
     scene = issued()
     scene.result(61, Outcome.FAILED)
     scene.result(61.1, Outcome.SUCCEEDED)
@@ -299,7 +299,7 @@ def test_rules_refuse_attempts_without_a_pause() -> None:
             msgspec.structs.replace(Rules(), **{field: -1})
 
 
-def test_type_of_an_event_does_not_matter_for_what_is_there() -> None:
+def test_added_and_modified_events_have_the_same_effect() -> None:
     scene = Scene()
     scene.pod(0, tolerate("a", 60), event_type=EventType.ADDED)
     scene.node(0, A, event_type=EventType.ADDED)

@@ -14,7 +14,7 @@ def test_id_is_the_same_for_ever() -> None:
     assert eviction_id("prod-eu-1", "67a4", 0) == "6e4b9268c8d4aee6d2dd6c287f6e8910"
 
 
-def test_ids_differ_in_every_part_and_parts_do_not_run_together() -> None:
+def test_every_part_of_an_id_counts_without_running_together() -> None:
     texts = ["a", "b", "ab", "1:a", "a1", ""]
     ids = {eviction_id(*parts) for parts in itertools.product(texts, texts, range(12))}
     assert len(ids) == len(texts) ** 2 * 12

@@ -170,7 +170,7 @@ def test_issued_due_goes_on() -> None:
         assert changes.commands == []
 
 
-def test_late_event_with_the_same_deadline_does_not_take_an_attempt_back() -> None:
+def test_late_event_with_the_same_deadline_undoes_no_attempt() -> None:
     """Event time may lie before the firing: the deadline has passed for the timer, but is ahead of the event."""
     scene = issued()
     scene.node(59.9, A, Taint("c", "", "NoSchedule"))

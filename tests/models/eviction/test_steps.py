@@ -127,7 +127,7 @@ def test_toleration_removed_is_simply_gone() -> None:
     assert scene.actions == ["Schedule 60", "Evict 10"]
 
 
-def test_taint_that_was_the_reason_goes_and_the_rest_is_tolerated() -> None:
+def test_removing_the_only_untolerated_taint_cancels_the_eviction() -> None:
     scene = Scene()
     scene.pod(0, tolerate("a", 60), tolerate("b"))
     scene.node(0, A, B)
@@ -176,7 +176,7 @@ def test_status_changes_are_remembered_in_memory_only() -> None:
     assert scene.pod(11, tolerate("a", 30), version="299") is STALE
 
 
-def test_rules_changed_between_runs_take_effect_when_everything_is_decided_anew() -> None:
+def test_rules_changed_between_runs_apply_when_everything_is_reevaluated() -> None:
     scene = Scene(Rules(comparison_operators=True))
     scene.pod(0, Toleration("gpu", "Gt", "1", NO_EXECUTE, 60))
     scene.node(0, Taint("gpu", "2", NO_EXECUTE))

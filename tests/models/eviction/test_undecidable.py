@@ -60,7 +60,7 @@ def read_node(taints: int = 0, conditions: int = 0) -> NodeEvent:
 
 
 class TestReading:
-    def test_a_pod_with_as_many_tolerations_as_may_be_is_read(self) -> None:
+    def test_a_pod_with_the_most_allowed_tolerations_is_read(self) -> None:
         event = read_pod(LARGEST_LIST)
         assert not event.is_undecidable
         assert len(event.pod.tolerations) == LARGEST_LIST
@@ -95,7 +95,7 @@ class TestReading:
             read_pod_record(b"lab/" + b"n" * 1_021, watched({}), 0, ORIGIN)
 
 
-def test_a_pod_beyond_the_limit_is_left_alone_and_what_was_open_is_cancelled() -> None:
+def test_a_pod_beyond_the_limit_has_its_eviction_cancelled() -> None:
     scene = Scene()
     scene.node(0, A)
     scene.pod(1, tolerate("a", 60))
@@ -108,7 +108,7 @@ def test_a_pod_beyond_the_limit_is_left_alone_and_what_was_open_is_cancelled() -
     assert len(scene.commands) == 2
 
 
-def test_a_pod_that_is_within_the_limit_again_is_decided_about_again() -> None:
+def test_a_pod_within_the_limit_again_is_decided_again() -> None:
     scene = Scene()
     scene.node(0, A)
     scene.pod(1, undecidable=True)
@@ -123,7 +123,7 @@ def test_an_undecidable_pod_that_is_deleted_is_gone() -> None:
     assert not scene.aggregate.pods
 
 
-def test_an_issued_eviction_of_a_pod_that_becomes_undecidable_is_taken_back() -> None:
+def test_a_pod_that_becomes_undecidable_has_its_issued_eviction_withdrawn() -> None:
     scene = Scene()
     scene.node(0, A)
     scene.pod(1)
@@ -133,7 +133,7 @@ def test_an_issued_eviction_of_a_pod_that_becomes_undecidable_is_taken_back() ->
     assert scene.actions == ["Evict 1", "Cancel Undecidable"]
 
 
-def test_the_pods_of_a_node_beyond_the_limit_are_left_alone() -> None:
+def test_pods_of_a_node_beyond_the_limit_are_untouched() -> None:
     scene = Scene()
     scene.node(0, A)
     scene.pod(1, tolerate("a", 60))
@@ -163,18 +163,18 @@ class TestTaintsTimesPods:
             scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
         return scene
 
-    def test_a_change_of_the_node_up_to_the_limit_is_decided(self) -> None:
+    def test_a_node_change_up_to_the_limit_is_decided(self) -> None:
         scene = self.crowd(3)
         assert scene.node(1, A, B, Taint("c", "", "NoSchedule")).note is Note.CHANGED
         assert scene.actions == ["Schedule 61"] * 3
 
-    def test_a_change_of_the_node_beyond_it_makes_the_node_undecidable(self) -> None:
+    def test_a_node_change_beyond_the_limit_makes_it_undecidable(self) -> None:
         scene = self.crowd(3)
         scene.node(1, A)
         assert scene.node(2, A, B, Taint("c", "", NO_EXECUTE)).note is Note.UNDECIDABLE
         assert scene.actions == ["Schedule 61"] * 3 + ["Cancel Undecidable"] * 3
 
-    def test_a_pod_that_is_the_first_beyond_it_makes_the_node_undecidable(self) -> None:
+    def test_the_first_pod_beyond_the_limit_makes_its_node_undecidable(self) -> None:
         scene = self.crowd(3)
         scene.node(1, A, B)
         scene.pod(2, tolerate("", 60), uid="pod-4", name="web-4")
@@ -197,7 +197,7 @@ class TestTaintsTimesPods:
         assert scene.actions == ["Schedule 64"] * 3
         assert scene.node(5, A, B, version="500").note is Note.DUPLICATE
 
-    def test_a_node_in_place_of_another_is_said_to_be_undecidable_too(self) -> None:
+    def test_a_replacement_beyond_the_limit_is_reported_undecidable_too(self) -> None:
         scene = Scene(rules=Rules(largest_work=2 * PODS_IN_SLICE))
         for number in range(2 * PODS_IN_SLICE):
             scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
@@ -264,7 +264,7 @@ def test_a_node_with_long_names_is_refused(field: str) -> None:
 class TestRowsOfBefore:
     """Versions without limits have written rows of any length."""
 
-    def test_a_pod_s_row_with_too_many_tolerations_loads_as_undecidable(self) -> None:
+    def test_a_pod_row_with_too_many_tolerations_loads_as_undecidable(self) -> None:
         scene = Scene()
         scene.pod(0)
         pod = scene.aggregate.pods["pod-1"]
@@ -275,7 +275,7 @@ class TestRowsOfBefore:
         scene.node(1, A)
         assert scene.actions == []
 
-    def test_a_node_s_row_with_too_many_taints_loads_as_undecidable(self) -> None:
+    def test_a_node_row_with_too_many_taints_loads_as_undecidable(self) -> None:
         scene = Scene()
         scene.pod(0)
         taint = ["t", "", us(0), us(0), None]
@@ -305,7 +305,7 @@ def test_a_node_row_of_before_has_no_undecidable_node() -> None:
     assert not node.is_undecidable
 
 
-def test_so_many_earlier_nodes_of_a_name_are_remembered_those_that_left_last() -> None:
+def test_only_the_latest_earlier_nodes_of_a_name_are_kept() -> None:
     scene = Scene()
     count = MOST_DEPARTED + 3
     for number in range(count):

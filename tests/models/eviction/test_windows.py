@@ -104,7 +104,7 @@ def taken_one_by_one(known: list[TaintState], seen: list[Taint]) -> list[TaintSt
 
 
 @given(st.lists(TAINTS, max_size=8), st.lists(TAINTS, max_size=8))
-def test_each_taint_continues_the_one_that_a_look_through_all_finds(before: list[Taint], seen: list[Taint]) -> None:
+def test_each_taint_continues_the_one_a_full_scan_finds(before: list[Taint], seen: list[Taint]) -> None:
     known = [
         TaintState(Taint(taint.key, taint.value, NO_EXECUTE), since, since, taint.time_added_us)
         for since, taint in enumerate(before)

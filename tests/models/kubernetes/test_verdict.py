@@ -137,7 +137,7 @@ def test_comparisons_count_with_the_gate(operator: str, number: str, eviction: E
     assert found.eviction == eviction
 
 
-def test_every_taint_is_told_with_its_toleration() -> None:
+def test_every_taint_is_listed_with_its_toleration() -> None:
     one, two = stay("key1", 60), stay("key2")
     found = eviction_verdict((one, two), (K2, Taint("x", "", NO_SCHEDULE), K1))
     assert found == EvictionVerdict(AFTER, 60, K1, one, (TaintCoverage(K2, two), TaintCoverage(K1, one)))

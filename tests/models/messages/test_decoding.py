@@ -203,7 +203,7 @@ def test_oversized() -> None:
         assert (caught.value.reason, caught.value.detail) == ("Oversized", "11 bytes, limit 10")
 
 
-def test_a_uid_of_a_node_that_a_row_could_not_hold_is_oversized() -> None:
+def test_a_node_uid_too_long_for_a_row_is_oversized() -> None:
     """A row of a node remembers all that its name has had for an hour."""
     for length, is_read in ((1024, True), (1025, False)):
         metadata = {**NODE["object"]["metadata"], "uid": "u" * length}

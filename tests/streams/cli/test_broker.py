@@ -40,7 +40,7 @@ def test_prints_its_address_and_ends_cleanly(number: signal.Signals) -> None:
     assert probe(line["bootstrapServers"]) is None
 
 
-def test_told_to_stop_while_it_starts_it_leaves_nothing(tmp_path: Path) -> None:
+def test_a_stop_during_the_start_leaves_nothing_behind(tmp_path: Path) -> None:
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen([*COMMAND, "broker"], env=environment) as process:
         while not list(tmp_path.glob("evictstream-kafka-*/node-1/server.properties")):

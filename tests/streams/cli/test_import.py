@@ -116,7 +116,7 @@ def test_flaws_are_reported_by_line_and_the_rest_goes_on(declared: Settings) -> 
     assert set(objects_of(declared)) == {"a", "b"}
 
 
-def test_not_every_flaw_is_told(declared: Settings) -> None:
+def test_only_the_first_flaws_are_listed_the_rest_counted(declared: Settings) -> None:
     result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=b"{]\n" * 50)
     assert json.loads(result.stdout)["unreadable"] == 50
     told = result.stderr.decode().splitlines()

@@ -270,7 +270,9 @@ class TestAsking:
         assert stdout == ""
         assert orders(known) == []
 
-    def test_missing_topics_are_told_before_the_question(self, arguments: tuple[str, ...], settings: Settings) -> None:
+    def test_missing_topics_are_reported_before_the_question(
+        self, arguments: tuple[str, ...], settings: Settings
+    ) -> None:
         code, _, stderr = answer(settings, *arguments, typed=b"")
         assert code == 1
         assert "is missing" in stderr

@@ -38,7 +38,7 @@ def text_of(board: Board, seconds: float, width: int = 120) -> str:
     return found.getvalue()
 
 
-def test_taints_are_told_when_they_change(board: Board) -> None:
+def test_taints_are_printed_when_they_change(board: Board) -> None:
     assert board.change(node(1, taint(UNREACHABLE))) == "n-1 is tainted node.kubernetes.io/unreachable"
     assert board.change(node(2, taint(UNREACHABLE), ready="Unknown")) is None
     assert board.change(node(3, taint("k", "NoSchedule"))) == "n-1 is no longer tainted"
@@ -109,7 +109,7 @@ def test_plain_lines_gather_commands_by_node(board: Board) -> None:
     ]
 
 
-def test_live_view_draws_on_a_terminal_and_leaves_only_what_was_said(board: Board) -> None:
+def test_live_view_leaves_only_its_messages_on_a_terminal(board: Board) -> None:
     console = Console(file=io.StringIO(), width=120, height=40, force_terminal=True, legacy_windows=False)
     show = LiveShow(console)
     show.begin(us(0))

@@ -126,7 +126,7 @@ def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(kafka: Broker, tmp_path: Path) -> None:
+def test_it_starts_its_own_kafka_despite_the_shells_settings(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     shell = {
         "KAFKA_BOOTSTRAP_SERVERS": kafka.bootstrap_servers,
@@ -146,7 +146,7 @@ def test_it_starts_a_kafka_of_its_own_beside_that_of_the_shell_and_its_password(
 
 
 @pytest.mark.slow
-def test_what_a_killed_demo_has_left_is_named_and_later_removed(kafka: Broker, tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_demo_are_named_and_removed(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
     with playing(*arguments, until=b"is tainted") as (process, _):

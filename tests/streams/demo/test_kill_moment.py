@@ -33,7 +33,7 @@ def test_waiting_ends_with_the_last_deadline_that_is_near() -> None:
     assert us(10**9) > us(60) + LONGEST_TAIL_US
 
 
-def test_owed_is_what_is_due_and_whose_reason_is_still_there() -> None:
+def test_owed_evictions_are_due_and_still_have_their_reason() -> None:
     plan = expected([node(0, taint()), pod(1, tolerates(seconds=9)), node(20)])
     assert still_owed(plan, us(9.9)) == set()
     assert still_owed(plan, us(10)) == {"pod-1"}

@@ -154,7 +154,7 @@ def test_outage_delays_but_excuses_no_wrong_command() -> None:
     assert problems(events, seen(10, "Schedule"), seen(41, "Evict"), outages=[outage]) != []
 
 
-def test_pod_that_terminates_for_an_eviction_taken_back_at_that_moment() -> None:
+def test_pod_may_terminate_for_an_eviction_withdrawn_that_moment() -> None:
     """Evicted, taint off and on again at once: the new eviction ends because the first one worked."""
     events = [*STAYS, node(30.01), node(30.02, taint())]
     commands = [

@@ -259,7 +259,7 @@ def test_what_happens_to_a_pod(case: Case) -> None:
     )
 
 
-def test_the_pod_that_takes_a_name_over_gets_a_window_of_its_own() -> None:
+def test_the_next_pod_of_a_name_gets_its_own_window() -> None:
     events = [node(0, taint()), pod(0, tolerates(seconds=9)), pod(5, tolerates(seconds=9), uid="pod-2")]
     assert in_seconds(expected(events)["pod-2"]).scheduled == (14,)
 

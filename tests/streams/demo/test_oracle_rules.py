@@ -27,7 +27,7 @@ def test_one_toleration_and_one_taint(toleration: Json, *, matched: bool) -> Non
     assert matches(toleration, TAINT) is matched
 
 
-def test_first_match_is_in_use_not_the_longest_nor_the_shortest() -> None:
+def test_first_match_is_in_use_whatever_its_seconds() -> None:
     short, long = {"operator": "Exists", "tolerationSeconds": 5}, {"operator": "Exists"}
     assert in_use([short, long], TAINT) is short  # 3.4
     assert in_use([long, short], TAINT) is long

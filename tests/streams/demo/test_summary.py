@@ -89,7 +89,7 @@ def test_bad_end_names_every_problem_and_the_logs() -> None:
     assert "agrees" not in text
 
 
-def test_hundreds_of_problems_are_not_all_told() -> None:
+def test_hundreds_of_problems_are_not_all_printed() -> None:
     summary = dataclasses.replace(SUMMARY, problems=tuple(f"problem {number}" for number in range(300)))
     assert len(summary.lines()) < 40
     assert "  and 280 more; -o json lists all" in summary.lines()

@@ -91,7 +91,7 @@ def test_owners_are_read_from_the_logs(tmp_path: Path, run_as: pytest.MonkeyPatc
     assert not any(is_alive(worker.pid) for worker in workers.all)
 
 
-def test_killed_worker_is_not_an_error_and_is_not_stopped_again(tmp_path: Path, run_as: pytest.MonkeyPatch) -> None:
+def test_a_killed_worker_is_no_error_and_stays_dead(tmp_path: Path, run_as: pytest.MonkeyPatch) -> None:
     use(run_as, OBEDIENT, "[0]")
     with Workers(SETTINGS, tmp_path) as workers:
         workers.start(1)
@@ -101,7 +101,7 @@ def test_killed_worker_is_not_an_error_and_is_not_stopped_again(tmp_path: Path, 
         assert workers.stop() == []
 
 
-def test_worker_that_ends_by_itself_is_an_error_that_names_its_log(tmp_path: Path, run_as: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_exits_alone_fails_with_its_log(tmp_path: Path, run_as: pytest.MonkeyPatch) -> None:
     use(run_as, SHORT)
     with Workers(SETTINGS, tmp_path) as workers:
         workers.start(1)

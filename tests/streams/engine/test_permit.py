@@ -75,7 +75,7 @@ def test_a_worker_that_stood_still_joins_after_the_next_look(config: EngineConfi
     run(test)
 
 
-def test_nobody_is_fenced_by_who_is_to_be_ended(config: EngineConfig) -> None:
+def test_a_worker_about_to_end_fences_nobody(config: EngineConfig) -> None:
     """Though its take-over has begun already."""
 
     async def test() -> None:

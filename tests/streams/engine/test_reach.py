@@ -100,7 +100,7 @@ def test_one_broker_that_is_gone_holds_no_other_one_up(told: list[EventDict]) ->
     assert told == [], f"{alive} is open still"
 
 
-def test_kafka_that_goes_and_comes_back_is_told_once_each(told: list[EventDict]) -> None:
+def test_kafkas_loss_and_return_are_each_logged_once(told: list[EventDict]) -> None:
     process = Process()
     connections = [Connection() for _ in range(20)]
     for connection in connections:

@@ -124,7 +124,7 @@ def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
 @pytest.mark.parametrize(
     "record_seconds", [pytest.param(0.000_01, id="pods"), pytest.param(0.002_4, id="nodes-of-a-hundred-pods")]
 )
-def test_the_loop_comes_round_however_much_a_record_changes(config: EngineConfig, record_seconds: float) -> None:
+def test_the_event_loop_runs_during_a_large_record(config: EngineConfig, record_seconds: float) -> None:
     now = 1_000.0
 
     class Costly(OffsetLogic):

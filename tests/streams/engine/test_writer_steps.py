@@ -140,7 +140,7 @@ def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slo
     run(config, test, logic=slow, clock=slow)
 
 
-def test_the_loop_comes_round_while_all_is_decided_anew(config: EngineConfig, slow: Slow) -> None:
+def test_the_event_loop_runs_while_everything_is_reevaluated(config: EngineConfig, slow: Slow) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         catching_up = asyncio.create_task(writer.expect_ends(dict.fromkeys(config.inputs, 10)))
         turns = 0

@@ -64,7 +64,7 @@ def test_what_is_broken_costs_only_itself(broken: bytes, problem: str) -> None:
     ]
 
 
-def test_the_end_in_the_middle_is_told() -> None:
+def test_an_end_in_the_middle_is_reported() -> None:
     assert cut(b'{"a":1}\n{"b":') == [Document(1, b'{"a":1}'), Broken(2, "ends in the middle")]
 
 

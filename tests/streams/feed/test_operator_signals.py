@@ -18,7 +18,7 @@ from tests.streams.feed.reading import read_one
 AT_US = 1_800_000_000_000_000
 
 
-def test_forgetting_is_told_to_each_partition_and_understood(settings: Settings) -> None:
+def test_forgetting_reaches_each_partition_and_is_understood(settings: Settings) -> None:
     declare_topics(settings)
     with open_publisher(settings) as publisher:
         assert forget_cluster(publisher, settings.nodes_topic, "prod-eu-1") == (0, 1)
@@ -36,7 +36,7 @@ def test_forgetting_is_told_to_each_partition_and_understood(settings: Settings)
     [((), (0, 1, 2)), ((2,), (2,)), ((2, 0, 2), (0, 2))],
     ids=["all", "one", "two-one-of-them-twice"],
 )
-def test_accepting_is_told_to_the_partitions_named(
+def test_accepting_reaches_the_named_partitions(
     asked: tuple[int, ...], told: tuple[int, ...], make_settings: MakeSettings
 ) -> None:
     settings = make_settings(partitions=3)

@@ -79,7 +79,7 @@ class TestOnKafka:
         with pytest.raises(BrokerRefusedError, match=settings.pods_topic), open_publisher(settings) as publisher:
             publisher.send(settings.pods_topic, b"lab/n", b"x" * (settings.max_message_bytes + 1))
 
-    def test_missing_topics_are_told_before_anything_is_sent(self, settings: Settings) -> None:
+    def test_missing_topics_are_reported_before_anything_is_sent(self, settings: Settings) -> None:
         declare_topics(settings, [spec for spec in topic_specs(settings) if spec.name != settings.pods_topic])
         with pytest.raises(TopicsDifferError, match=rf"{settings.pods_topic} is missing"), open_publisher(settings):
             pass

@@ -124,7 +124,7 @@ def test_forgetting_passes_over_a_node_that_empties_meanwhile() -> None:
     assert "lab" not in story.logic.open_evictions()
 
 
-def test_an_object_beyond_a_limit_is_a_dead_letter_and_counted() -> None:
+def test_an_object_beyond_a_limit_is_one_counted_dead_letter() -> None:
     story = Crowd(pods=1)
     list(story.begin_taint(1))
     tolerations = [{"key": f"t{number}"} for number in range(LARGEST_LIST + 1)]

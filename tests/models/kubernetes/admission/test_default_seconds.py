@@ -58,7 +58,7 @@ def test_flags_of_the_api_server_change_the_seconds() -> None:
     assert [(entry.key, entry.toleration_seconds) for entry in found] == [(NOT_READY, 10), (UNREACHABLE, 0)]
 
 
-def test_each_addition_says_who_added_it() -> None:
+def test_each_addition_names_its_origin() -> None:
     found = default_toleration_seconds(written((FOO,)))
     assert [entry.origin for entry in found] == [
         AddedBy.WRITTEN,

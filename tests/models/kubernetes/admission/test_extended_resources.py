@@ -59,7 +59,7 @@ def test_what_is_added(before: tuple[Toleration, ...], requested: list[str], aft
     assert plain(extended_resource_tolerations(written(before), requested)) == after
 
 
-def test_who_added_it() -> None:
+def test_each_addition_names_its_origin() -> None:
     found = extended_resource_tolerations(written((FOO,)), [EK])
     assert [entry.origin for entry in found] == [AddedBy.WRITTEN, AddedBy.EXTENDED_RESOURCE]
 

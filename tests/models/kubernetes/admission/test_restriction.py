@@ -174,7 +174,7 @@ def test_what_the_plugin_adds_must_be_allowed_too() -> None:
     assert plain(found.admitted) == (T, PRESSURE)
 
 
-def test_each_addition_says_who_added_it() -> None:
+def test_each_addition_names_its_origin() -> None:
     of_namespace = pod_toleration_restriction(written((T1,)), lists((T,), None), is_best_effort=False)
     assert [entry.origin for entry in of_namespace.admitted] == [
         AddedBy.WRITTEN,

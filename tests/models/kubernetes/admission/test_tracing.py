@@ -28,7 +28,7 @@ def test_300_s_for_an_unhealthy_node_may_be_the_default(key: str) -> None:
     )
 
 
-def test_other_seconds_are_not_the_default_unless_the_cluster_says_so() -> None:
+def test_other_seconds_count_as_default_only_where_configured() -> None:
     mine = Toleration(NOT_READY, "Exists", "", NO_EXECUTE, 60)
     assert traced(mine) == (AddedBy.WRITTEN, False)
     assert traced(mine, not_ready_seconds=60) == (AddedBy.DEFAULT_TOLERATION_SECONDS, False)

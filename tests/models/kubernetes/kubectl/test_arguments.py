@@ -29,7 +29,7 @@ from evictstream.models.kubernetes.kubectl import (
         ("-a", False),
     ],
 )
-def test_a_taint_has_a_sign_in_it_or_ends_in_a_dash(argument: str, *, expected: bool) -> None:
+def test_a_taint_contains_a_sign_or_ends_with_dash(argument: str, *, expected: bool) -> None:
     assert is_taint_argument(argument) is expected
 
 
@@ -165,7 +165,7 @@ def test_other_words(word: str) -> None:
     assert str(caught.value) == f"invalid resource type {word}, only node types are supported"
 
 
-def test_other_effects_of_the_key_may_be_removed_in_the_same_command() -> None:
+def test_one_command_may_also_remove_the_keys_other_effects() -> None:
     found = parse_command(["node", "n", "a:NoExecute", "a:NoSchedule-"])
     assert found.changes.remove == (Taint("a", "", NO_SCHEDULE),)
 

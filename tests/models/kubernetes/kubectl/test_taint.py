@@ -314,7 +314,7 @@ SOME = st.lists(
 
 
 @given(old=SOME, new=SOME)
-def test_every_addition_is_on_the_node_afterwards_and_no_taint_twice(old: Taints, new: Taints) -> None:
+def test_every_added_taint_is_on_the_node_exactly_once(old: Taints, new: Taints) -> None:
     found = apply_changes(old, TaintChanges(add=new), overwrite=True)
     assert found.taints[: len(new)] == new
     identities = [(taint.key, taint.effect) for taint in found.taints]

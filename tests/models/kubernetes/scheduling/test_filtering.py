@@ -196,7 +196,7 @@ def test_a_cordoned_node_is_judged_by_its_taints_too() -> None:
     assert filter_node((tolerates_cordon,), (UNSCHEDULABLE_TAINT,), unschedulable=True).fits
 
 
-def test_every_hard_taint_is_told_with_its_toleration() -> None:
+def test_every_hard_taint_is_listed_with_its_toleration() -> None:
     every = Toleration("", "Exists")
     found = filter_node((EQUAL_USER1, every), (NO_MATTER, FOO, DEDICATED), unschedulable=True)
     assert found.coverage == (

@@ -119,7 +119,7 @@ def test_normalized_scores(raw: list[int], scores: list[int]) -> None:
     assert normalized_scores(raw) == scores
 
 
-def test_what_counts_against_a_node_is_told() -> None:
+def test_the_taints_that_count_against_a_node_are_listed() -> None:
     found = score_nodes((FOR_CPU,), {"a": (CPU, DISK, Taint("x", "", NO_SCHEDULE)), "b": (CPU,)})
     assert found == (NodeScore("a", 0, (DISK,)), NodeScore("b", 100, ()))
 

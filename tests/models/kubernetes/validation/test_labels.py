@@ -142,7 +142,7 @@ def test_other_texts_are_no_label_keys(key: str) -> None:
         ),
     ],
 )
-def test_every_broken_rule_of_a_key_is_told(key: str, messages: tuple[str, ...]) -> None:
+def test_every_broken_rule_of_a_key_is_reported(key: str, messages: tuple[str, ...]) -> None:
     assert label_key_errors(key) == messages
 
 
@@ -178,7 +178,7 @@ def test_other_texts_are_no_label_values(value: str) -> None:
     assert label_value_errors(value) != ()
 
 
-def test_every_broken_rule_of_a_value_is_told() -> None:
+def test_every_broken_rule_of_a_value_is_reported() -> None:
     assert label_value_errors("a" * 63 + "-") == ("must be no more than 63 bytes", VALUE_RULE)
 
 
@@ -223,6 +223,6 @@ def test_other_texts_are_no_canonical_integers(text: str) -> None:
     assert decimal_integer_errors(text) == (INTEGER_RULE,)
 
 
-def test_an_empty_text_is_told_apart() -> None:
+def test_an_empty_text_has_its_own_error() -> None:
     """decimal_int.go: the message says non-empty"""
     assert decimal_integer_errors("") == ("must be non-empty",)

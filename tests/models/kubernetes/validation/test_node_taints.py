@@ -240,7 +240,7 @@ def test_a_duplicate_is_shown_as_go_has_it(second: object, shown: str) -> None:
     assert str(error) == (f"spec.taints[1]: Duplicate value: {shown}: taints must be unique by key and effect pair")
 
 
-def test_texts_that_are_the_same_to_go_are_the_same_key() -> None:
+def test_texts_that_go_reads_alike_are_one_key() -> None:
     errors = validate_taints([taint("\ud800"), taint("\ufffd")])
     assert (ErrorType.DUPLICATE, "spec.taints[1]") in places(errors)
 
@@ -250,6 +250,6 @@ def test_an_error_of_the_object_itself_has_no_path() -> None:
     assert (error.field, str(error)) == ("", "object: Invalid value: 5: must be an object")
 
 
-def test_taints_that_were_read_pass_too_and_the_path_is_free() -> None:
+def test_taints_already_read_are_validated_under_any_path() -> None:
     errors = validate_taints((Taint("a", "", "NoExecute", 1), Taint("a", "v", "NoExecute")), "taints")
     assert places(errors) == [(ErrorType.DUPLICATE, "taints[1]")]

@@ -297,7 +297,7 @@ INTEGER_RULE = "must be a valid decimal integer in canonical form"
         pytest.param("\n", (INTEGER_RULE, r'strconv.ParseInt: parsing "\n": invalid syntax'), id="line end"),
     ],
 )
-def test_a_bound_that_is_no_number_is_told_as_by_the_api_server(value: str, details: tuple[str, ...]) -> None:
+def test_a_non_numeric_bound_has_the_api_servers_error(value: str, details: tuple[str, ...]) -> None:
     """validation.go, ValidateTolerations: `IsDecimalInteger`, then `strconv.ParseInt`."""
     errors = validate_tolerations([toleration("k", "Gt", value)], comparison_operators=True)
     assert [(error.field, error.bad_value, error.detail) for error in errors] == [
@@ -338,6 +338,6 @@ def test_a_pod_without_tolerations_has_no_errors(empty: object) -> None:
     assert validate_pod_tolerations(empty) == ()
 
 
-def test_tolerations_that_were_read_pass_too_and_the_path_is_free() -> None:
+def test_tolerations_already_read_are_validated_under_any_path() -> None:
     errors = validate_tolerations((Toleration("a", "Exists", "", "", 5), Toleration("", "Exists")), "tolerations")
     assert places(errors) == [(ErrorType.INVALID, "tolerations[0].effect")]

@@ -164,7 +164,7 @@ def test_end_of_full_disruption() -> None:
     assert scene.times("NoExecute") == [("n0", 110.0)]
 
 
-def test_recovery_removes_no_schedule_at_once_and_no_execute_with_a_round() -> None:
+def test_recovery_removes_no_schedule_at_once_no_execute_next_round() -> None:
     """Semantics.md 7.2; #112930."""
     scene = Scene(3)
     scene.run(60, living=2)

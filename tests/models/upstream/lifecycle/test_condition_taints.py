@@ -178,7 +178,7 @@ def test_first_taint_of_a_new_node(taints: tuple[Taint, ...], expected: tuple[Ta
     assert taints_at_creation(taints) == expected
 
 
-def test_pass_runs_with_every_change_of_a_node_and_stamps_whole_seconds() -> None:
+def test_every_node_change_runs_a_pass_in_whole_seconds() -> None:
     lifecycle = NodeLifecycle()
     changes = lifecycle.put_node(node("node0", ready("False")), FAKE_NOW_US + 1_500_000)
     stamped = no_schedule("not-ready", "", FAKE_NOW_US + SECOND_US)

@@ -87,7 +87,7 @@ def test_exchange_of_an_empty_limiter_hands_out_no_fresh_burst() -> None:
     assert exchanged.try_accept(NOW_US + SECOND_US)
 
 
-def test_after_a_rate_of_zero_the_first_token_has_to_be_earned() -> None:
+def test_after_a_zero_rate_the_first_token_takes_time() -> None:
     limiter = limiter_after(NoTokens(), 0.1, NOW_US)
     assert not limiter.try_accept(NOW_US + 9 * SECOND_US)
     assert limiter.try_accept(NOW_US + 10 * SECOND_US)

@@ -23,7 +23,7 @@ MARKED = PodsMarkedNotReady(FAKE_NOW_US + MINUTE_US, "node0", (("default", "pod0
         pytest.param(node(), False, id="UpdateStatus: never reported, so never fell from True"),
     ],
 )
-def test_silence_marks_pods(found: WatchedNode, *, is_marked: bool) -> None:
+def test_silence_makes_pods_not_ready(found: WatchedNode, *, is_marked: bool) -> None:
     lifecycle = started(found)
     lifecycle.put_pod(POD, FAKE_NOW_US)
     lifecycle.monitor(FAKE_NOW_US)
@@ -34,7 +34,7 @@ def test_silence_marks_pods(found: WatchedNode, *, is_marked: bool) -> None:
     assert lifecycle.pods[POD.key].ready == ("False" if is_marked else "True")
 
 
-def test_status_updated_recently_marks_nothing() -> None:
+def test_a_recent_status_leaves_pods_ready() -> None:
     """MarkPodsNotReady: status updated recently."""
     lifecycle = started(node("node0", ready("True")))
     lifecycle.put_pod(POD, FAKE_NOW_US)

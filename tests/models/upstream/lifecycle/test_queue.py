@@ -182,7 +182,7 @@ def test_without_a_token_the_pass_ends() -> None:
     assert handled(queue, 10 * SECOND_US) == ["second"]
 
 
-def test_a_look_at_an_entry_whose_time_has_not_come_costs_a_token() -> None:
+def test_looking_at_an_entry_too_early_costs_a_token() -> None:
     """The limiter is asked before the time is compared."""
     queue = RateLimitedTimedQueue(TokenBucket(0.1))
     queue.add("later", "", 100 * MILLISECOND_US)

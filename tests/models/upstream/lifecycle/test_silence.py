@@ -280,7 +280,7 @@ def test_leases(renewed: list[int | None], probes: list[int]) -> None:
         assert health.probe_at_us == FAKE_NOW_US + probe_s * SECOND_US
 
 
-def test_a_new_status_forgets_the_lease_so_the_old_one_counts_once_more() -> None:
+def test_a_new_status_makes_the_old_lease_count_again() -> None:
     """As in the source: a new entry replaces the old one without its lease."""
     lease_us = FAKE_NOW_US
     health, _ = look(node("node0", ready("True")), None, FAKE_NOW_US, lease_us)

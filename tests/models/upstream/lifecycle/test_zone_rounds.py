@@ -149,7 +149,7 @@ def test_cluster_of_one_node_is_never_tainted() -> None:
     assert (taints_of(lifecycle, "node0"), taints_of(lifecycle, "node0", "NoSchedule")) == ([], [UNREACHABLE])
 
 
-def test_end_of_full_disruption_gives_all_nodes_a_fresh_grace_period() -> None:
+def test_the_end_of_full_disruption_restarts_every_grace_period() -> None:
     lifecycle = started(up("node0"), up("node1"), rate=0.1)
     lifecycle.monitor(FAKE_NOW_US)
     lifecycle.monitor(FAKE_NOW_US + 51 * SECOND_US)
@@ -167,7 +167,7 @@ def test_end_of_full_disruption_gives_all_nodes_a_fresh_grace_period() -> None:
     assert taints_of(lifecycle, "node1") == [UNREACHABLE]
 
 
-def test_partial_disruption_of_a_small_zone_stops_tainting_and_keeps_what_is_tainted() -> None:
+def test_partial_disruption_of_a_small_zone_only_stops_new_taints() -> None:
     lifecycle = started(*(up(f"node{number}") for number in range(5)))
     lifecycle.monitor(FAKE_NOW_US)
     put_status(lifecycle, "node0", ready("False", FAKE_NOW_US + 1), at_us=FAKE_NOW_US)

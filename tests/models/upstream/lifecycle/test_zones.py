@@ -171,7 +171,7 @@ def test_rate_of_a_zone(state: ZoneState, size: int, rate: float) -> None:
 
 
 @given(st.lists(st.sampled_from(["True", "False", "Unknown", None]), max_size=40), st.floats(0, 1))
-def test_order_of_nodes_does_not_matter_and_recovery_never_makes_a_zone_worse(
+def test_node_order_is_irrelevant_and_recovery_never_worsens_a_zone(
     statuses: list[str | None], threshold: float
 ) -> None:
     not_ready, state = zone_state(statuses, threshold)

@@ -160,7 +160,7 @@ def test_states_in_between_are_not_seen() -> None:
     assert controller.work(1) == []
 
 
-def test_a_taint_taken_back_and_put_again_unseen_keeps_the_timer() -> None:
+def test_a_taint_removed_and_added_unseen_keeps_the_timer() -> None:
     """6.1, 6.6: off and on again before the key is handled is no removal"""
     controller = TaintEvictionController()
     controller.see_node(Node("n", "u", "1", (TAINT,)))
@@ -179,7 +179,7 @@ def test_time_does_not_go_back() -> None:
         controller.advance(4)
 
 
-def test_a_key_of_another_node_than_the_pods_is_passed_over() -> None:
+def test_a_key_of_another_node_is_passed_over() -> None:
     """6.5.2: bound elsewhere by the time that the key is handled; the other key covers it, once"""
     controller = TaintEvictionController()
     controller.see_node(Node("n1", "u1", "1", (TAINT,)))

@@ -236,7 +236,7 @@ def test_a_condition_that_could_not_be_written_is_written_later() -> None:
     assert deleted([node(0, A), pod(0)], refusing(0, 0.01, Request.WRITE_CONDITION))[0].wrote_condition
 
 
-def test_the_old_timer_hits_the_new_pod_on_a_healthy_node() -> None:
+def test_the_old_timer_deletes_the_new_healthy_pod() -> None:
     """6.9, row 8: deleted by name, without UID"""
     steps = [
         node(0, A),
@@ -344,7 +344,7 @@ def test_names_of_the_metrics() -> None:
         pytest.param(10_000_000, 10**19 - 2**64, id="6.11 10 s comes out negative"),
     ],
 )
-def test_the_released_latency_is_a_wrong_number(elapsed_us: int, value: float) -> None:
+def test_the_observed_latency_is_a_wrong_number(elapsed_us: int, value: float) -> None:
     """#142617"""
     assert released_latency(elapsed_us) == value
 

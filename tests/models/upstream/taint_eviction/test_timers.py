@@ -116,7 +116,7 @@ def test_a_fired_timer_is_not_pending_but_present() -> None:
     assert "k" in queue
 
 
-def test_released_an_end_removes_a_newer_entry() -> None:
+def test_the_end_of_an_eviction_removes_a_newer_entry() -> None:
     """6.8, where master's TestRunningWorkerCompletionDoesNotRemoveReplacement wants it to stay"""
     queue = TimerQueue()
     queue.add("k", 0, 0, 0)

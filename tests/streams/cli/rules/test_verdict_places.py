@@ -72,7 +72,7 @@ def on(answer: Answer) -> list[tuple[str, str]]:
         ),
     ],
 )
-def test_who_is_judged_where(
+def test_each_pod_is_judged_on_its_node(
     options: list[str],
     judged: list[tuple[str, str]],
     not_judged: list[tuple[str, str | None, str]],
