@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from tests.faults.generate import VIRTUAL_START_US
+from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event
 from tests.faults.oracle import Violation
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
-from tests.faults.simulated.run import Simulation
+from tests.faults.simulated.run import Simulation, simulate
 
 SECOND_US = 1_000_000
 
@@ -94,3 +94,9 @@ def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
     first = [one["issuedAt"] for one in evicts if one["attempt"] == 1 and "~" not in one["podUid"]]
     assert len(first) == 100
     assert max(first) < instant(at(5.6))
+
+
+@pytest.mark.parametrize("seed", [1090, 1765])
+def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int) -> None:
+    """The worker waited for the group to take offsets of partitions that were not assigned to it any more: for ever."""
+    assert simulate(generate(seed, Shape())).violations == ()

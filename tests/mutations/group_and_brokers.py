@@ -40,6 +40,18 @@ OF_GROUP_AND_BROKERS = (
         ("tests/guarantees/test_stuck_workers.py::test_stuck_worker_leaves_the_group_before_it_ends",),
     ),
     Mutation(
+        "wait for the group to take offsets of partitions that others have",
+        (
+            Change(
+                product.OWNERSHIP,
+                "Ownership.take_over",
+                "any(number in numbers for _, number in partitions.durable_positions())",
+                "partitions.durable_positions()",
+            ),
+        ),
+        ("tests/faults/test_found.py::test_other_partitions_after_a_failed_take_over_are_taken_over",),
+    ),
+    Mutation(
         "join again before the end",
         (
             Change(
