@@ -96,7 +96,7 @@ OF_GROUP_AND_BROKERS = (
             Change(
                 product.OWNERSHIP,
                 "Ownership.take_over",
-                "self._failures and partitions.durable_positions()",
+                "self._failures and any(number in numbers for _, number in partitions.durable_positions())",
                 "False",
             ),
         ),
