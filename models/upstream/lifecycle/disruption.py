@@ -23,7 +23,7 @@ class Passage(enum.StrEnum):
     REMAINS = "remains"
     """Every zone is in full disruption, as before. Nothing changes."""
     LEFT = "left"
-    """Some zone is no longer in full disruption. All nodes get a fresh grace period, all zones the rate of their state."""
+    """Some zone has left full disruption. All nodes get a fresh grace period, all zones the rate of their state."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

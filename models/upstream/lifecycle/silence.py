@@ -60,8 +60,8 @@ class HealthUpdate:
         health: the memory for the next round.
         grace_period_us: how long this node may be silent.
         observed: `Ready` before this check. Unknown, as old as the node, if it has none.
-        current: `Ready` after this check, None if there still is none. It decides about the state of the zone, and about
-            the health taint since Kubernetes 1.29.
+        current: `Ready` after this check, None if there still is none. It decides about the zone's state and, since
+            Kubernetes 1.29, about the health taint.
         written: all conditions of the node to write, None if none changed.
     """
 
