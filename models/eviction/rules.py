@@ -43,7 +43,7 @@ class Rules(msgspec.Struct, frozen=True, kw_only=True):
         remember_deleted_us: how long a deleted UID is remembered. Default 1 h: at least the longest delay of a feed,
             so that a late one cannot bring back the dead (semantics.md 12.3).
         comparison_operators: whether `Gt` and `Lt` compare, the gate `TaintTolerationComparisonOperators`. Default
-            off, as released (semantics.md 11.2).
+            off, as upstream (semantics.md 11.2).
         largest_work: `LARGEST_WORK`, smaller in tests. No setting: beyond it somebody wants to stop the service.
     """
 

@@ -1,7 +1,7 @@
-"""Texts as Go has them: what it reads, how its messages quote them.
+"""Reads and quotes texts as Go does, so that messages match those of Kubernetes, for which people search.
 
-Messages of Kubernetes show what a field holds, by `%q` or by `encoding/json`, and people search for those lines. Go's
-texts are UTF-8, so half a surrogate pair, which JSON and Python can spell, is U+FFFD to it.
+Kubernetes' messages quote the content of a field with `%q` or `encoding/json`. Go's strings are UTF-8: it reads half a
+surrogate pair, which JSON and Python can spell, as U+FFFD.
 """
 
 import json
@@ -40,8 +40,8 @@ def quoted(text: str) -> str:
 def as_json(value: object) -> str:
     """Write a value as Go's `json.Marshal` does, in one line and with `<`, `>` and `&` escaped.
 
-    One thing is different: what does not print is escaped too where Go leaves it as it is (from U+007F on), because a
-    terminal would obey it.
+    One difference: from U+007F on, characters that do not print are escaped too, because a terminal would obey them.
+    Go leaves them as they are.
 
     Raises:
         TypeError, ValueError, RecursionError: JSON cannot hold it, which YAML can: keys of any type, loops, endless

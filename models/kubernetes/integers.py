@@ -6,9 +6,7 @@ from typing import Final
 _CANONICAL: Final = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
 _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
-_LONGEST: Final = (
-    20  # characters of the lowest; longer texts are out of range, and turning them into numbers costs time
-)
+_LONGEST: Final = 20  # characters of the lowest number; `int` would take long for texts without a limit
 
 
 def is_canonical(text: str) -> bool:

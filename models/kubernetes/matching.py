@@ -1,6 +1,6 @@
 """Which toleration covers which taint, and how long a pod may stay (semantics.md 3 and 4).
 
-Bit by bit what Kubernetes does: `staging/src/k8s.io/api/core/v1/toleration.go` (matching),
+The same results as Kubernetes: `staging/src/k8s.io/api/core/v1/toleration.go` (matching),
 `staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go` (lists) and
 `pkg/controller/tainteviction/taint_eviction.go` (time to stay).
 
@@ -113,7 +113,7 @@ def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
 
 
 def bounded_seconds(toleration: Toleration) -> int | None:
-    """Give the seconds of a toleration, where negative ones count as 0 and None means for ever."""
+    """Give the seconds of a toleration: negative seconds count as 0, and None means for ever."""
     seconds = toleration.toleration_seconds
     return None if seconds is None else max(0, seconds)
 
@@ -121,13 +121,13 @@ def bounded_seconds(toleration: Toleration) -> int | None:
 def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_operators: bool = False) -> bool:
     """Tell whether a later toleration for the same taint would have given another time.
 
-    The first match decides, silently, between 5 s and for ever; whoever reads a decision is warned
+    The first match decides between 5 s and for ever, and Kubernetes does not say so; evictstream's output warns
     (semantics.md 13 row 23).
 
     Returns:
         True if, behind the toleration in use, another one matches the taint with other seconds.
     """
-    keys = ("", taint.key)  # a list may be long, and nearly all of it about other keys
+    keys = ("", taint.key)  # a cheap check first: nearly all entries of a long list have other keys
     matching = (
         bounded_seconds(toleration)
         for toleration in tolerations
@@ -140,9 +140,9 @@ def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_
 
 @lru_cache(maxsize=_COMPARISONS_KEPT)
 def _compares(operator: str, taint_value: str, toleration_value: str) -> bool:
-    """Compare as a statement about the taint: "I tolerate it if its number is above mine" (semantics.md 3.2).
+    """Compare the taint's number with the toleration's: `Gt` matches if the taint's is greater (semantics.md 3.2).
 
-    An operator that is unknown never holds.
+    An unknown operator matches nothing.
     """
     number = canonical_int64(taint_value)
     bound = canonical_int64(toleration_value)

@@ -30,13 +30,13 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
 
 LIST_OF: Final = "list of"
-"""Under this name the type of an undecoded list says what its entries are, of which trimming keeps what is in use."""
+"""Key in the metadata of an undecoded list's type: the type of its entries, whose fields trimming keeps."""
 
 NO_LIST: Final = msgspec.Raw(b"null")
 """An absent list, where lists are left undecoded."""
 
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
-"""RFC 3339 text with a zone; more than six digits of a second are rounded to six. For what is ours, not Kubernetes'."""
+"""RFC 3339 text with a zone; more than six digits of a second are rounded to six. For evictstream's own fields."""
 
 
 class ObjectError(ValueError):
@@ -47,7 +47,6 @@ class ObjectError(ValueError):
     """
 
     def __init__(self, field: str) -> None:
-        """Remember which field it was."""
         super().__init__(field)
         self.field = field
 
@@ -69,7 +68,7 @@ class FieldTimeError(ObjectError):
 
 
 class Node(msgspec.Struct, frozen=True, gc=False):
-    """What is used of a node.
+    """The fields of a node that decisions use.
 
     Attributes:
         name: its name, unique at any one time within a cluster.
@@ -87,7 +86,7 @@ class Node(msgspec.Struct, frozen=True, gc=False):
 
 
 class Pod(msgspec.Struct, frozen=True, gc=False):
-    """What is used of a pod.
+    """The fields of a pod that decisions use.
 
     Attributes:
         namespace: namespace of its address.
@@ -142,7 +141,7 @@ class _Condition(msgspec.Struct, gc=False):
 
 
 class _NodeSpec(msgspec.Struct, gc=False):
-    # Left undecoded, like the tolerations: whoever reads them looks first how many there are.
+    # Left undecoded, like the tolerations: readers count the entries before they decode them.
     taints: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: TaintObject})] = NO_LIST
 
 
@@ -256,7 +255,7 @@ def _read_list(decoder: msgspec.json.Decoder[_List], text: msgspec.Raw, field: s
 
 
 def _wrong_type(field: str, error: msgspec.ValidationError) -> FieldTypeError:
-    """Name the place below a list that was decoded late."""
+    """Name the field below a list that was decoded late."""
     return FieldTypeError(field + str(error).partition("`$")[2].rstrip("`"))
 
 
@@ -296,7 +295,7 @@ def read_instant(text: str | None, field: str) -> int | None:
 
 
 def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
-    """Refuse what is not a v1 object of the wanted kind.
+    """Refuse an object that is not v1 or not of the wanted kind.
 
     Raises:
         MissingFieldError: no kind.
@@ -309,7 +308,7 @@ def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
 
 
 def _missing(metadata: _Metadata | None, *, namespaced: bool) -> MissingFieldError:
-    """Name the first missing field; only called once something is known to be missing."""
+    """Name the first missing field; one is known to be missing."""
     if metadata is None:
         return MissingFieldError("metadata")
     if not metadata.name:

@@ -1,7 +1,7 @@
 """Taints for which only the order of a pod's tolerations decides how long it may stay (semantics.md 3.4, 13 row 23).
 
 The first match wins: `[Exists for 5 s, Exists for ever]` means 5 s, the reverse means for ever. Kubernetes does not say
-so; whoever reads a pod is warned.
+so; evictstream warns.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ class OrderConflict(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         taint: the taint.
         in_use: index of the toleration that decides, counted from 0 in pod order.
-        passed_over: index of the first later one that matches too and says another time.
+        passed_over: index of the first later one that matches too and gives another time.
     """
 
     taint: Taint
@@ -31,7 +31,7 @@ class OrderConflict(msgspec.Struct, frozen=True, gc=False):
 def order_conflict(
     tolerations: Sequence[Toleration], taint: Taint, *, comparison_operators: bool = False
 ) -> OrderConflict | None:
-    """Look whether the order decides for one taint.
+    """Find out whether the order decides for one taint.
 
     Args:
         tolerations: of the pod, in pod order.
@@ -54,16 +54,17 @@ def order_conflict(
 def order_conflicts(
     tolerations: Sequence[Toleration], taints: Iterable[Taint], *, comparison_operators: bool = False
 ) -> tuple[OrderConflict, ...]:
-    """Look for several taints, in their order."""
+    """Find the conflicts for several taints, in their order."""
     found = (order_conflict(tolerations, taint, comparison_operators=comparison_operators) for taint in taints)
     return tuple(conflict for conflict in found if conflict is not None)
 
 
 def conceivable_taints(tolerations: Sequence[Toleration]) -> tuple[Taint, ...]:
-    """List `NoExecute` taints that can tell the tolerations of a pod apart, for when no node is given.
+    """List the `NoExecute` taints for which tolerations of a pod can differ, for when no node is given.
 
-    The two health taints, then each key that a toleration names with each value that one for that key, or for every
-    key, tells from others: the empty one, those of `Equal`, and the neighbours of the numbers of `Gt` and `Lt`.
+    The list begins with the two health taints. Each key in a toleration follows with all values that matter to
+    tolerations of that key, or of every key: the empty text, values of `Equal`, and neighbours of the numbers of `Gt`
+    and `Lt`.
     """
     keys = dict.fromkeys((NOT_READY, UNREACHABLE, *(entry.key for entry in tolerations if entry.key)))
     return tuple(

@@ -20,14 +20,14 @@ def read_version(text: str) -> Version:
 
 
 def is_older(version: Version, stored: Version) -> bool:
-    """Tell whether input is outdated. False for equal versions and for those that cannot be compared."""
+    """Tell whether input is older than the stored state; False for versions that are equal or cannot be compared."""
     if isinstance(version, int) and isinstance(stored, int):
         return version < stored
     return False
 
 
 def is_newer(version: Version, stored: Version) -> bool:
-    """Tell whether input is news: neither equal nor older, so versions that cannot be compared are in log order."""
+    """Tell whether input is newer; True for versions that cannot be compared, since the log decides their order."""
     return version != stored and not is_older(version, stored)
 
 

@@ -27,7 +27,7 @@ _REQUIREMENT: Final = re.compile(
 
 
 class SelectorError(ValueError):
-    """A text is no label selector; says why."""
+    """A text is no label selector; the message says why."""
 
 
 class Requirement(msgspec.Struct, frozen=True, gc=False):
@@ -35,8 +35,8 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         key: of the label.
-        values: one of them is wanted; None if any value will do.
-        is_negated: the label with such a value is not wanted; without the label all is well.
+        values: the label must have one of them; None if any value matches.
+        is_negated: the label must not have such a value; an object without the label matches.
     """
 
     key: str
@@ -45,10 +45,10 @@ class Requirement(msgspec.Struct, frozen=True, gc=False):
 
 
 def parse_selector(text: str) -> tuple[Requirement, ...]:
-    """Read a selector; the empty one has no conditions and selects everything.
+    """Read a selector; an empty text has no conditions and selects everything.
 
     Raises:
-        SelectorError: it is none, or a key or value in it could not be a label's.
+        SelectorError: the text is no selector, or a key or value in it is illegal for a label.
     """
     found: list[Requirement] = []
     position = 0

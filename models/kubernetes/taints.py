@@ -14,7 +14,7 @@ NOT_READY: Final = "node.kubernetes.io/not-ready"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 
 HEALTH_KEYS: Final = frozenset({NOT_READY, UNREACHABLE})
-"""The two keys with which Kubernetes tells of one thing, an unhealthy node (semantics.md 7.2)."""
+"""The keys of the two taints of an unhealthy node (semantics.md 7.2)."""
 
 
 class BareTaint(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
@@ -51,7 +51,7 @@ def is_same_taint(one: Taint, other: Taint) -> bool:
 
 
 def other_health_key(key: str) -> str:
-    """Name the other one of the two health taints.
+    """Give the other one of the two health keys.
 
     Args:
         key: one of `HEALTH_KEYS`.

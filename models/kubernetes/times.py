@@ -1,8 +1,9 @@
 """Instants in objects, as Kubernetes reads and writes them (`metav1.Time`).
 
-Go's `time.Parse(time.RFC3339, …)` decides what is one. It takes less and more than RFC 3339: no small letters and no
-space, but an hour of one digit, a comma before the fraction, offsets up to `+24:60`, the year 0. The API server writes
-UTC in whole seconds. Source: `staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go`, Go's `time/format.go`.
+Go's `time.Parse(time.RFC3339, …)` decides which texts are instants. It refuses small letters and a space, which RFC
+3339 allows. It accepts an hour of one digit, a comma before the fraction, offsets up to `+24:60` and the year 0, which
+RFC 3339 does not. The API server writes UTC in whole seconds. Sources:
+`staging/src/k8s.io/apimachinery/pkg/apis/meta/v1/time.go`, Go's `time/format.go`.
 """
 
 import datetime as dt
@@ -16,7 +17,7 @@ _SHAPE: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
 )
 _LONGEST_KEPT: Final = 35  # characters of nanoseconds with an offset; what the API server writes has 20
-_TIMES_KEPT: Final = 1024  # nodes that are seen again come with the same instants, many nodes with those of few seconds
+_TIMES_KEPT: Final = 1024  # every update of a node repeats its instants, and many nodes share the same few
 
 _DIGITS_KEPT: Final = 6
 _LAST_HOUR: Final = 23
@@ -36,7 +37,7 @@ def read_time(text: str) -> int | None:
     """Read an instant.
 
     Returns:
-        Microseconds since 1970, what is finer cut off; None for a text that Kubernetes refuses.
+        Microseconds since 1970, finer digits cut off; None for a text that Kubernetes refuses.
     """
     return _read_kept(text) if len(text) <= _LONGEST_KEPT else _read(text)
 

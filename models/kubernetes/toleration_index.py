@@ -1,7 +1,7 @@
-"""Finding the toleration in use by keys instead of one after another, for long lists (semantics.md 3.1 and 3.4).
+"""An index that finds the toleration in use by key, for long lists (semantics.md 3.1 and 3.4).
 
-A pod may carry thousands of tolerations and a node thousands of taints: trying each with each would let a user of a
-cluster choose the product. With the index, a taint costs a few look-ups, however long the list is and whatever it says.
+A pod may carry thousands of tolerations and a node thousands of taints. Comparing each with each would let a user of
+the cluster choose how much work that is. With the index, a taint costs a few look-ups, however long the list is.
 """
 
 import bisect
@@ -15,16 +15,16 @@ _EVERY_KEY = ""
 
 
 class TolerationIndex:
-    """One list of tolerations, looked through once; answers for taints of one effect as `first_match` does."""
+    """An index of one list of tolerations; it gives the same answers as `first_match`, for taints of one effect."""
 
     __slots__ = ("_bounds", "_equal", "_exists", "_tolerations")
 
     def __init__(self, tolerations: Sequence[Toleration], effect: str, *, comparison_operators: bool = False) -> None:
-        """Look through the list; costs a step for each entry.
+        """Build the index, with one step for each entry.
 
         Args:
             tolerations: of the pod, in pod order.
-            effect: of all taints that will be asked for.
+            effect: of all taints that will be looked up.
             comparison_operators: whether `Gt` and `Lt` compare.
         """
         self._tolerations = tolerations
@@ -65,10 +65,10 @@ class TolerationIndex:
 
 
 class _Bounds:
-    """The bounds of `Gt`, or of `Lt`, for one key: only those that let in what none before them does.
+    """The bounds of `Gt`, or of `Lt`, for one key; a bound that matches nothing beyond earlier ones is left out.
 
-    Such bounds only fall with `Gt`, and only rise with `Lt`, so the first that lets a number in is found by bisection.
-    They are kept rising: those of `Gt` with their sign turned.
+    The bounds that remain fall for `Gt` and rise for `Lt`, so bisection finds the first that matches a number. Bounds
+    of `Gt` are stored with the opposite sign, so that both lists rise.
     """
 
     __slots__ = ("_positions", "_rising")
@@ -85,5 +85,5 @@ class _Bounds:
 
     def first(self, number: int, operator: str, default: int) -> int:
         turned = -number if operator == GREATER_THAN else number
-        place = bisect.bisect_right(self._rising, turned)  # `Gt` and `Lt` let the bound itself not in
+        place = bisect.bisect_right(self._rising, turned)  # neither `Gt` nor `Lt` matches the bound itself
         return self._positions[place] if place < len(self._positions) else default

@@ -1,7 +1,7 @@
 """Tolerations of a pod, and the shared tuples in which they are kept.
 
 Most pods of a cluster carry one of a few lists of tolerations, so a list is decoded once and then shared: equal lists
-are one tuple, which saves memory and lets "nothing changed" be seen by identity.
+are one tuple. That saves memory, and comparing identities is enough to see that nothing changed.
 """
 
 from functools import lru_cache
@@ -17,14 +17,14 @@ LESS_THAN: Final = "Lt"
 
 _LONGEST_SHARED_BYTES: Final = 4096  # with the entries below at most 16 MiB; real lists have some 300 bytes
 _SHARED_LISTS: Final = 4096  # a cluster has tens of different lists, a fleet of odd ones some hundreds
-_SHARED_LONG_LISTS: Final = 64  # of longer ones, which nobody can make fill the memory: at most some 64 MB
+_SHARED_LONG_LISTS: Final = 64  # of longer lists; the limit bounds their memory to some 64 MB
 
 
 class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """A toleration of a pod."""
 
-    # Read as it is (semantics.md 12.3: what was accepted is accepted): an unknown operator matches nothing, negative
-    # seconds count as 0.
+    # Odd values are read as they are (semantics.md 12.3): an unknown operator matches nothing, negative seconds count
+    # as 0.
     key: Annotated[str, Meta(description="Label key; absent matches every key.")] = ""
     operator: Annotated[str, Meta(description="`Equal` (also if absent), `Exists`, `Gt` or `Lt`.")] = ""
     value: Annotated[str, Meta(description="Label value; absent means empty.")] = ""
@@ -50,7 +50,7 @@ class _TolerationObject(msgspec.Struct, rename="camel", gc=False):
 
 
 class _TolerationRow(msgspec.Struct, array_like=True, gc=False):
-    """A toleration as rows have it: half the bytes."""
+    """A toleration in a row of the state: without names of fields, which halves the bytes."""
 
     key: str
     operator: str
@@ -89,7 +89,7 @@ def tolerations_row(tolerations: Tolerations) -> bytes:
 
 
 def shared_tolerations_row(tolerations: Tolerations) -> bytes:
-    """Do the same for a tuple that `read_tolerations` gave, and keep the text for the next pod that shares it."""
+    """Write a tuple from `read_tolerations` for a row, and keep the text for the next pod with the same tuple."""
     kept = _row_texts.get(id(tolerations))
     if kept is not None:
         return kept[1]
@@ -97,7 +97,7 @@ def shared_tolerations_row(tolerations: Tolerations) -> bytes:
     if len(text) <= _LONGEST_SHARED_BYTES:
         if len(_row_texts) >= _SHARED_LISTS:
             _row_texts.clear()
-        _row_texts[id(tolerations)] = (tolerations, text)  # held beside its text, so no other one can get its id
+        _row_texts[id(tolerations)] = (tolerations, text)  # the reference keeps the id from being used again
     return text
 
 
@@ -105,7 +105,7 @@ def read_tolerations_row(text: bytes) -> Tolerations:
     """Read what `tolerations_row` wrote into the tuple that all equal lists share.
 
     Raises:
-        msgspec.DecodeError: it is not such a text.
+        msgspec.DecodeError: `tolerations_row` did not write the text.
     """
     return _read_row_kept(text) if len(text) <= _LONGEST_SHARED_BYTES else _shared_long(_read_row(text))
 
@@ -143,7 +143,7 @@ def _read_kept(text: bytes) -> Tolerations:
 
 @lru_cache(maxsize=_SHARED_LISTS)
 def _shared(tolerations: Tolerations) -> Tolerations:
-    """Give the first tuple that was equal to this one: texts differ in spacing and order of fields."""
+    """Give the first tuple that equals this one; texts of equal lists may differ in spacing and order of fields."""
     return tolerations
 
 

@@ -1,7 +1,7 @@
 """What the taints of a node mean for a pod that runs on it: stay, leave now, leave after some seconds, and why.
 
-The verdict of Kubernetes as released, from the lists alone (semantics.md 3.4 and 4): no window, no clock, and no
-regard to the state of the pod. Source: `pkg/controller/tainteviction/taint_eviction.go` (`processPodOnNode`,
+The verdict is upstream's, from the two lists alone (semantics.md 3.4 and 4). It uses no window and no clock, and
+ignores the state of the pod. Source: `pkg/controller/tainteviction/taint_eviction.go` (`processPodOnNode`,
 `getMinTolerationTime`) and `pkg/apis/core/v1/helper/helpers.go` (`GetMatchingTolerations`).
 """
 
@@ -37,11 +37,11 @@ class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         eviction: never, now or after some seconds.
         stay_seconds: how long it may stay: 0 for now, None for ever; beyond 64 bit if the toleration is.
-        taint: the one that decided; None without taints. Among untolerated ones, among those with the same shortest
-            time, and where all are tolerated for ever, it is the first in node order.
+        taint: the taint that decided; None without taints. Of several that would decide (all untolerated, all with the
+            same shortest time, or all tolerated for ever) it is the first in node order.
         toleration: the one in use for that taint; None if it is untolerated or there is no taint.
-        coverage: every `NoExecute` taint in node order with its toleration, for people. Kubernetes has nothing in use
-            once one taint is untolerated; see `in_use`.
+        coverage: every `NoExecute` taint in node order with its toleration, to be shown. Once one taint is untolerated,
+            Kubernetes uses none of these tolerations; see `in_use`.
     """
 
     eviction: EvictionTiming
@@ -52,7 +52,7 @@ class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def in_use(self) -> tuple[Toleration, ...]:
-        """The tolerations in use, one for each taint; none if there is no taint or one is untolerated."""
+        """The tolerations in use, one for each taint; empty if there is no taint or one is untolerated."""
         found = tuple(cover.toleration for cover in self.coverage if cover.toleration is not None)
         return found if len(found) == len(self.coverage) else ()
 
@@ -65,9 +65,9 @@ _NO_TAINT: Final = EvictionVerdict(
 def eviction_verdict(
     tolerations: Sequence[Toleration], taints: Iterable[Taint], *, comparison_operators: bool = False
 ) -> EvictionVerdict:
-    """Decide for a pod that is bound to a node.
+    """Decide about a pod that is bound to a node.
 
-    Eviction and time do not depend on the order of the taints; they do on that of the tolerations (semantics.md 3.4).
+    The order of the tolerations matters to eviction and time, the order of the taints does not (semantics.md 3.4).
 
     Args:
         tolerations: of the pod, in pod order.

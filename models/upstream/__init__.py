@@ -1,1 +1,1 @@
-"""Reference models of Kubernetes' controllers, for replay and what-if to compare with; streams uses none of them."""
+"""Reference models of Kubernetes' own controllers, for replay and what-if to compare with; the service uses none."""

@@ -1,9 +1,9 @@
 """When the scheduler tries a pod again that taints or a cordon refused (semantics.md 5).
 
-Each of the two plugins answers for itself, for pods that it refused. Sources: the functions `isSchedulableAfter...` in
+Each of the two plugins answers for the pods that it refused. Sources: the functions `isSchedulableAfter...` in
 `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go` and
 `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`. Changes of other fields of a node or a pod
-do not reach these functions and wake nothing.
+do not reach these functions and requeue nothing.
 """
 
 import enum

@@ -107,7 +107,7 @@ async def _measure(names: Sequence[Name], *, is_quick: bool) -> tuple[list[Figur
     """Give the figures, and why there are none of some measures."""
     figures: list[Figure] = []
     problems: dict[str, str] = {}
-    if task := asyncio.current_task():  # as Ctrl-C does, so that no worker of ours outlives us
+    if task := asyncio.current_task():  # as Ctrl-C does, so that no worker outlives this process
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="evictstream-bench-")))

@@ -1,4 +1,4 @@
-"""Puts the figures of a whole run into docs/performance.md, between two marks. The words around them are people's."""
+"""Writes the figures of a whole run into docs/performance.md, between two markers; the text around is hand-written."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ END: Final = "<!-- End of what is written by the bench. -->"
 def write(
     figures: Sequence[Figure], problems: Mapping[str, str], *, others_share: float | None, path: Path = PATH
 ) -> None:
-    """Replace what stands between the marks.
+    """Replace the text between the markers.
 
     Raises:
-        ValueError: the marks are not there, each once and in order.
+        ValueError: the markers are not there, each once and in order.
     """
     text = path.read_text(encoding="utf-8")
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"{path} has lost its marks: {BEGIN} and {END}")
+        raise ValueError(f"{path} has lost its markers: {BEGIN} and {END}")
     body = "\n".join(_lines(figures, problems, others_share))
     path.write_text(f"{before}{BEGIN}\n\n{body}\n\n{END}{after}", encoding="utf-8")
 

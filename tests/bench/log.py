@@ -1,4 +1,4 @@
-"""What stands in the topics after a worker has stopped: the proof that it did what was timed."""
+"""Reads the topics after a worker has stopped, to prove that it did the work that was timed."""
 
 from __future__ import annotations
 

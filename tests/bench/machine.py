@@ -1,4 +1,4 @@
-"""How much of the machine others have used during a run: whoever reads the figures has to know."""
+"""The share of the machine that other processes used during a run; it is printed beside the figures."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from pathlib import Path
 from typing import Final
 
-_STAT: Final = Path("/proc/stat")  # Linux; elsewhere nobody says
+_STAT: Final = Path("/proc/stat")  # Linux; unknown elsewhere
 _IDLE: Final = slice(3, 5)  # idle, and idle while waiting for a disk
-_ALL: Final = slice(0, 8)  # what follows is counted in these already
+_ALL: Final = slice(0, 8)  # the columns that follow are included in these
 
 
 class Watch:
-    """Measures from when it is made. Ask when all processes of the run have ended: only then their time is known."""
+    """Measures from its creation. The share is right once all processes of the run have ended."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -22,7 +22,7 @@ class Watch:
         self._own = _own_seconds()
 
     def others_share(self) -> float | None:
-        """Give the processor time of everybody else, as a share of all that there was."""
+        """Give the processor time of other processes, as a share of the whole."""
         busy = _busy_seconds()
         if busy is None or self._busy is None:
             return None

@@ -44,7 +44,7 @@ def test_a_limit_is_for_ours_alone() -> None:
 def test_a_document_without_markers_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "performance.md"
     path.write_text("words\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="has lost its marks"):
+    with pytest.raises(ValueError, match="has lost its markers"):
         write([], {}, others_share=None, path=path)
 
 

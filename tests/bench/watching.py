@@ -73,7 +73,7 @@ class CommandWatch:
         self._process.join()
 
     def expect(self, count: int, *, seconds: float) -> None:
-        """Begin to read until that many commands have come, or time is up."""
+        """Start to read until that many commands have arrived, or time is up."""
         self._seconds = seconds
         self._pipe.send((count, seconds))
 

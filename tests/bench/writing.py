@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaProducer
 from evictstream.streams.settings import Settings
 from tests.bench.fleet import Entry
 
-BATCH_BYTES = 16_384  # the default of Kafka's clients, and so what a busy feed of ours writes
+BATCH_BYTES = 16_384  # the default of Kafka's clients, which a busy feed of evictstream also uses
 
 
 class BulkWriter:

@@ -1,8 +1,8 @@
 """Where the tolerations of a pod come from: who adds which one, in which order (semantics.md 9).
 
-Each rule takes the tolerations that a pod has so far, each with its origin (`written` marks those of its author), and
-gives those that it ends up with. In a cluster the DaemonSet controller comes first, then the plugins of the API server
-in this order: DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
+Each rule takes the tolerations that a pod has so far, each with its origin, and returns those that it has afterwards.
+`written` gives tolerations the origin of their author. In a cluster the DaemonSet controller comes first, then the
+plugins of the API server in this order: DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
 (`pkg/kubeapiserver/options/plugins.go`).
 """
 

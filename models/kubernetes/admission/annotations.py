@@ -1,10 +1,10 @@
 """Lists of tolerations in the annotations of a namespace, read as the API server reads them.
 
-Go's JSON decoder decides what is legal (`encoding/json`): names of fields in any case, the last one of several wins,
-null changes nothing, unknown fields are ignored, half a surrogate pair is U+FFFD.
+Go's JSON decoder (`encoding/json`) decides what is legal. It ignores the case of field names and fields that it does
+not know. Of repeated fields the last one wins, null changes nothing, and half a surrogate pair is U+FFFD.
 
-One thing is different: Go reads 10,000 levels deep, Python's decoder as deep as its stack allows, which is more than
-500. A list of tolerations has two levels; a field that is ignored and goes deeper refuses the pod here, and says so.
+One difference: Go reads 10,000 levels deep, Python's decoder as deep as its stack allows, which is more than 500. A
+list of tolerations has two levels. If an ignored field goes deeper, the pod is refused here, with that reason.
 """
 
 import json
@@ -22,7 +22,7 @@ _TEXT_FIELDS: Final = frozenset({"key", "operator", "value", "effect"})
 _SECONDS_FIELD: Final = "tolerationseconds"
 
 _MOST_DIGITS: Final = len(str(_LOWEST))  # of a number that fits, sign included
-_LONG_S: Final = "\u017f"  # the one letter that Go takes for an ASCII one and `lower` does not
+_LONG_S: Final = "\u017f"  # Go folds it into the ASCII letter `s`, which `lower` does not
 
 _Pairs: TypeAlias = list[tuple[str, object]]
 
@@ -36,7 +36,6 @@ class AnnotationError(ValueError):
     """
 
     def __init__(self, annotation: str, reason: str) -> None:
-        """Remember which one it was, and why."""
         super().__init__(f"annotation {annotation}: {reason}")
         self.annotation = annotation
         self.reason = reason
@@ -50,7 +49,7 @@ class _JsonObject:
 
 
 def namespace_tolerations(annotations: Mapping[str, str], name: str) -> Tolerations | None:
-    """Read one list.
+    """Read the list of tolerations in one annotation.
 
     Args:
         annotations: of the namespace.

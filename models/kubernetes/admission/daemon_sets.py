@@ -26,10 +26,10 @@ DAEMON_TOLERATIONS: Final[Tolerations] = tuple(
         (UNSCHEDULABLE, NO_SCHEDULE),
     )
 )
-"""What every pod of a DaemonSet gets, in this order, all of them for ever."""
+"""The tolerations of every pod of a DaemonSet, in this order, all of them for ever."""
 
 HOST_NETWORK_TOLERATION: Final = Toleration(key=NETWORK_UNAVAILABLE, operator=EXISTS, effect=NO_SCHEDULE)
-"""What those get in addition that use the network of their node."""
+"""One more for pods that use the network of their node."""
 
 
 def daemon_set_tolerations(
@@ -37,8 +37,8 @@ def daemon_set_tolerations(
 ) -> tuple[AdmittedToleration, ...]:
     """Add the tolerations of a DaemonSet's pod to those of its template.
 
-    One of the template with the same identity is replaced where it stands, which wipes its seconds. One with another
-    identity for the same taint stays in front, and is then the one in use: the first match decides.
+    A toleration of the template with the same identity is replaced in its place, which wipes its seconds. One with
+    another identity for the same taint stays in front and is then in use, because the first match decides.
 
     Args:
         admitted: the tolerations of the template.

@@ -12,7 +12,7 @@ from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHA
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
 
 DEFAULT_SECONDS: Final = 300
-"""What the API server adds unless `default-not-ready-toleration-seconds` or its sister says otherwise."""
+"""Default of the flags `default-not-ready-toleration-seconds` and `default-unreachable-toleration-seconds`."""
 
 
 def default_toleration_seconds(
@@ -21,10 +21,10 @@ def default_toleration_seconds(
     not_ready_seconds: int = DEFAULT_SECONDS,
     unreachable_seconds: int = DEFAULT_SECONDS,
 ) -> tuple[AdmittedToleration, ...]:
-    """Append what a pod lacks, `not-ready` first, then `unreachable`, at the end of the list.
+    """Append the missing tolerations for `not-ready` and `unreachable`, in this order.
 
     A toleration counts if its key is the key of the taint or empty, and its effect is `NoExecute` or empty. Operator,
-    value and seconds are not looked at, so one that matches nothing counts too.
+    value and seconds do not matter, so a toleration that matches nothing counts too.
 
     Args:
         admitted: the tolerations of the pod so far.

@@ -32,7 +32,7 @@ def extended_resource_tolerations(
 ) -> tuple[AdmittedToleration, ...]:
     """Add `{key: <resource>, operator: Exists, effect: NoSchedule}` for each extended resource, sorted by name.
 
-    Nothing is added where the same toleration is there. A wider one, even one for everything, does not keep it away.
+    A toleration that the pod has already is not added again. A wider one, even one for everything, prevents nothing.
 
     Args:
         admitted: the tolerations of the pod so far.

@@ -1,4 +1,4 @@
-"""A toleration together with who put it onto the pod (semantics.md 9)."""
+"""A toleration with its origin: the author, a controller or a plugin (semantics.md 9)."""
 
 import enum
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from evictstream.models.kubernetes.tolerations import Toleration, Tolerations, i
 
 
 class AddedBy(enum.StrEnum):
-    """Who put a toleration onto a pod; the values are the names under which Kubernetes documents them."""
+    """What added a toleration to a pod; the values are the names in Kubernetes' documentation."""
 
     WRITTEN = "written"
     """The author of the pod, or of the template it was made from."""
@@ -28,7 +28,7 @@ class AdmittedToleration(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         toleration: as it is on the pod.
-        origin: who put it there. A toleration that a plugin found there, equal to its own, stays with its writer.
+        origin: what added it. A toleration that was there before a plugin would add its equal keeps its origin.
     """
 
     toleration: Toleration
@@ -36,7 +36,7 @@ class AdmittedToleration(msgspec.Struct, frozen=True, gc=False):
 
 
 def written(tolerations: Iterable[Toleration], origin: AddedBy = AddedBy.WRITTEN) -> tuple[AdmittedToleration, ...]:
-    """Mark tolerations as coming from one source, by default from the author of the pod."""
+    """Give all tolerations one origin, by default the author of the pod."""
     return tuple(AdmittedToleration(toleration, origin) for toleration in tolerations)
 
 
@@ -48,10 +48,10 @@ def plain(admitted: Iterable[AdmittedToleration]) -> Tolerations:
 def add_or_replace(
     admitted: tuple[AdmittedToleration, ...], added: Toleration, origin: AddedBy
 ) -> tuple[AdmittedToleration, ...]:
-    """Put a toleration onto a pod as controllers and plugins do.
+    """Add a toleration to a pod as controllers and plugins do.
 
-    Each one of its identity is replaced where it stands, which wipes or changes its seconds (#92960); if there is none,
-    it is appended. One that was equal already keeps its origin.
+    Each toleration with the same identity is replaced in its place, which wipes or changes its seconds (#92960). If
+    there is none, the new one is appended. A toleration that was equal already keeps its origin.
 
     Source: `pkg/apis/core/v1/helper/helpers.go`, `AddOrUpdateTolerationInPodSpec`. Its early return for an equal one
     never happens, because it compares a pointer with a value; so of several with one identity all are replaced.

@@ -12,7 +12,7 @@ import msgspec
 BEST_EFFORT: Final = "BestEffort"
 
 _COUNTED: Final = ("cpu", "memory")
-# Suffixes and exponents do not turn nothing into something, so the digits before them decide.
+# A suffix or exponent never makes zero positive, so the digits before it decide.
 _POSITIVE: Final = re.compile(r"\+?(?=[0-9.]*[1-9])[0-9]*\.?[0-9]*(?:[a-zA-Z].*)?", re.ASCII)
 
 

@@ -24,7 +24,7 @@ MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE, operator=EXI
 
 
 class Operation(enum.StrEnum):
-    """What is done to the pod."""
+    """The request to the API server: create or update of a pod."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -43,13 +43,12 @@ class ClusterTolerations(msgspec.Struct, frozen=True):
 
 
 class Restricted(msgspec.Struct, frozen=True):
-    """What became of a pod.
+    """The outcome for one pod.
 
     Attributes:
         admitted: the tolerations that the pod has now, or would have had if it was refused.
         refused: the first toleration that is not allowed; None if the pod is accepted.
-        message: what the API server says of it, in its own words, which people search for; empty if the pod is
-            accepted.
+        message: the API server's own message, for which people search; empty if the pod is accepted.
     """
 
     admitted: tuple[AdmittedToleration, ...]
@@ -70,12 +69,12 @@ def pod_toleration_restriction(
 ) -> Restricted:
     """Merge defaults into a pod and compare the outcome with the allow list.
 
-    - On create, the defaults of the namespace, or the cluster's if the namespace has no such annotation. An annotation
-      that is there but empty, or an empty list, means "none" and keeps the cluster's away.
+    - On create, the pod gets the defaults of the namespace, or the cluster's if the namespace has no such annotation.
+      An empty annotation or list means "no defaults", also none of the cluster.
     - On create and update, a pod that is not best-effort tolerates memory pressure.
-    - Only if one of them added something is the list merged; then tolerations that another one covers go, the pod's
-      own too.
-    - On create and update every toleration needs a superset in the allow list, if that is not empty. Tolerations that
+    - If one of these steps added something, the list is merged: tolerations that another one covers are dropped, also
+      the pod's own.
+    - On create and update, every toleration needs a superset in the allow list, if that is not empty. Tolerations that
       the plugin itself added are no exception.
 
     Args:

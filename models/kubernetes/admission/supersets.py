@@ -57,7 +57,7 @@ def first_not_allowed(tolerations: Iterable[Toleration], allowed: Sequence[Toler
 def merge(first: Sequence[AdmittedToleration], second: Sequence[AdmittedToleration]) -> tuple[AdmittedToleration, ...]:
     """Join two lists and drop what another toleration covers; of equal ones the first stays.
 
-    Order is kept otherwise. Lists that are not free of such pairs by themselves are thinned out too.
+    The order of the rest is kept. A toleration is also dropped if another one of its own list covers it.
     """
     joined = (*first, *second)
     kept: list[AdmittedToleration] = []

@@ -22,9 +22,9 @@ class TracedToleration(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         toleration: as it is on the pod.
-        origin: who put it there.
-        is_certain: no other origin is possible for this object; otherwise the author, or a default of the namespace or
-            the cluster, may have put the same there.
+        origin: what added it.
+        is_certain: no other origin is possible for this object. Otherwise the author, or a default of the namespace or
+            the cluster, may have added the same toleration.
     """
 
     toleration: Toleration
@@ -46,10 +46,10 @@ def trace(
 
     Args:
         tolerations: of the pod, in pod order.
-        is_daemon: a DaemonSet is its controller; then what DaemonSets add is certainly theirs, as they replace.
+        is_daemon: a DaemonSet controls the pod. The tolerations that DaemonSets add are then certainly theirs.
         host_network: `spec.hostNetwork`.
         requested: names of the resources that its containers and init containers request.
-        is_best_effort: whether it is best-effort; others may have got one for memory pressure.
+        is_best_effort: other pods may have a toleration for memory pressure from PodTolerationRestriction.
         not_ready_seconds: what DefaultTolerationSeconds adds in this cluster.
         unreachable_seconds: what DefaultTolerationSeconds adds in this cluster.
     """

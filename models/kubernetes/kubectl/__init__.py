@@ -1,4 +1,4 @@
-"""The commands of kubectl that change taints: what they accept, what they do, what they say (semantics.md 10)."""
+"""The commands of kubectl that change taints: their arguments, effects and messages (semantics.md 10)."""
 
 from evictstream.models.kubernetes.kubectl.arguments import (
     TaintCommand,

@@ -1,4 +1,4 @@
-"""Which arguments of `kubectl taint` are nodes and which are taints, and what does not go together (semantics.md 10).
+"""Which arguments of `kubectl taint` are nodes and which are taints, and which conflict (semantics.md 10).
 
     kubectl taint (node|nodes) NAME... SPEC... [--overwrite] [-l selector | --all]
 
@@ -18,8 +18,8 @@ _NODE_KIND: Final = re.compile(r"(?:no|nodes?)(?:\.(?!\*(?:\.|$))[^][.,$@{}\\ \t
 """The word for nodes, and a path of fields behind it, which kubectl reads and forgets.
 
 `SplitAndParseResourceRequest` in `staging/src/k8s.io/kubectl/pkg/explain/explain.go` reads JSONPath there, so that
-`nodes['spec']`, `nodes@` and `no\\de` are nodes to kubectl too. Those are refused here: they say nothing that
-`nodes` does not, and only a slip of the keyboard writes them.
+`nodes['spec']`, `nodes@` and `no\\de` are nodes to kubectl too. Those are refused here: they mean the same as
+`nodes`, and are nearly always typing errors.
 """
 
 
@@ -27,8 +27,8 @@ class TaintCommand(msgspec.Struct, frozen=True):
     """A command that kubectl would run.
 
     Attributes:
-        nodes: names of the nodes; empty with `--all` or a selector, which leave names out of account.
-        changes: what shall be done to each of them.
+        nodes: names of the nodes; empty with `--all` or a selector, with which kubectl ignores names.
+        changes: the changes to the taints of each node.
     """
 
     nodes: tuple[str, ...]
@@ -41,7 +41,7 @@ def is_taint_argument(argument: str) -> bool:
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Part the arguments into the resource with its names, and the taints.
+    """Split the arguments into the resource with its names, and the taints.
 
     Raises:
         KubectlError: a name after a taint, no resource, or no taint.
@@ -67,7 +67,7 @@ def parse_command(arguments: Sequence[str], *, select_all: bool = False, selecto
         selector: `-l`, the text.
 
     Raises:
-        KubectlError: what kubectl would say first.
+        KubectlError: the first error that kubectl would report.
     """
     resources, specs = split_arguments(arguments)
     changes = parse_taints(specs)

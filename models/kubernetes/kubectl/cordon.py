@@ -13,7 +13,7 @@ import msgspec
 
 
 class CordonWord(enum.StrEnum):
-    """What kubectl reports behind the name of the node."""
+    """The word that kubectl prints after the name of the node."""
 
     CORDONED = "cordoned"
     ALREADY_CORDONED = "already cordoned"
@@ -25,9 +25,9 @@ class Cordoned(msgspec.Struct, frozen=True):
     """The outcome for one node.
 
     Attributes:
-        word: what kubectl reports.
-        unschedulable: what `spec.unschedulable` is now.
-        is_changed: whether it was something else; only then kubectl sends anything.
+        word: the word that kubectl prints.
+        unschedulable: the new value of `spec.unschedulable`.
+        is_changed: whether it had another value; kubectl sends a request only then.
     """
 
     word: CordonWord
@@ -39,7 +39,7 @@ def cordon(*, unschedulable: bool) -> Cordoned:
     """Close a node for new pods.
 
     Args:
-        unschedulable: what `spec.unschedulable` is; absent counts as false.
+        unschedulable: the value of `spec.unschedulable`; absent counts as false.
     """
     word = CordonWord.ALREADY_CORDONED if unschedulable else CordonWord.CORDONED
     return Cordoned(word, unschedulable=True, is_changed=not unschedulable)
@@ -49,7 +49,7 @@ def uncordon(*, unschedulable: bool) -> Cordoned:
     """Open a node for new pods again.
 
     Args:
-        unschedulable: what `spec.unschedulable` is; absent counts as false.
+        unschedulable: the value of `spec.unschedulable`; absent counts as false.
     """
     word = CordonWord.UNCORDONED if unschedulable else CordonWord.ALREADY_UNCORDONED
     return Cordoned(word, unschedulable=False, is_changed=unschedulable)

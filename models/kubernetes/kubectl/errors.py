@@ -1,4 +1,4 @@
-"""What kubectl says when it refuses: a kind for programs, and its own words, because people search for those."""
+"""Errors of kubectl: a kind for programs, and its own messages, because people search for those."""
 
 import enum
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ class Refusal(enum.StrEnum):
     """An addition and a removal of the same taint."""
 
     ALREADY_EXISTS = "AlreadyExists"
-    """The node has the taint, and nobody said `--overwrite`."""
+    """The node has the taint already, and the command lacks `--overwrite`."""
 
     NOT_FOUND = "NotFound"
     """A removal of a taint that the node does not have."""
 
     ARGUMENTS = "Arguments"
-    """Names, taints and flags do not go together."""
+    """Names, taints and flags conflict, or one of them is missing."""
 
 
 class KubectlError(ValueError):
@@ -36,14 +36,14 @@ class KubectlError(ValueError):
     """
 
     def __init__(self, kind: Refusal, *messages: str) -> None:
-        """Join several messages as kubectl does."""
+        """Join several messages into one text as kubectl does."""
         super().__init__(joined(messages))
         self.kind = kind
         self.messages = messages
 
 
 def joined(messages: Sequence[str]) -> str:
-    """Write several errors as one: alone as it is, else in brackets, each text once.
+    """Join errors into one text: a single one as it is, several in brackets, each text once.
 
     Source: `staging/src/k8s.io/apimachinery/pkg/util/errors/errors.go`, `aggregate.Error`.
     """

@@ -20,7 +20,7 @@ REMOVAL_MARK: Final = "-"
 
 
 class TaintChanges(msgspec.Struct, frozen=True):
-    """What one command asks for.
+    """The changes of one command.
 
     Attributes:
         add: taints to add, in the order of the command.
@@ -34,11 +34,11 @@ class TaintChanges(msgspec.Struct, frozen=True):
 def parse_taints(specs: Iterable[str]) -> TaintChanges:
     """Read the taints of one command.
 
-    A text that ends in `-` is a removal; one `-` is cut off first. The value of a removal must be legal but plays no
-    part. An addition needs an effect. That a taint is added and removed at once is found later, by `check_conflicts`.
+    A text that ends in `-` is a removal; one `-` is cut off first. The value of a removal must be legal but is ignored.
+    An addition needs an effect. `check_conflicts` finds taints that are both added and removed.
 
     Raises:
-        KubectlError: the first text that kubectl would stumble over.
+        KubectlError: the first text that kubectl would refuse.
     """
     add: list[Taint] = []
     remove: list[Taint] = []
@@ -58,7 +58,7 @@ def parse_taints(specs: Iterable[str]) -> TaintChanges:
 
 
 def parse_taint(text: str) -> Taint:
-    """Read one taint without its removal mark: `key=value:effect`, `key:effect` or `key`.
+    """Read one taint without the `-` of a removal: `key=value:effect`, `key:effect` or `key`.
 
     Without a `:` the whole text is the key, so `foo=bar` is an illegal key.
 

@@ -1,4 +1,4 @@
-"""What `kubectl taint` makes of the taints of a node (semantics.md 10).
+"""How `kubectl taint` changes the taints of a node (semantics.md 10).
 
 Source: `staging/src/k8s.io/kubectl/pkg/cmd/taint/utils.go` and `updateTaints` in `taint.go` beside it.
 """
@@ -14,7 +14,7 @@ from evictstream.models.kubernetes.taints import Taint, is_same_taint, taint_tex
 
 
 class TaintWord(enum.StrEnum):
-    """What kubectl reports behind the name of the node."""
+    """The word that kubectl prints after the name of the node."""
 
     MODIFIED = "modified"
     TAINTED = "tainted"
@@ -25,9 +25,9 @@ class Tainted(msgspec.Struct, frozen=True):
     """The outcome for one node.
 
     Attributes:
-        word: what kubectl reports.
-        taints: the taints that the node has now: added ones first, old ones behind them in their order.
-        errors: what kubectl says of removals that found nothing; then it leaves the node as it is.
+        word: the word that kubectl prints.
+        taints: the new taints of the node: added ones first, then old ones in their order.
+        errors: kubectl's messages about removals without a match; with one, it leaves the node unchanged.
     """
 
     word: TaintWord
@@ -38,13 +38,13 @@ class Tainted(msgspec.Struct, frozen=True):
 def apply_changes(
     taints: Sequence[Taint], changes: TaintChanges, *, overwrite: bool = False, node_name: str = ""
 ) -> Tainted:
-    """Do to a node what one command asks for.
+    """Apply the changes of one command to a node.
 
     Args:
         taints: of the node, in node order.
-        changes: what is asked for; see `check_conflicts` for what does not go together.
+        changes: of the command, without conflicts (see `check_conflicts`).
         overwrite: whether additions may replace taints with their key and effect.
-        node_name: for the words of an error.
+        node_name: for error messages.
 
     Returns:
         The outcome, without errors.
@@ -66,13 +66,13 @@ def apply_changes(
 def already_there(taints: Sequence[Taint], added: Sequence[Taint]) -> tuple[str, ...]:
     """List the keys of additions that are on the node with the same effect, in the order of the command.
 
-    The value does not count: adding what is there already is refused too.
+    The value does not count: adding an equal taint is refused too.
     """
     return tuple(taint.key for taint in added for old in taints if is_same_taint(taint, old))
 
 
 def reorganize(taints: Sequence[Taint], changes: TaintChanges, *, overwrite: bool = False) -> Tainted:
-    """Put additions before the old taints, then take the removals out of the whole list.
+    """Put additions before the old taints, then apply the removals to the whole list.
 
     The word is `modified` with `overwrite`, or when the list grew and the last removal found something; `tainted` when
     it grew; else `untainted`. A list "grew" if it is not as long as before, whatever the removals then took out. Of
@@ -98,12 +98,12 @@ def reorganize(taints: Sequence[Taint], changes: TaintChanges, *, overwrite: boo
 
 
 def remove_taint(taints: Sequence[Taint], removed: Taint) -> tuple[tuple[Taint, ...], bool]:
-    """Take out what has key and effect of a taint; the second value tells whether anything was."""
+    """Remove the taints with a key and effect; the second value tells whether there was one."""
     left = tuple(taint for taint in taints if not is_same_taint(removed, taint))
     return left, len(left) != len(taints)
 
 
 def remove_key(taints: Sequence[Taint], key: str) -> tuple[tuple[Taint, ...], bool]:
-    """Take out every taint with a key, whatever its effect; the second value tells whether anything was."""
+    """Remove the taints with a key, whatever the effect; the second value tells whether there was one."""
     left = tuple(taint for taint in taints if taint.key != key)
     return left, len(left) != len(taints)

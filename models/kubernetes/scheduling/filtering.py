@@ -2,7 +2,7 @@
 
 Sources: `pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go` and
 `pkg/scheduler/framework/plugins/nodeunschedulable/node_unschedulable.go`. Other plugins (resources, affinity, volumes)
-may still refuse the node; nothing here knows of them.
+may still refuse the node; they are not modelled.
 """
 
 import enum
@@ -20,23 +20,23 @@ HARD_EFFECTS: Final = (NO_SCHEDULE, NO_EXECUTE)
 """Effects that make a node impossible for a pod that does not tolerate the taint."""
 
 TAINT_TOLERATION: Final = "TaintToleration"
-"""Name of the plugin that looks at taints."""
+"""Name of the plugin that filters by taints."""
 NODE_UNSCHEDULABLE: Final = "NodeUnschedulable"
-"""Name of the plugin that looks at cordons."""
+"""Name of the plugin that filters by cordons."""
 
 UNTOLERATED_REASON: Final = "node(s) had untolerated taint(s)"
 UNSCHEDULABLE_REASON: Final = "node(s) were unschedulable"
 
 UNSCHEDULABLE_TAINT: Final = Taint(UNSCHEDULABLE, "", NO_SCHEDULE)
-"""The taint that a pod must tolerate to get onto a cordoned node, be it on the node or not."""
+"""The taint that a pod must tolerate to land on a cordoned node, whether or not the node has it."""
 
 
 class FilterCode(enum.StrEnum):
-    """What a filter says of a node."""
+    """The answer of a filter about a node."""
 
     SUCCESS = "Success"
     UNSCHEDULABLE_AND_UNRESOLVABLE = "UnschedulableAndUnresolvable"
-    """Impossible, and evicting other pods cannot help."""
+    """The pod cannot land there, and evicting other pods cannot help."""
 
 
 class FilterVerdict(msgspec.Struct, frozen=True, gc=False):
@@ -45,10 +45,10 @@ class FilterVerdict(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         code: the verdict.
         plugin: name of the plugin that refused, empty if none did.
-        reason: text in the events of the pod, empty if none refused.
-        taint: the first untolerated one, None if none refused.
-        coverage: what was looked at, in node order, each with the toleration that covers it; for a refusal up to and
-            with the taint that decided.
+        reason: text in the events of the pod, empty if no plugin refused.
+        taint: the first untolerated one, None if no plugin refused.
+        coverage: the taints that were checked, in node order, each with the toleration that covers it. In a refusal
+            the taint that decided is the last one.
     """
 
     code: FilterCode
@@ -59,7 +59,7 @@ class FilterVerdict(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def fits(self) -> bool:
-        """The node is possible for the pod."""
+        """Whether the pod may land on the node."""
         return self.code == FilterCode.SUCCESS
 
 
@@ -73,7 +73,7 @@ def filter_node(
     """Decide whether a pod may land on a node; the first plugin that refuses gives the reason, cordon before taints.
 
     Args:
-        tolerations: of the pod, in pod order; their seconds play no part.
+        tolerations: of the pod, in pod order; their seconds do not matter.
         taints: of the node, in node order.
         unschedulable: `node.spec.unschedulable`, set by cordon.
         comparison_operators: whether `Gt` and `Lt` compare.
@@ -108,7 +108,7 @@ def filter_cordon(
     Args:
         tolerations: of the pod, in pod order.
         unschedulable: `node.spec.unschedulable`.
-        comparison_operators: whether `Gt` and `Lt` compare; they never match here, the taint has no value.
+        comparison_operators: whether `Gt` and `Lt` compare; they never match this taint, which has no value.
     """
     if not unschedulable:
         return FilterVerdict(FilterCode.SUCCESS)

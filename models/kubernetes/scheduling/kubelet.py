@@ -1,7 +1,7 @@
-"""Whether the kubelet of a node takes a pod in, as far as taints decide (semantics.md 5).
+"""Whether the kubelet of a node admits a pod, as far as taints decide (semantics.md 5).
 
-It asks when a pod arrives, which includes every pod of the node after a restart of the kubelet; a taint that is added
-later does not matter to it. Sources: `generalFilter` and `Admit` in `pkg/kubelet/lifecycle/predicate.go`, and
+The kubelet checks a pod on arrival, and every pod of the node after its own restart. It ignores taints that are added
+later. Sources: `generalFilter` and `Admit` in `pkg/kubelet/lifecycle/predicate.go`, and
 `pkg/kubelet/types/pod_update.go` for static pods.
 """
 
@@ -22,12 +22,12 @@ UNTOLERATED_MESSAGE: Final = "Predicate TaintToleration failed: node(s) had tain
 
 
 class AdmissionVerdict(msgspec.Struct, frozen=True, gc=False):
-    """Whether the kubelet takes a pod in.
+    """Whether the kubelet admits a pod.
 
     Attributes:
-        admitted: it does; otherwise the pod fails.
+        admitted: whether the kubelet admits the pod; otherwise the pod fails.
         reason: `status.reason` of the failed pod, empty if it is admitted.
-        message: what the kubelet says of it, empty if it is admitted.
+        message: of the kubelet about the failed pod, empty if it is admitted.
         taint: the first untolerated `NoExecute` taint, None if the pod is admitted.
     """
 
@@ -49,7 +49,7 @@ def kubelet_admission(
     not_evict_pod_on_kubelet_restart: bool = False,
     comparison_operators: bool = False,
 ) -> AdmissionVerdict:
-    """Decide by the `NoExecute` taints; `NoSchedule` and the seconds of tolerations are not looked at.
+    """Decide by the `NoExecute` taints; `NoSchedule` and the seconds of tolerations do not matter.
 
     Args:
         tolerations: of the pod, in pod order.
@@ -68,7 +68,7 @@ def kubelet_admission(
 
 
 def is_static_pod(annotations: Mapping[str, str]) -> bool:
-    """Tell by its annotations whether the kubelet has a pod from elsewhere than the API server.
+    """Tell by its annotations whether the kubelet got a pod from a file or an address, not from the API server.
 
     Args:
         annotations: `metadata.annotations`. Without the annotation `kubernetes.io/config.source`, which the kubelet

@@ -22,7 +22,7 @@ class NodeScore(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         node: its name.
         score: 0 to 100; higher is better.
-        intolerable: the soft taints that nothing covers, in node order. Their number is the raw score.
+        intolerable: the soft taints that no toleration covers, in node order. Their number is the raw score.
     """
 
     node: str
@@ -57,7 +57,7 @@ def intolerable_taints(
 ) -> tuple[Taint, ...]:
     """List the `PreferNoSchedule` taints that no toleration covers; their number is the raw score.
 
-    Only tolerations with effect `PreferNoSchedule` or without effect are looked at.
+    Only tolerations with effect `PreferNoSchedule` or without effect count.
     """
     soft = [toleration for toleration in tolerations if toleration.effect in ("", PREFER_NO_SCHEDULE)]
     return tuple(
@@ -69,7 +69,7 @@ def intolerable_taints(
 
 
 def normalized_scores(raw_scores: Sequence[int]) -> list[int]:
-    """Turn numbers of intolerable taints into scores: 0 for the most, 100 for none, whole numbers, cut.
+    """Turn numbers of intolerable taints into scores: 0 for the most, 100 for none, rounded down.
 
     Args:
         raw_scores: 0 or more, of all candidates.

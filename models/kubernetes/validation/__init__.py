@@ -1,6 +1,6 @@
 """What the API server would refuse: all errors of an object at once, each with its field path (semantics.md 2).
 
-Everything works on raw objects, as JSON or YAML gives them; a wrong type is one more error.
+The functions take raw objects, as parsed from JSON or YAML; a wrong type is one more error.
 """
 
 from evictstream.models.kubernetes.validation.field_errors import ErrorType, FieldError

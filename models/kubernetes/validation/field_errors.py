@@ -23,7 +23,7 @@ class ErrorType(enum.StrEnum):
 
     @property
     def text(self) -> str:
-        """The words with which messages of Kubernetes begin; a wrong type reads "Invalid value" there too."""
+        """The first words of Kubernetes' message; as there, a wrong type reads "Invalid value"."""
         return _TEXTS[self]
 
 
@@ -45,9 +45,9 @@ class FieldError(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         type: kind of error.
         field: path as Kubernetes gives it, such as `spec.taints[0].key`; empty for the object as a whole.
-        bad_value: what was found there, as JSON has it; empty text if there is none to show.
-        detail: the rule, in the words of Kubernetes where it has the rule; may be empty.
-        shown: the value as messages of Kubernetes have it, where its Go type makes that another text; else empty.
+        bad_value: the value of the field, as in JSON; an empty text if there is none to show.
+        detail: the rule, in Kubernetes' words if it has the rule; may be empty.
+        shown: the value as in Kubernetes' message, if its Go type makes that another text; else empty.
     """
 
     type: ErrorType
@@ -67,32 +67,32 @@ class FieldError(msgspec.Struct, frozen=True, gc=False):
 
 
 def required(field: str) -> FieldError:
-    """Say that a field is missing or empty."""
+    """Report a missing or empty field."""
     return FieldError(ErrorType.REQUIRED, field)
 
 
 def invalid(field: str, value: object, detail: str) -> FieldError:
-    """Say that a value has a wrong form."""
+    """Report a value in a wrong form."""
     return FieldError(ErrorType.INVALID, field, value, detail)
 
 
 def invalid_name(field: str, name: str, detail: str) -> FieldError:
-    """Say that an effect or operator, for which Go has a type of its own, does not fit; it is shown as JSON."""
+    """Report an effect or operator in the wrong place; Go has a type for them, so the value is shown as JSON."""
     return FieldError(ErrorType.INVALID, field, name, detail, shown=as_json(name))
 
 
 def not_supported(field: str, name: str, supported: Sequence[str]) -> FieldError:
-    """Say that an effect or operator is none of a fixed set, and name the set."""
+    """Report an effect or operator outside a fixed set, and name the set."""
     names = ", ".join(map(quoted, supported))
     return FieldError(ErrorType.NOT_SUPPORTED, field, name, f"supported values: {names}", shown=as_json(name))
 
 
 def duplicate(field: str, value: object, detail: str, shown: str) -> FieldError:
-    """Say that a value comes twice.
+    """Report a value that occurs twice.
 
     Args:
         field: path of the later one.
-        value: what was found.
+        value: the value of the field.
         detail: the rule.
         shown: the value in the shape of its Go type, as JSON.
     """
@@ -100,18 +100,18 @@ def duplicate(field: str, value: object, detail: str, shown: str) -> FieldError:
 
 
 def forbidden(field: str, detail: str) -> FieldError:
-    """Say that a change is not allowed."""
+    """Report a change that is not allowed."""
     return FieldError(ErrorType.FORBIDDEN, field, "", detail)
 
 
 def wrong_type(field: str, value: object, wanted: str) -> FieldError:
-    """Say that a value has another JSON type than the field.
+    """Report a value of another JSON type than the field's.
 
     The API server stops at the first of these while it decodes; here they are listed like all others.
 
     Args:
         field: path of the field.
-        value: what was found.
+        value: the value of the field.
         wanted: the type with its article, such as `a string`.
     """
     return FieldError(ErrorType.TYPE_INVALID, field, value, f"must be {wanted}")

@@ -1,7 +1,7 @@
 """Texts that the API server accepts as label keys, label values and canonical integers (semantics.md 2.4).
 
 Source: `staging/src/k8s.io/apimachinery/pkg/api/validate/content/`, files `kube.go`, `dns.go`, `decimal_int.go` and
-`errors.go`. Messages keep Kubernetes' wording, because that is what people search for. Lengths count bytes of UTF-8.
+`errors.go`. Messages keep Kubernetes' wording, for which people search. Lengths count bytes of UTF-8.
 """
 
 import re
@@ -44,7 +44,7 @@ _INTEGER_RULE: Final = "must be a valid decimal integer in canonical form"
 
 _SIGN_AND_DIGITS: Final = re.compile(r"([+-]?)([0-9]*)", re.ASCII)
 _BEYOND_64_BIT: Final = 2**64
-_MOST_DIGITS: Final = 20  # of what 64 bit hold; turning longer texts into numbers costs time
+_MOST_DIGITS: Final = 20  # of a 64-bit number; `int` would take long for texts without a limit
 _HIGHEST_INT64: Final = 2**63 - 1
 
 
@@ -95,13 +95,14 @@ def decimal_integer_errors(text: str) -> tuple[str, ...]:
 def int64_errors(text: str) -> tuple[str, ...]:
     """List what keeps a text from being a canonical integer within signed 64 bit: the rule, then Go's own words.
 
-    Both come for a text that is no number, only the first for `007`, which Go reads, only the second for one too large.
+    A text that is no number breaks both. `007`, which Go reads, breaks only the first, a number that is too large only
+    the second.
     """
     return (*decimal_integer_errors(text), *_parse_int_errors(text))
 
 
 def _parse_int_errors(text: str) -> tuple[str, ...]:
-    """Say what Go's `strconv.ParseInt(text, 10, 64)` says; past 64 bit it does not look at what follows."""
+    """Give the error of Go's `strconv.ParseInt(text, 10, 64)`, which stops reading once the number exceeds 64 bit."""
     found = _SIGN_AND_DIGITS.match(text)
     sign, digits = found.groups() if found else ("", "")
     digits_that_count = digits.lstrip("0")

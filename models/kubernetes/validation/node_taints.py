@@ -29,7 +29,7 @@ def validate_node_taints(node: object) -> tuple[FieldError, ...]:
     """List all errors in `spec.taints` of a node.
 
     Args:
-        node: the node as JSON or YAML gives it; only `spec.taints` is looked at.
+        node: the node as parsed from JSON or YAML; only `spec.taints` is checked.
 
     Returns:
         Errors with the path at which the field stands. The API server says `metadata.taints`, because `ValidateNode`
@@ -79,14 +79,14 @@ def key_errors(key: str, path: str) -> tuple[FieldError, ...]:
 
 
 def effect_errors(effect: str, path: str) -> tuple[FieldError, ...]:
-    """Say that an effect is missing or none of the three."""
+    """Report an effect that is missing or none of the three."""
     if not effect:
         return (required(path),)
     return () if effect in EFFECTS else (not_supported(path, effect, EFFECTS),)
 
 
 def _duplicate(path: str, fields: Mapping[object, object], key: str, value: str, effect: str) -> FieldError:
-    """Show the taint as Go's internal type has it: every field, under its Go name."""
+    """Report a duplicate; the message shows the taint as Go's internal type, every field under its Go name."""
     added = fields.get("timeAdded")
     if isinstance(added, dt.datetime):
         added_us: int | None = microseconds(added)

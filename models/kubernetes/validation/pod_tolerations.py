@@ -14,7 +14,7 @@ from evictstream.models.kubernetes.validation.node_taints import effect_errors, 
 from evictstream.models.kubernetes.validation.raw import check_int64, entries_at, object_at, text_at
 
 _OPERATORS: Final = (EQUAL, EXISTS)
-# Upstream names them where the gate is off and they are refused, and not where it is on.
+# As upstream: the error with the gate off, which refuses `Gt` and `Lt`, lists all four; with the gate on it does not.
 _OPERATORS_FOR_COMPARISON: Final = (EQUAL, EXISTS, LESS_THAN, GREATER_THAN)
 
 
@@ -22,7 +22,7 @@ def validate_pod_tolerations(pod: object, *, comparison_operators: bool = False)
     """List all errors in `spec.tolerations` of a new pod.
 
     Args:
-        pod: the pod as JSON or YAML gives it; only `spec.tolerations` is looked at.
+        pod: the pod as parsed from JSON or YAML; only `spec.tolerations` is checked.
         comparison_operators: whether the gate `TaintTolerationComparisonOperators` allows `Gt` and `Lt`.
     """
     errors: list[FieldError] = []
@@ -63,7 +63,7 @@ def validate_tolerations(
 
 
 def tolerations_of(pod: object, errors: list[FieldError]) -> object:
-    """Take `spec.tolerations` out of a raw pod, whatever it is; wrong types on the way become errors."""
+    """Get `spec.tolerations` of a raw pod, unchecked; wrong types above it become errors."""
     fields: Mapping[object, object] | None = object_at({} if pod is None else pod, "", errors)
     spec = None if fields is None else object_at(fields.get("spec"), "spec", errors)
     return None if spec is None else spec.get("tolerations")

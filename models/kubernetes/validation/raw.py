@@ -1,7 +1,7 @@
-"""Fields of raw objects, as JSON or YAML gives them, taken out with their type checked.
+"""Reads fields of raw objects, as parsed from JSON or YAML, and checks their types.
 
-A wrong type becomes an error in the list of the caller and the field counts as unknown, so that no second error
-follows from the first. Null stands for an absent field, as in Kubernetes. Unknown fields are ignored.
+A wrong type becomes an error in the caller's list. The field then counts as unknown, so that no second error follows
+from the first. Null stands for an absent field, as in Kubernetes. Unknown fields are ignored.
 """
 
 import datetime as dt
@@ -19,7 +19,7 @@ _HIGHEST: Final = 2**63 - 1
 
 
 def object_at(found: object, path: str, errors: list[FieldError]) -> Mapping[object, object] | None:
-    """Take an object; None if it is absent or something else, which is then among the errors."""
+    """Get an object; None if it is absent, or of another type, which adds an error."""
     if isinstance(found, Mapping):
         return found
     if found is not None:
@@ -28,9 +28,9 @@ def object_at(found: object, path: str, errors: list[FieldError]) -> Mapping[obj
 
 
 def entries_at(found: object, path: str, errors: list[FieldError]) -> Iterator[tuple[str, Mapping[object, object]]]:
-    """Go through a list of taints or tolerations, each with its path; entries of another type become errors.
+    """Iterate over a list of taints or tolerations, each with its path; entries of another type become errors.
 
-    A null entry is an entry without fields, as it is to the API server. Values of `Taint` and `Toleration` pass too.
+    A null entry is an entry without fields, as it is to the API server. `Taint` and `Toleration` are accepted too.
     """
     if found is None:
         return
@@ -45,7 +45,7 @@ def entries_at(found: object, path: str, errors: list[FieldError]) -> Iterator[t
 
 
 def text_at(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> str | None:
-    """Take a text, empty if absent; None if it is something else, which is then among the errors."""
+    """Get a text, empty if absent; None if it has another type, which adds an error."""
     value = fields.get(name)
     if value is None:
         return ""
@@ -56,7 +56,7 @@ def text_at(fields: Mapping[object, object], name: str, path: str, errors: list[
 
 
 def check_int64(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> None:
-    """Report a number that is no integer within signed 64 bit; absent is fine."""
+    """Report a value that is no integer within signed 64 bit; an absent one is fine."""
     value = fields.get(name)
     if value is None:
         return
@@ -67,7 +67,7 @@ def check_int64(fields: Mapping[object, object], name: str, path: str, errors: l
 
 
 def check_instant(fields: Mapping[object, object], name: str, path: str, errors: list[FieldError]) -> None:
-    """Report what Kubernetes cannot read as an instant; YAML may have read it already; absent is fine."""
+    """Report a value that Kubernetes cannot read as an instant; an absent one is fine, and YAML may have parsed it."""
     value = fields.get(name)
     if value is None or (isinstance(value, dt.datetime) and value.tzinfo is not None):
         return

@@ -14,7 +14,7 @@ from evictstream.models.kubernetes.validation.raw import entries_at, text_at
 
 _CHANGED: Final = "existing toleration can not be modified except its tolerationSeconds"
 
-# What tells two tolerations apart: all but the seconds.
+# The fields that make two tolerations different: all but the seconds.
 _IDENTITY: Final = ("key", "operator", "value", "effect")
 
 
@@ -25,7 +25,7 @@ def validate_toleration_update(
 
     Args:
         old: the pod as it is stored.
-        new: the pod as it shall be.
+        new: the pod after the edit.
         comparison_operators: whether `Gt` and `Lt` are allowed; a pod that has one already may keep and add them.
     """
     errors: list[FieldError] = []
@@ -41,7 +41,7 @@ def validate_added_tolerations(
 
     Args:
         old: the list as it is stored; raw objects or `Toleration` values.
-        new: the list as it shall be.
+        new: the list after the edit.
         path: where the list stands, for the errors.
         comparison_operators: whether `Gt` and `Lt` are allowed.
     """

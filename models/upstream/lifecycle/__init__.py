@@ -1,4 +1,4 @@
-"""The node lifecycle controller as released: conditions and heartbeats in, taints and times out (semantics.md 7, 8)."""
+"""Kubernetes' node lifecycle controller: conditions and heartbeats in, taints and times out (semantics.md 7, 8)."""
 
 from evictstream.models.upstream.lifecycle.changes import (
     Change,

@@ -1,4 +1,4 @@
-"""What the node lifecycle controller does to the cluster, as values, in the order in which it does it."""
+"""The writes of the node lifecycle controller to the cluster, as values."""
 
 import dataclasses
 from typing import TypeAlias
@@ -10,13 +10,13 @@ from evictstream.models.upstream.lifecycle.zones import ZoneState
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaintsChanged:
-    """One write of a node's taints. A swap is two writes: the new taint comes first, then the old one goes.
+    """One write of a node's taints. A swap is two writes: the first adds the new taint, the second removes the old one.
 
     Attributes:
         at_us: when.
         node: name of the node.
-        added: taints that were put, also those put again with a later time.
-        removed: taints that were taken away.
+        added: taints that were added, also those added again with a later time.
+        removed: taints that were removed.
     """
 
     at_us: int
@@ -47,7 +47,7 @@ class PodsMarkedNotReady:
     Attributes:
         at_us: when.
         node: the node they are on.
-        pods: those that were written; pods that were not ready before are not.
+        pods: those that were written; pods that were not ready before are left out.
     """
 
     at_us: int

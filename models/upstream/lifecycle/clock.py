@@ -1,4 +1,4 @@
-"""Running the node lifecycle controller at the times of the released one (semantics.md 7.2 and 8.1)."""
+"""Runs the node lifecycle controller at upstream's times (semantics.md 7.2 and 8.1)."""
 
 from evictstream.models.upstream.lifecycle.changes import Change
 from evictstream.models.upstream.lifecycle.controller import NodeLifecycle
@@ -8,15 +8,15 @@ from evictstream.models.upstream.lifecycle.settings import NO_EXECUTE_PASS_PERIO
 class LifecycleClock:
     """A virtual clock: a round every monitor period and a NoExecute pass every 100 ms, both from the start on.
 
-    Where both fall on one instant the round comes first, so that what it queues is handled in the same instant. In the
-    released controller both run side by side, and a round takes a little time; either order can be seen there.
+    Where both fall on one instant the round comes first, so that the pass handles the nodes that it queues. Upstream
+    runs both concurrently, and a round takes a little time, so either order can occur there.
     """
 
     def __init__(self, lifecycle: NodeLifecycle, started_at_us: int) -> None:
-        """Wind up.
+        """Start the clock.
 
         Args:
-            lifecycle: what to run.
+            lifecycle: the controller to run.
             started_at_us: time of the first round and the first pass.
         """
         self._lifecycle = lifecycle
@@ -30,7 +30,7 @@ class LifecycleClock:
             to_us: the instant; one that lies behind changes nothing.
 
         Returns:
-            All that was done, in order, with its times.
+            All changes, in order, with their times.
         """
         done: list[Change] = []
         while (at_us := min(self._next_round_us, self._next_pass_us)) <= to_us:
@@ -44,7 +44,7 @@ class LifecycleClock:
         return tuple(done)
 
     def _skip_idle_passes(self) -> None:
-        """Go on to the first pass that is not before the next round while nothing waits: such passes change nothing."""
+        """Skip passes before the next round while the queues are empty; such passes change nothing."""
         if any(len(queue) for queue in self._lifecycle.queues.values()):
             return
         behind_us = self._next_round_us - self._next_pass_us

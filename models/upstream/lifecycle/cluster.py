@@ -1,7 +1,7 @@
 """The cluster that the node lifecycle controller watches and writes to.
 
-Stands for the API server and the controller's caches in one: a write is seen at once. Whatever changes a node, the
-NoSchedule pass runs for it right away (semantics.md 7.1), as the controller's workers do within milliseconds.
+It models the API server and the controller's caches in one: a write is visible at once. After every change of a node
+the NoSchedule pass runs for it (semantics.md 7.1), as the controller's workers do within milliseconds.
 """
 
 import dataclasses
@@ -18,15 +18,14 @@ class Cluster:
     """Nodes, their leases, and pods.
 
     Attributes:
-        nodes: by name, in the order in which they were first seen. Rounds go through them in this order; Kubernetes'
-            own order is that of a Go map, which is chance.
+        nodes: by name, in the order in which they were first seen. Rounds use this order; Kubernetes' own is the random
+            order of a Go map.
         leases: renewal of each node's lease, by name.
         pods: by address.
         changes: what was written since this list was emptied, in order.
     """
 
     def __init__(self) -> None:
-        """Start empty."""
         self.nodes: dict[str, WatchedNode] = {}
         self.leases: dict[str, int] = {}
         self.pods: dict[PodKey, WatchedPod] = {}
@@ -34,20 +33,20 @@ class Cluster:
         self.changes: list[Change] = []
 
     def put_node(self, node: WatchedNode, now_us: int) -> None:
-        """Take in a node as somebody else has written it, and give it the NoSchedule taints of its conditions."""
+        """Store a node as another client wrote it, and give it the NoSchedule taints of its conditions."""
         self.nodes[node.name] = node
         wanted = condition_taints(node.conditions, is_unschedulable=node.is_unschedulable)
         difference = taint_difference(node.taints, wanted)
         self.swap_taints(node.name, difference.added, difference.removed, now_us)
 
     def put_pod(self, pod: WatchedPod) -> None:
-        """Take in a pod, new or changed."""
+        """Store a new or changed pod."""
         self.delete_pod(pod.key)
         self.pods[pod.key] = pod
         self._keys_on.setdefault(pod.node_name, {})[pod.key] = None
 
     def delete_pod(self, key: PodKey) -> None:
-        """Forget a pod; one that is not known does not matter."""
+        """Forget a pod, if it is known."""
         pod = self.pods.pop(key, None)
         if pod is not None:
             del self._keys_on[pod.node_name][key]
@@ -62,12 +61,12 @@ class Cluster:
         self.put_node(dataclasses.replace(self.nodes[name], conditions=conditions), now_us)
 
     def swap_taints(self, name: str, added: Iterable[Taint], removed: Iterable[Taint], now_us: int) -> None:
-        """Put taints, then take others away, in two writes (`SwapNodeControllerTaint`).
+        """Add taints, then remove others, in two writes (`SwapNodeControllerTaint`).
 
         Args:
             name: of the node; it exists.
-            added: without times. A taint that is there already gets the time of now.
-            removed: those that are not there do not matter.
+            added: without times. A taint that the node has already gets the current time.
+            removed: taints that the node may lack.
             now_us: the time.
         """
         node = self.nodes[name]
@@ -81,7 +80,7 @@ class Cluster:
         self.remove_taints(name, removed, now_us)
 
     def remove_taints(self, name: str, removed: Iterable[Taint], now_us: int) -> None:
-        """Take taints away in one write; nothing happens if the node is gone or has none of them."""
+        """Remove taints in one write; nothing happens if the node is gone or has none of them."""
         node = self.nodes.get(name)
         if node is None:
             return
@@ -94,7 +93,7 @@ class Cluster:
     def mark_pods_not_ready(self, name: str, pods: Iterable[WatchedPod], now_us: int) -> None:
         """Set the condition `Ready` of pods to False (semantics.md 7.4; `MarkPodsNotReady`).
 
-        Pods without that condition, and pods where it is False, are left alone.
+        Pods without that condition, and pods where it is False, do not change.
 
         Args:
             name: the node.
@@ -108,7 +107,7 @@ class Cluster:
             self.changes.append(PodsMarkedNotReady(now_us, name, tuple(pod.key for pod in marked)))
 
     def drain_changes(self) -> tuple[Change, ...]:
-        """Hand over what was written, and start a new list."""
+        """Return the changes so far, and start a new list."""
         drained = tuple(self.changes)
         self.changes.clear()
         return drained

@@ -1,4 +1,4 @@
-"""Conditions of a node to its NoSchedule taints (semantics.md 7.1).
+"""The NoSchedule taints that follow from the conditions of a node (semantics.md 7.1).
 
 Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`doNoScheduleTaintingPass`), for new nodes
 `plugin/pkg/admission/nodetaint/admission.go`. Not rate limited.
@@ -32,19 +32,19 @@ _KEYS: Final = {
     (PID_PRESSURE, TRUE): "node.kubernetes.io/pid-pressure",
     (NETWORK_UNAVAILABLE, TRUE): "node.kubernetes.io/network-unavailable",
 }
-"""Type and status of a condition to the key of its taint; whatever is not here gives none."""
+"""Type and status of a condition to the key of its taint; other conditions give none."""
 
 OWNED_KEYS: Final = frozenset({*_KEYS.values(), UNSCHEDULABLE})
-"""Keys whose NoSchedule taints belong to the controller: it also removes those that somebody else has put."""
+"""Keys whose NoSchedule taints belong to the controller: it also removes those that another client added."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TaintDifference:
-    """What has to change on a node.
+    """The taints that have to change on a node.
 
     Attributes:
         added: taints it lacks, in the order of the conditions, `unschedulable` last.
-        removed: taints it must not have any more, in node order.
+        removed: taints that it must lose, in node order.
     """
 
     added: tuple[Taint, ...]
@@ -52,11 +52,11 @@ class TaintDifference:
 
 
 def condition_taints(conditions: Iterable[Condition], *, is_unschedulable: bool) -> tuple[Taint, ...]:
-    """Name the NoSchedule taints that a node has to have, without times, each once.
+    """List the NoSchedule taints that a node has to have, without times, each once.
 
     Args:
         conditions: all of them; a type that is there twice counts twice.
-        is_unschedulable: `spec.unschedulable`, the mark of `kubectl cordon`.
+        is_unschedulable: `spec.unschedulable`, which `kubectl cordon` sets.
     """
     keys = [key for one in conditions if (key := _KEYS.get((one.type, one.status))) is not None]
     if is_unschedulable:
@@ -67,12 +67,12 @@ def condition_taints(conditions: Iterable[Condition], *, is_unschedulable: bool)
 def taint_difference(taints: Iterable[Taint], wanted: tuple[Taint, ...]) -> TaintDifference:
     """Compare a node's taints with those it has to have.
 
-    Only taints with one of `OWNED_KEYS` and effect NoSchedule are looked at. One that is there already stays as it is,
-    whatever its value and time.
+    Only taints with one of `OWNED_KEYS` and effect NoSchedule count. A wanted taint that the node has already stays as
+    it is, whatever its value and time.
 
     Args:
         taints: all taints of the node.
-        wanted: what `condition_taints` gave.
+        wanted: the result of `condition_taints`.
     """
     owned = tuple(taint for taint in taints if taint.effect == NO_SCHEDULE and taint.key in OWNED_KEYS)
     return TaintDifference(
@@ -82,7 +82,7 @@ def taint_difference(taints: Iterable[Taint], wanted: tuple[Taint, ...]) -> Tain
 
 
 def taints_at_creation(taints: tuple[Taint, ...]) -> tuple[Taint, ...]:
-    """Give a node that is being created its first taint, so that nothing lands on it before it is ready.
+    """Give a node that is being created its first taint, so that no pod lands on it before it is ready.
 
     Done by the admission plugin `TaintNodesByCondition`, not by the controller, and without a time.
 

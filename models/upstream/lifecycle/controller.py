@@ -1,8 +1,8 @@
 """The node lifecycle controller as a model; the caller gives the time (semantics.md 7 and 8).
 
 Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go`. Every method takes the time, changes the model and
-returns what the controller would have written, in order. `LifecycleClock` calls them at the times of the released
-controller; tests and previews may also call them one by one.
+returns what the controller would have written, in order. `LifecycleClock` calls them at upstream's
+times; tests and previews may also call them one by one.
 
 Left out: writes that fail and are tried again within 100 ms, waiting for API quota, and the labels for architecture
 and operating system, which have nothing to do with taints.
@@ -33,15 +33,15 @@ from evictstream.models.upstream.lifecycle.zones import ZoneState, is_excluded_f
 class NodeLifecycle:
     """A controller that has just started, with an empty memory, beside a cluster.
 
-    Inputs are `put_node`, `delete_node`, `renew_lease`, `put_pod`, `delete_pod` and `pod_write_failed`; what the
-    controller does by itself is in `monitor` and `no_execute_pass`.
+    Inputs are `put_node`, `delete_node`, `renew_lease`, `put_pod`, `delete_pod` and `pod_write_failed`; the
+    periodic work is in `monitor` and `no_execute_pass`.
     """
 
     def __init__(self, settings: LifecycleSettings | None = None) -> None:
-        """Start.
+        """Start with an empty cluster.
 
         Args:
-            settings: periods, rates and thresholds; the released ones by default.
+            settings: periods, rates and thresholds; upstream's defaults if absent.
         """
         self.settings = LifecycleSettings() if settings is None else settings
         self._cluster = Cluster()
@@ -70,33 +70,33 @@ class NodeLifecycle:
 
     @property
     def queues(self) -> MappingProxyType[str, RateLimitedTimedQueue]:
-        """Nodes that wait for a health taint, by zone. To be looked at, not to be worked off."""
+        """Nodes that wait for a health taint, by zone. For reading only."""
         return MappingProxyType(self._queues)
 
     @property
     def health(self) -> MappingProxyType[str, NodeHealth]:
-        """What is remembered of each node's heartbeats, by name."""
+        """The controller's memory of each node's heartbeats, by name."""
         return MappingProxyType(self._health)
 
     # ------------------------------------------------------------------------------------------------------- what comes
 
     def put_node(self, node: WatchedNode, now_us: int) -> tuple[Change, ...]:
-        """Take in a node, new or changed, whole: taints and conditions given here replace those known so far."""
+        """Store a new or changed node; its taints and conditions replace those known so far."""
         self._cluster.put_node(node, now_us)
         return self._cluster.drain_changes()
 
     def delete_node(self, name: str) -> None:
-        """Forget a node, its lease and a repetition that it owes. What is remembered of its heartbeats stays."""
+        """Forget a node, its lease and a pending retry for its pods, but not its heartbeats."""
         self._cluster.nodes.pop(name, None)
         self._cluster.leases.pop(name, None)
         self._to_mark_again.discard(name)
 
     def renew_lease(self, name: str, renewed_at_us: int) -> None:
-        """Take in the lease of a node: a heartbeat if `renewed_at_us`, by the node's clock, is later than before."""
+        """Store the lease of a node: a heartbeat if `renewed_at_us`, by the node's clock, is later than before."""
         self._cluster.leases[name] = renewed_at_us
 
     def put_pod(self, pod: WatchedPod, now_us: int) -> tuple[Change, ...]:
-        """Take in a pod. One that arrives on a node known to be not ready is marked at once (`processPod`)."""
+        """Store a pod. On a node known to be not ready, the pod becomes not ready at once (`processPod`)."""
         before = self._cluster.pods.get(pod.key)
         self._cluster.put_pod(pod)
         arrives = before is None or before.node_name != pod.node_name
@@ -111,10 +111,10 @@ class NodeLifecycle:
         self._cluster.delete_pod(key)
 
     def pod_write_failed(self, pod: WatchedPod) -> None:
-        """Take in that marking a pod did not work: the next round tries again, for all pods of its node.
+        """Report that a pod's write as not ready failed: the next round tries again, for all pods of its node.
 
         Args:
-            pod: as it really is.
+            pod: its actual state.
         """
         self._cluster.put_pod(pod)
         self._to_mark_again.add(pod.node_name)
@@ -122,7 +122,7 @@ class NodeLifecycle:
     # ----------------------------------------------------------------------------------------------------- what is done
 
     def monitor(self, now_us: int) -> tuple[Change, ...]:
-        """Do one round over all nodes (`monitorNodeHealth`).
+        """Run one round over all nodes (`monitorNodeHealth`).
 
         The order of steps matters: new zones, new nodes, deleted nodes, then for each node its heartbeat and its health
         taint, at last the zones. All decisions about taints are made on nodes as they were when the round began.
@@ -149,7 +149,7 @@ class NodeLifecycle:
         return self._cluster.drain_changes()
 
     def no_execute_pass(self, now_us: int) -> tuple[Change, ...]:
-        """Work off the queues of all zones as far as their limiters allow (`doNoExecuteTaintingPass`)."""
+        """Handle the queues of all zones as far as their limiters allow (`doNoExecuteTaintingPass`)."""
         for queue in self._queues.values():
             queue.work_off(now_us, lambda entry: self._taint(entry, now_us))
         return self._cluster.drain_changes()
@@ -180,7 +180,7 @@ class NodeLifecycle:
             self._queues[zone] = RateLimitedTimedQueue(new_limiter(self.settings.eviction_rate))
 
     def _mark_reachable(self, node: WatchedNode, now_us: int) -> None:
-        """Take both health taints away, as far as the round has seen them, and forget the node in its queue."""
+        """Remove both health taints, as far as the round has seen them, and remove the node from its queue."""
         for taint in HEALTH_TAINTS:
             if has_taint(node.taints, taint):
                 self._cluster.remove_taints(node.name, (taint,), now_us)
@@ -200,7 +200,7 @@ class NodeLifecycle:
             queue.add(node.name, node.uid, now_us)
 
     def _put_health_taint(self, node: WatchedNode, ready_status: str, now_us: int) -> bool:
-        """Put the taint that fits, take the opposite one away; False if no taint fits."""
+        """Add the taint that fits and remove the opposite one; False if no taint fits."""
         fitting = fitting_taint(ready_status)
         if fitting is None:
             return False
@@ -211,7 +211,7 @@ class NodeLifecycle:
         return True
 
     def _treat_pods(self, node: WatchedNode, update: HealthUpdate, now_us: int) -> None:
-        """Mark the node's pods if this round has written Unknown over True, or if an earlier marking failed."""
+        """Write the node's pods as not ready if `Ready` fell from True now, or if an earlier write failed."""
         current_status = TRUE if update.current is None else update.current.status
         has_fallen = current_status != TRUE and update.observed.status == TRUE
         if has_fallen:
@@ -223,7 +223,7 @@ class NodeLifecycle:
     def _treat_zones(
         self, nodes: Iterable[WatchedNode], ready_statuses: dict[str, list[str | None]], now_us: int
     ) -> None:
-        """Judge all zones and set their limiters (`handleDisruption`)."""
+        """Compute the states of all zones and set their limiters (`handleDisruption`)."""
         step = disruption_step(self._states, ready_statuses, self.settings)
         if step.passage is Passage.ENTERED:
             for node in nodes:
@@ -241,7 +241,7 @@ class NodeLifecycle:
         self._states = dict(step.states)
 
     def _taint(self, entry: TimedValue, now_us: int) -> Again | None:
-        """Give a node whose turn has come the taint that fits now."""
+        """Handle a queued node: add the taint that fits now."""
         node = self._cluster.nodes.get(entry.value)
         if node is None:
             return None

@@ -1,8 +1,8 @@
 """Full disruption and its end: what the states of all zones together mean for their rates (semantics.md 8.4).
 
-Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`handleDisruption`). One thing is settled here that
-is left to chance there: zones that have no nodes any more are forgotten before states are compared. In the source they
-are forgotten in the course of a walk over a Go map that stops at the first zone which is not in full disruption.
+Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`handleDisruption`). One
+difference: zones without nodes are forgotten before states are compared. The source forgets them in a loop over a Go
+map, in random order, which stops at the first zone that is not in full disruption.
 """
 
 import dataclasses
@@ -14,26 +14,26 @@ from evictstream.models.upstream.lifecycle.zones import ZoneState, zone_rate, zo
 
 
 class Passage(enum.StrEnum):
-    """What happens to the cluster as a whole in a round."""
+    """The change of the cluster as a whole in a round."""
 
     NONE = "none"
-    """Some zone lives and some zone lived; zones go their own ways."""
+    """Neither before nor now are all zones in full disruption; each zone has its own rate."""
     ENTERED = "entered"
     """Every zone is in full disruption now. All health NoExecute taints are removed, all queues stop."""
     REMAINS = "remains"
     """Every zone is in full disruption, as before. Nothing changes."""
     LEFT = "left"
-    """Some zone lives again. All nodes get a fresh grace period, all zones the rate of their state."""
+    """Some zone has left full disruption. All nodes get a fresh grace period, all zones the rate of their state."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class DisruptionStep:
-    """What a round decides about zones.
+    """The decisions of a round about zones.
 
     Attributes:
         passage: for the cluster.
-        states: of all zones that have nodes which count.
-        rates: for those zones whose limiter is to be exchanged. A zone that stays in its state keeps its rate, even if
+        states: of all zones with at least one node that counts.
+        rates: for the zones whose limiter is to be exchanged. A zone that stays in its state keeps its rate, even if
             it has grown beyond the threshold meanwhile.
     """
 
@@ -50,7 +50,7 @@ def disruption_step(
     """Decide about zones at the end of a round.
 
     Args:
-        states_before: what the round before has left.
+        states_before: the states after the previous round.
         ready_statuses: for each zone the status of `Ready` after this round's update of each node that counts.
         settings: rates and thresholds.
     """

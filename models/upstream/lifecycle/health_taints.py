@@ -1,4 +1,4 @@
-"""The two health NoExecute taints, and what a condition `Ready` asks for (semantics.md 7.2).
+"""The two health NoExecute taints, and which of them a condition `Ready` requires (semantics.md 7.2).
 
 Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processTaintBaseEviction`,
 `doNoExecuteTaintingPass`).
@@ -15,31 +15,31 @@ from evictstream.models.upstream.lifecycle.taint_lists import has_taint
 NOT_READY_TAINT: Final = Taint(NOT_READY, "", NO_EXECUTE)
 UNREACHABLE_TAINT: Final = Taint(UNREACHABLE, "", NO_EXECUTE)
 HEALTH_TAINTS: Final = (UNREACHABLE_TAINT, NOT_READY_TAINT)
-"""In the order in which they are removed."""
+"""The two health taints, in the order of their removal."""
 
 
 class HealthStep(enum.StrEnum):
-    """What a round does about a node's health taint."""
+    """The action of a round on a node's health taint."""
 
     SWAP = "swap"
-    """It has the opposite one: put the fitting one and take the other away, at once and without a token."""
+    """The node has the opposite taint: add the fitting one and remove the other, at once and without a token."""
     QUEUE = "queue"
-    """It has none: it waits for its turn in the queue of its zone, behind all that were queued before this round."""
+    """The node has no health taint: it joins the queue of its zone, behind nodes of earlier rounds."""
     KEEP = "keep"
-    """It has the fitting one. It is queued only if the queue does not know it, as after a restart of the controller."""
+    """The node has the fitting taint: it joins the queue only if unknown there, as after a restart."""
     CLEAR = "clear"
-    """It is ready: take both away and forget it in the queue."""
+    """The node is ready: remove both taints, and remove it from the queue."""
     NOTHING = "nothing"
     """`Ready` has a status that Kubernetes does not know."""
 
 
 def fitting_taint(ready_status: str) -> Taint | None:
-    """Name the health taint for a status of `Ready`: None for all but False and Unknown."""
+    """Give the health taint for a status of `Ready`: None for all but False and Unknown."""
     return {FALSE: NOT_READY_TAINT, UNKNOWN: UNREACHABLE_TAINT}.get(ready_status)
 
 
 def opposite_taint(taint: Taint) -> Taint:
-    """Name the other one of the two health taints."""
+    """Give the other one of the two health taints."""
     return UNREACHABLE_TAINT if taint is NOT_READY_TAINT else NOT_READY_TAINT
 
 

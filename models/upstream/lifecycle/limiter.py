@@ -1,8 +1,8 @@
 """Token buckets that hold one token (semantics.md 8.5).
 
 Sources: `staging/src/k8s.io/client-go/util/flowcontrol/throttle.go`, `golang.org/x/time/rate/rate.go`. The arithmetic
-is theirs, 64-bit floats on a 32-bit rate, because the last digits are seen: at 0.01 per second the second token comes
-not after 100 s but 3 µs later.
+is theirs, 64-bit floats on a 32-bit rate, because the last digits are visible: at 0.01 per second the second token
+comes 3 µs after 100 s.
 """
 
 from typing import Final, Protocol
@@ -11,17 +11,17 @@ from evictstream.models.instants import MICROSECONDS_PER_SECOND
 from evictstream.models.upstream.lifecycle.settings import single
 
 BURST: Final = 1.0
-"""The most tokens that a bucket holds, and what a new one holds."""
+"""The most tokens that a bucket holds; a new one is full."""
 
 _NANOSECONDS_PER_SECOND: Final = 1e9
 
 
 class Limiter(Protocol):
-    """Gives tokens or does not."""
+    """Limits how many nodes get a health taint per second."""
 
     @property
     def rate(self) -> float:
-        """The rate that it reports, in tokens per second."""
+        """The reported rate, in tokens per second."""
 
     def try_accept(self, now_us: int) -> bool:
         """Take a token if there is one.
@@ -32,7 +32,7 @@ class Limiter(Protocol):
 
 
 class TokenBucket:
-    """Starts full and fills at its rate up to one token.
+    """A bucket that starts full and fills at its rate up to one token.
 
     Attributes:
         rate: tokens per second, rounded to 32 bits; `math.inf` always gives.
@@ -51,13 +51,13 @@ class TokenBucket:
         self._filled_at_us = 0
 
     def try_accept(self, now_us: int) -> bool:
-        """Take the token if it is there; a try without success changes nothing."""
+        """Take the token if there is one; otherwise nothing changes."""
         waited_us = max(now_us - self._filled_at_us, 0)
         seconds, rest_us = divmod(waited_us, MICROSECONDS_PER_SECOND)
         waited_seconds = seconds + rest_us * 1000 / _NANOSECONDS_PER_SECOND
         tokens = self._tokens + waited_seconds * self.rate if waited_us else self._tokens
         left = min(tokens, BURST) - 1
-        # What would be there within the same nanosecond counts as there.
+        # A token that would arrive within the same nanosecond counts.
         if left < 0 and int(-left / self.rate * _NANOSECONDS_PER_SECOND) > 0:
             return False
         self._tokens = left
@@ -66,10 +66,10 @@ class TokenBucket:
 
 
 class NoTokens:
-    """Never gives a token; what a rate of 0 is."""
+    """The limiter for a rate of 0: it never gives a token."""
 
     rate: Final = 1.0
-    """Not 0: what Kubernetes' own limiter of this kind reports, with a consequence for `limiter_after`."""
+    """Not 0: Kubernetes' own limiter of this kind reports 1, with a consequence for `limiter_after`."""
 
     def try_accept(self, now_us: int) -> bool:  # noqa: ARG002 - the answer does not depend on the time
         """Refuse."""
@@ -88,11 +88,11 @@ def new_limiter(rate: float) -> Limiter:
 def limiter_after(limiter: Limiter, rate: float, now_us: int) -> Limiter:
     """Exchange a limiter (`RateLimitedTimedQueue.SwapLimiter`).
 
-    A limiter that reports this rate already stays. Else the new bucket is full, unless the old one was empty: an
-    exchange hands out no fresh token to those who wait. Asking the old one uses up its token, which no longer matters.
+    A limiter that reports this rate already stays. Otherwise the new bucket is full, unless the old one was empty: an
+    exchange gives nodes that wait no additional token. The check uses up a token of the old limiter, which ends anyway.
 
-    Because the limiter that never gives reports a rate of 1, a rate of exactly 1 is not taken up after a rate of 0.
-    Kubernetes has this weakness; a preview has to show it.
+    Because `NoTokens` reports a rate of 1, a change from rate 0 to exactly 1 has no effect. This is upstream's
+    behaviour, and previews must show it.
 
     Args:
         limiter: the one in use.

@@ -23,11 +23,11 @@ class Condition:
 
     Attributes:
         type: such as `Ready`.
-        status: `True`, `False`, `Unknown`, or whatever text was read.
+        status: `True`, `False`, `Unknown`, or any other text.
         reason: one word for machines.
         message: a sentence for people.
-        heartbeat_at_us: `lastHeartbeatTime`, None if absent. Only its change is looked at, never its distance from now:
-            the kubelet's clock may be wrong.
+        heartbeat_at_us: `lastHeartbeatTime`, None if absent. Only its change matters, never its distance from now: the
+            kubelet's clock may be wrong.
         transition_at_us: `lastTransitionTime`, None if absent.
     """
 
@@ -41,11 +41,11 @@ class Condition:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class WatchedNode:
-    """A node with all that decides about its taints.
+    """A node with all fields that decide about its taints.
 
     Attributes:
         name: its name.
-        uid: its identity; only reported, the controller knows nodes by name.
+        uid: its identity; only reported; the controller identifies nodes by name.
         labels: `metadata.labels`; zone and exclusion from disruption checks come from them.
         created_at_us: `metadata.creationTimestamp`.
         is_unschedulable: `spec.unschedulable`.
@@ -74,7 +74,7 @@ class WatchedPod:
         namespace: of its address.
         name: of its address.
         node_name: the node it is bound to, empty while it is not.
-        ready: status of its condition `Ready`, None if it has none; such a pod is never marked.
+        ready: status of its condition `Ready`, None if it has none; such a pod is never written as not ready.
     """
 
     namespace: str
@@ -89,5 +89,5 @@ class WatchedPod:
 
 
 def find_condition(conditions: Iterable[Condition], wanted: str) -> Condition | None:
-    """Find the first condition of a type; later ones of the same type are passed over, as Kubernetes does."""
+    """Find the first condition of a type; later ones of the same type are ignored, as in Kubernetes."""
     return next((condition for condition in conditions if condition.type == wanted), None)

@@ -14,10 +14,10 @@ class TimedValue:
     """An entry of the queue.
 
     Attributes:
-        value: what waits, here the name of a node; an entry is known by it.
-        uid: anything that helps to tell it; only passed on.
+        value: its identity, here the name of a node.
+        uid: UID of the node; stored and not used.
         added_at_us: when it was added.
-        process_at_us: not to be handled before.
+        process_at_us: the earliest instant at which it is handled.
     """
 
     value: str
@@ -28,17 +28,17 @@ class TimedValue:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Again:
-    """A handler's answer: not done, come back.
+    """A handler's answer: not done, try again later.
 
     Attributes:
-        wait_us: at least this long; a moment is added, so that even 0 lets others go first.
+        wait_us: the shortest wait; 1 µs is added, so that even 0 lets other entries go first.
     """
 
     wait_us: int = 0
 
 
 class RateLimitedTimedQueue:
-    """Entries by the time of their turn, each handled at most once until it is removed and added again.
+    """Entries in the order of their `process_at_us`, each handled at most once until it is removed and added again.
 
     Entries with equal times take turns in the order of adding. An entry that is done leaves the queue but stays known,
     so adding it again does nothing until `remove` forgets it.
@@ -48,7 +48,7 @@ class RateLimitedTimedQueue:
         """Start empty.
 
         Args:
-            limiter: is asked before each look at the head of the queue.
+            limiter: `take` needs one of its tokens before it looks at the head of the queue.
         """
         self._limiter = limiter
         self._waiting: dict[str, TimedValue] = {}  # in the order of adding
@@ -56,21 +56,21 @@ class RateLimitedTimedQueue:
 
     @property
     def rate(self) -> float:
-        """The rate that the limiter in use reports."""
+        """The rate that the limiter reports."""
         return self._limiter.rate
 
     @property
     def waiting(self) -> tuple[TimedValue, ...]:
-        """All that wait, in the order of their turns."""
+        """The entries that wait, in the order of handling."""
         return tuple(sorted(self._waiting.values(), key=lambda entry: entry.process_at_us))
 
     @property
     def known(self) -> frozenset[str]:
-        """All that cannot be added now: what waits and what is done."""
+        """The entries that cannot be added now: those that wait and those that are done."""
         return frozenset(self._known)
 
     def __len__(self) -> int:
-        """Count those that wait."""
+        """Count the entries that wait."""
         return len(self._waiting)
 
     def add(self, value: str, uid: str, now_us: int) -> bool:
@@ -95,13 +95,13 @@ class RateLimitedTimedQueue:
         self._waiting.clear()
 
     def swap_limiter(self, rate: float, now_us: int) -> None:
-        """Go on at another rate; see `limiter_after`."""
+        """Change the rate; see `limiter_after`."""
         self._limiter = limiter_after(self._limiter, rate, now_us)
 
     def take(self, now_us: int) -> TimedValue | None:
-        """Ask for the entry whose turn it is; it stays in the queue until `settle`.
+        """Get the entry that is due; it stays in the queue until `settle`.
 
-        A token is used up even if the first entry's time has not come. An empty queue costs none.
+        This uses up a token even if no entry is due yet. An empty queue costs none.
 
         Args:
             now_us: the time.
@@ -115,28 +115,26 @@ class RateLimitedTimedQueue:
         return None if now_us < head.process_at_us else head
 
     def settle(self, entry: TimedValue, answer: Again | None, now_us: int) -> None:
-        """Take in what became of an entry.
+        """Finish an entry, or queue it again.
 
         An entry that was removed meanwhile is not put back.
 
         Args:
-            entry: what `take` gave.
+            entry: the result of `take`.
             answer: None if it is done.
             now_us: the time, which may be later than it was for `take`.
         """
         was_waiting = self._waiting.pop(entry.value, None) is not None
         if answer is not None and was_waiting:
-            process_at_us = (
-                now_us + answer.wait_us + 1
-            )  # Kubernetes adds a nanosecond; ours is the smallest step we have
+            process_at_us = now_us + answer.wait_us + 1  # Kubernetes adds a nanosecond; the smallest step here is 1 µs
             self._waiting[entry.value] = dataclasses.replace(entry, process_at_us=process_at_us)
 
     def work_off(self, now_us: int, handle: Callable[[TimedValue], Again | None]) -> None:
         """Handle entries while the limiter gives tokens and entries are due (`Try`).
 
         Args:
-            now_us: the time; it stands still meanwhile.
-            handle: does the work and says whether it is done. It may remove entries, also the one it handles.
+            now_us: the time of the whole pass.
+            handle: handles an entry; it returns None when done. It may remove entries, also the one that it handles.
         """
         while (entry := self.take(now_us)) is not None:
             self.settle(entry, handle(entry), now_us)

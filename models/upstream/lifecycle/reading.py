@@ -1,4 +1,4 @@
-"""Reading nodes with their conditions from v1 objects, as tolerantly as `models.kubernetes.objects` does."""
+"""Reads nodes with their conditions from v1 objects, as tolerantly as `models.kubernetes.objects`."""
 
 import msgspec
 
@@ -9,7 +9,7 @@ from evictstream.models.upstream.lifecycle.nodes import Condition, WatchedNode
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
     name: str | None = None
     uid: str | None = None
-    labels: dict[str, str | None] | None = None  # null is an empty text to Kubernetes
+    labels: dict[str, str | None] | None = None  # Kubernetes reads null as an empty text
     creation_timestamp: str | None = None
 
 
@@ -32,7 +32,7 @@ class _Status(msgspec.Struct, gc=False):
 
 
 class WatchedNodeObject(msgspec.Struct, rename="camel", gc=False):
-    """A v1 Node in the shape of its JSON, with what decides about taints; take it in with `msgspec`."""
+    """A v1 Node in the shape of its JSON, with the fields that decide about taints; `msgspec` decodes it."""
 
     kind: str | None = None
     api_version: str | None = None

@@ -14,16 +14,16 @@ import msgspec
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
 
 NO_EXECUTE_PASS_PERIOD_US: Final = 100_000
-"""How often the queues of nodes that wait for a health taint are worked off; not a flag."""
+"""Time between two passes over the queues of nodes that wait for a health taint; not a flag."""
 
 RETRY_WITHOUT_READY_US: Final = 50_000
-"""When a node is looked at again whose turn had come while it had no condition `Ready`; not a flag."""
+"""Wait before a queued node without a condition `Ready` is tried again; not a flag."""
 
 _LARGEST_SINGLE: Final = 3.4028234663852886e38
 
 
 def single(number: float) -> float:
-    """Round to 32-bit floating point, as which Kubernetes keeps its rates and its threshold.
+    """Round to 32-bit floating point, the type of Kubernetes' rates and threshold.
 
     Raises:
         OverflowError: `number` is finite but too large.
@@ -37,18 +37,17 @@ class SettingError(ValueError):
 
     Attributes:
         field: its name.
-        rule: what it has to be.
+        rule: the rule that it breaks.
     """
 
     def __init__(self, field: str, rule: str) -> None:
-        """Remember which one it was, and build the text."""
         super().__init__(f"{field} {rule}")
         self.field = field
         self.rule = rule
 
 
 class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What can be set about the controller, with the released defaults.
+    """The controller's flags, with upstream's defaults.
 
     Attributes:
         monitor_period_us: time from one round over all nodes to the next (`--node-monitor-period`). Default 5 s.
@@ -65,8 +64,8 @@ class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
         unhealthy_zone_threshold: share of nodes that are not ready from which a zone is in partial disruption
             (`--unhealthy-zone-threshold`). Default 0.55, compared as 32-bit numbers.
         reacts_in_same_round: whether a node that a round finds silent is queued for its health taint in this very
-            round. Default on, as since Kubernetes 1.29 (#120816) and in all recordings; off, the condition from before
-            the round decides, and the taint comes a period later.
+            round. Default on, as since Kubernetes 1.29 (#120816) and in all recordings; off, the condition before the
+            round decides, and the taint comes a period later.
     """
 
     monitor_period_us: int = 5 * MICROSECONDS_PER_SECOND
@@ -79,7 +78,7 @@ class LifecycleSettings(msgspec.Struct, frozen=True, kw_only=True):
     reacts_in_same_round: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse numbers with which no cluster can be run; Kubernetes itself checks none of them.
+        """Refuse numbers with which no cluster can run; Kubernetes itself checks none of them.
 
         Raises:
             SettingError: a period is not positive, a grace period, a rate or a threshold is negative, a share is not

@@ -1,11 +1,11 @@
-"""When a node counts as silent, and what is then written to its conditions (semantics.md 7.3).
+"""When a node counts as silent, and which conditions are then written (semantics.md 7.3).
 
 Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`tryUpdateNodeHealth`). A heartbeat is a changed
 `lastHeartbeatTime` of the condition `Ready`, or a node lease with a later renewal. The controller counts from the
 moment at which *it* saw the heartbeat, so clocks of nodes do not matter.
 
 Two things follow from the source that look odd and are kept:
-- A new node status forgets the remembered lease. The same old lease then counts as news in the next round.
+- A new node status forgets the remembered lease. The same old lease then counts as a heartbeat in the next round.
 - Conditions other than `Ready` are written only together with a change of `Ready`. A node whose `Ready` is Unknown
   already keeps its other conditions, however long it is silent.
 """
@@ -37,12 +37,12 @@ NEVER_MESSAGE: Final = "Kubelet never posted node status."
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class NodeHealth:
-    """What is remembered of a node from round to round.
+    """The controller's memory of a node between rounds.
 
     Attributes:
         probe_at_us: when the last heartbeat was seen; the grace period counts from here.
         ready_transition_at_us: when the last change of `Ready` was seen.
-        ready: the condition `Ready` that came with the last news, None if there was none.
+        ready: the condition `Ready` of the last change, None if there was none.
         lease_renewed_at_us: `spec.renewTime` of the lease that was seen last, None if none was.
     """
 
@@ -54,15 +54,15 @@ class NodeHealth:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class HealthUpdate:
-    """What a look at a node came to.
+    """The result of checking one node.
 
     Attributes:
-        health: what to remember.
+        health: the memory for the next round.
         grace_period_us: how long this node may be silent.
-        observed: `Ready` before this look. Unknown, as old as the node, if it has none.
-        current: `Ready` after this look, None if there still is none. It decides about the state of the zone, and about
-            the health taint since Kubernetes 1.29.
-        written: all conditions of the node as they are to be written, None if nothing is.
+        observed: `Ready` before this check. Unknown, as old as the node, if it has none.
+        current: `Ready` after this check, None if there still is none. It decides about the zone's state and, since
+            Kubernetes 1.29, about the health taint.
+        written: all conditions of the node to write, None if none changed.
     """
 
     health: NodeHealth
@@ -79,11 +79,11 @@ def update_health(
     settings: LifecycleSettings,
     now_us: int,
 ) -> HealthUpdate:
-    """Look at one node.
+    """Check one node.
 
     Args:
         node: as it is now.
-        saved: what the look before has left, None at the first one.
+        saved: the memory from the previous round, None in the first one.
         lease_renewed_at_us: renewal of its lease as it is now, None if it has none.
         settings: the two grace periods.
         now_us: the time.
@@ -121,7 +121,7 @@ def update_health(
 
 
 def _health_with_ready(saved: NodeHealth | None, current: Condition, now_us: int) -> NodeHealth:
-    """Take in a condition `Ready`: first sight and each new heartbeat set the clock to now and forget the lease."""
+    """Build the memory after a heartbeat in `Ready`: the grace period starts now, and the lease is forgotten."""
     if saved is None or saved.ready is None:
         return NodeHealth(now_us, now_us, current)
     if saved.ready.heartbeat_at_us == current.heartbeat_at_us:

@@ -16,7 +16,7 @@ def has_taint(taints: Iterable[Taint], wanted: Taint) -> bool:
 
 
 def with_taint(taints: tuple[Taint, ...], added: Taint) -> tuple[Taint, ...]:
-    """Add a taint at the end, or replace the same taint in its place: a taint put twice gets the later time."""
+    """Add a taint at the end, or replace the same taint in its place, so that it gets the later time."""
     if not has_taint(taints, added):
         return (*taints, added)
     return tuple(added if has_taint((taint,), added) else taint for taint in taints)

@@ -1,4 +1,4 @@
-"""Zones: which one a node is in, how it fares, and how fast its nodes may be tainted (semantics.md 8.2 to 8.4).
+"""Zones: the zone of a node, the state of a zone, and how fast its nodes may be tainted (semantics.md 8.2 to 8.4).
 
 Sources: `staging/src/k8s.io/component-helpers/node/topology/helpers.go` (`GetZoneKey`),
 `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`ComputeZoneState`, `ReducedQPSFunc`, `HealthyQPSFunc`).
@@ -18,21 +18,21 @@ ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 EXCLUDE_DISRUPTION_LABEL: Final = "node.kubernetes.io/exclude-disruption"
 
 _FEW_NOT_READY: Final = 2
-"""So few nodes that are not ready never make a partial disruption, whatever their share."""
+"""Up to this many nodes that are not ready are never a partial disruption, whatever their share."""
 
 
 class ZoneState(enum.StrEnum):
-    """How a zone fares; the values are Kubernetes' own."""
+    """The state of a zone; the values are Kubernetes' own."""
 
     INITIAL = "Initial"
-    """Not judged yet; works as normal."""
+    """Not computed yet; works as normal."""
     NORMAL = "Normal"
     PARTIAL_DISRUPTION = "PartialDisruption"
     FULL_DISRUPTION = "FullDisruption"
 
 
 def zone_key(labels: Mapping[str, str] | None) -> str:
-    """Name the zone of a node.
+    """Give the key of a node's zone.
 
     Args:
         labels: the node's labels, None if it has none. The two beta labels win, each by itself and even if empty.
@@ -48,17 +48,17 @@ def zone_key(labels: Mapping[str, str] | None) -> str:
 
 
 def is_excluded_from_disruption(labels: Mapping[str, str] | None) -> bool:
-    """Tell whether a node does not count for its zone; any value of the label will do, also an empty one."""
+    """Tell whether a node does not count for its zone; any value of the label counts, also an empty one."""
     return labels is not None and EXCLUDE_DISRUPTION_LABEL in labels
 
 
 def zone_state(ready_statuses: Iterable[str | None], unhealthy_zone_threshold: float) -> tuple[int, ZoneState]:
-    """Judge a zone.
+    """Compute the state of a zone.
 
     Args:
         ready_statuses: status of the condition `Ready` of each node that counts; None stands for a node without it.
             Only `True` is ready.
-        unhealthy_zone_threshold: share of nodes not ready from which on it is a partial disruption.
+        unhealthy_zone_threshold: share of nodes not ready from which a zone is in partial disruption.
 
     Returns:
         The number of nodes that are not ready, and the state. A zone without nodes is normal.
@@ -75,7 +75,7 @@ def zone_state(ready_statuses: Iterable[str | None], unhealthy_zone_threshold: f
 
 
 def reduced_rate(size: int, settings: LifecycleSettings) -> float:
-    """Name the rate of a zone in partial disruption: slow if it is large, else 0.
+    """Give the rate of a zone in partial disruption: slow if it is large, else 0.
 
     Args:
         size: how many of its nodes count.
@@ -85,7 +85,7 @@ def reduced_rate(size: int, settings: LifecycleSettings) -> float:
 
 
 def zone_rate(state: ZoneState, size: int, settings: LifecycleSettings) -> float:
-    """Name the rate of a zone while some other zone is not in full disruption (semantics.md 8.4).
+    """Give the rate of a zone while some other zone is not in full disruption (semantics.md 8.4).
 
     Args:
         state: of the zone.

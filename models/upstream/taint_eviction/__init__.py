@@ -1,4 +1,4 @@
-"""Kubernetes' taint eviction controller: "what would upstream have done?" (semantics.md 6).
+"""Kubernetes' taint eviction controller, as a reference model (semantics.md 6).
 
 Changes of nodes and pods with their instants go in; timers, deletions with their attempts, and Events come out.
 """
@@ -12,7 +12,7 @@ from evictstream.models.upstream.taint_eviction.metrics import (
     COUNTER_NAME,
     HISTOGRAM_NAME,
     DeletionMetrics,
-    released_latency,
+    upstream_latency,
 )
 from evictstream.models.upstream.taint_eviction.outcomes import (
     CONDITION_MESSAGE,
@@ -75,8 +75,8 @@ __all__ = [
     "WaitingKeys",
     "apply",
     "fnv1a_32",
-    "released_latency",
     "replay",
     "stay_us",
+    "upstream_latency",
     "worker_of",
 ]

@@ -1,6 +1,6 @@
-"""The watch cache of the released controller: the newest nodes and pods, by name (semantics.md 6.1).
+"""The watch cache of upstream's controller: the newest nodes and pods, by name (semantics.md 6.1).
 
-As the informers of client-go keep it: by name and not by UID, whatever was seen last counts, versions are not compared.
+Like client-go's informers, it uses names and not UIDs. The object that was seen last counts; versions are not compared.
 """
 
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ from evictstream.models.kubernetes.objects import Node, Pod
 
 
 def address_of(pod: Pod) -> str:
-    """Write the address of a pod, `<namespace>/<name>`: all the identity that the released controller knows."""
+    """Write the address of a pod, `<namespace>/<name>`: the only identity that upstream's controller uses."""
     return f"{pod.namespace}/{pod.name}"
 
 
@@ -24,13 +24,12 @@ class WatchCache:
     __slots__ = ("_by_node", "nodes", "pods")
 
     def __init__(self) -> None:
-        """Begin empty."""
         self.nodes: dict[str, Node] = {}
         self.pods: dict[str, Pod] = {}
         self._by_node: dict[str, dict[str, None]] = {}
 
     def put_pod(self, pod: Pod) -> Pod | None:
-        """Keep a pod as it is now; gives what was kept under its address."""
+        """Store a pod; returns the pod that its address had before."""
         address = address_of(pod)
         old = self.drop_pod(address)
         self.pods[address] = pod
@@ -38,7 +37,7 @@ class WatchCache:
         return old
 
     def drop_pod(self, address: str) -> Pod | None:
-        """Forget a pod; gives what was kept."""
+        """Forget a pod, and return it."""
         old = self.pods.pop(address, None)
         if old is not None:
             on_node = self._by_node[old.node_name]

@@ -1,12 +1,11 @@
-"""The taint eviction controller as released, as a reference model (semantics.md 6).
+"""Upstream's taint eviction controller as a reference model (semantics.md 6).
 
-Kubernetes `pkg/controller/tainteviction/taint_eviction.go`. It answers "what would upstream have done?", so its
-weaknesses are part of it: timers of names and not of pods, deadlines that never move, five attempts and then nothing,
-everything lost with a restart.
+Source: Kubernetes `pkg/controller/tainteviction/taint_eviction.go`. The model keeps upstream's weaknesses: timers
+belong to names and not to pods, deadlines never move, nothing follows five failed attempts, and a restart loses all.
 
-Time is virtual and handed in. Handling a key takes none of it, but no two handlings share an instant, as with the
-released controller's clock: a timer that is found was set before. So the branch of 6.6 that replaces a timer whose
-creation is not in the past is never taken, there as here.
+The caller gives the time. Handling a key takes no time, but as with upstream's clock no two keys are handled at one
+instant: a timer that is found was set earlier. So the branch of 6.6 that replaces a timer whose creation is not in the
+past is never taken, neither upstream nor here.
 """
 
 from collections.abc import Mapping
@@ -36,14 +35,14 @@ class TaintEvictionController:
     """The controller with its caches.
 
     Feed it with `feed.apply`, or by hand: `see_node`, `lose_node`, `see_pod` and `lose_pod` change the caches and queue
-    keys, `work` handles what is queued, `advance` lets time pass. Between seeing and working lie the states that the
-    released controller skips.
+    keys, `work` handles what is queued, `advance` lets time pass. States that are
+    replaced before `work` are skipped, as upstream.
     """
 
     __slots__ = ("_cache", "_comparison_operators", "_evictor", "_keys", "_now_us", "_outcomes", "_tainted", "_timers")
 
     def __init__(self, api: ApiServer | None = None, *, comparison_operators: bool = False) -> None:
-        """Begin with empty caches, at no instant yet.
+        """Start with empty caches and without a time.
 
         Args:
             api: how the API server answers; by default everything succeeds at once.
@@ -71,11 +70,11 @@ class TaintEvictionController:
         return self._evictor.metrics
 
     def deadlines(self) -> dict[str, int]:
-        """List the pending timers: address to fire time. A timer whose key was lost still fires and is not here."""
+        """List the pending timers: address to fire time. A timer whose key was lost still fires, but is not listed."""
         return self._timers.pending()
 
     def is_queued(self, address: str) -> bool:
-        """Tell whether a key is present, pending or running: what may not be added again (semantics.md 6.8)."""
+        """Tell whether a key is present, pending or running; such a key cannot be added again (semantics.md 6.8)."""
         return address in self._timers
 
     # ------------------------------------------------------------------- what is seen and queued, semantics.md 6.2
@@ -95,7 +94,7 @@ class TaintEvictionController:
     def see_pod(self, pod: Pod) -> None:
         """Take a pod that was added or modified into the cache, and queue it if tolerations or node differ.
 
-        UIDs are not compared: a pod that was replaced under its name and is seen as one update may well be equal.
+        UIDs are not compared: a replacement of the same name that is seen as one update may compare as equal.
         """
         old = self._cache.put_pod(pod)
         if old is None or old.tolerations != pod.tolerations or old.node_name != pod.node_name:
@@ -127,7 +126,7 @@ class TaintEvictionController:
         return outcomes + self._collect(at_us)
 
     def advance(self, to_us: int) -> list[Outcome]:
-        """Let time pass up to and including an instant: timers fire, attempts are made.
+        """Let time pass up to and including an instant: timers fire, and attempts run.
 
         Raises:
             ValueError: the instant lies before one that was handed in earlier.
@@ -138,9 +137,9 @@ class TaintEvictionController:
         return self._collect(to_us)
 
     def restart(self, at_us: int) -> list[Outcome]:
-        """Stop and start again, or let another replica take over: timers and running evictions are lost.
+        """Restart the controller, or let another replica take over: timers and running evictions are lost.
 
-        The objects then arrive as added, nodes and pods, and every window starts anew (semantics.md 6.7, 6.12).
+        All nodes and pods then arrive as added, and every window starts anew (semantics.md 6.7, 6.12).
 
         Raises:
             ValueError: the instant lies before one that was handed in earlier.
@@ -157,7 +156,7 @@ class TaintEvictionController:
         return outcomes + self.work(at_us)
 
     def _collect(self, to_us: int) -> list[Outcome]:
-        """Do what is due up to an instant; give everything that has come about."""
+        """Fire timers and run attempts up to an instant; returns all outcomes."""
         while True:
             ring_us, step_us = self._timers.next_ring_us(), self._evictor.next_us()
             if step_us is not None and step_us <= to_us and (ring_us is None or step_us <= ring_us):

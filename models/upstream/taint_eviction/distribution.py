@@ -1,8 +1,8 @@
 """Which worker handles a node, and which keys wait for it (semantics.md 6.1).
 
 Kubernetes `pkg/controller/tainteviction/taint_eviction.go`: `hash`, `Run`, `worker`. Everything about one node goes to
-one worker, in sequence. Keys wait in a set, so a key that waits already is not added again, and the object is read
-when its key is handled: states in between are never seen.
+one worker, in sequence. Keys wait in a set, so a key that waits already is not added again. The object is read
+when its key is handled, so states in between are never seen.
 """
 
 from typing import Final
@@ -18,7 +18,7 @@ _MASK: Final = 0xFFFFFFFF
 
 
 class PodKey(msgspec.Struct, frozen=True, gc=False):
-    """What is queued of a pod: its address (`<namespace>/<name>`) and the node it was bound to then; no UID."""
+    """The key of a pod: its address (`<namespace>/<name>`) and the node it was bound to when queued; no UID."""
 
     address: str
     node_name: str
@@ -38,12 +38,11 @@ def worker_of(node_name: str) -> int:
 
 
 class WaitingKeys:
-    """The keys that wait to be handled: node keys by name and pod keys, each kept once, in order of arrival."""
+    """The keys that wait: nodes by name, and pods; each once, in order of arrival."""
 
     __slots__ = ("_nodes", "_pods")
 
     def __init__(self) -> None:
-        """Begin without keys."""
         self._nodes: dict[str, None] = {}
         self._pods: dict[PodKey, None] = {}
 
@@ -56,10 +55,10 @@ class WaitingKeys:
         self._pods.setdefault(key)
 
     def take_all(self) -> list[str | PodKey]:
-        """Take everything in an order in which it may be handled.
+        """Remove all keys and return them in a valid order of handling.
 
-        Worker by worker, and each takes node keys before pod keys. In the released controller the workers run side by
-        side; since no two of them share a node, their order decides nothing.
+        The order is worker by worker, node keys before pod keys. Upstream's workers run concurrently; since no two of
+        them share a node, their order does not matter.
         """
         keys: list[str | PodKey] = []
         for worker in range(WORKERS):

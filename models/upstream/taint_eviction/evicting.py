@@ -1,7 +1,7 @@
-"""One eviction of the released controller: an Event, then up to five attempts (semantics.md 6.9).
+"""One eviction by upstream's controller: an Event, then up to five attempts (semantics.md 6.9).
 
-Kubernetes `pkg/controller/tainteviction/taint_eviction.go`: `deletePodHandler`, `addConditionAndDeletePod`. Neither UID
-nor phase, mirror annotation, deletion timestamp or taint are looked at again, and a pod that is gone is a failure.
+Kubernetes `pkg/controller/tainteviction/taint_eviction.go`: `deletePodHandler`, `addConditionAndDeletePod`. Upstream
+does not check UID, phase, mirror annotation, deletion timestamp or taint again. A pod that is gone counts as a failure.
 """
 
 from heapq import heappop, heappush
@@ -29,11 +29,11 @@ _WITHOUT_CONDITION: Final = (Request.READ, Request.DELETE)  # nothing to write i
 
 
 class ApiRefusal(msgspec.Struct, frozen=True, gc=False):
-    """A time in which the API server refuses, handed in as data: a webhook, a quota, an outage.
+    """A period in which the API server refuses requests: a webhook, a quota, an outage.
 
     Attributes:
         from_us: first instant.
-        until_us: first instant behind it.
+        until_us: first instant after it.
         request: which request of an attempt is refused.
         address: the pod concerned, None for all.
     """
@@ -45,12 +45,12 @@ class ApiRefusal(msgspec.Struct, frozen=True, gc=False):
 
 
 class ApiServer(msgspec.Struct, frozen=True, gc=False):
-    """How the API server answers the controller, handed in as data.
+    """How the API server answers the controller.
 
     Attributes:
-        refusals: when it refuses; otherwise it does what it is asked for.
+        refusals: when it refuses; otherwise every request succeeds.
         attempt_us: how long an attempt takes, from its start to its answer. The pod is read and deleted at its end.
-            Stands for a slow server, and for the waits in the client's own rate limiter (semantics.md 13 row 32).
+            Models a slow server, and the waits in the client's own rate limiter (semantics.md 13 row 32).
     """
 
     refusals: tuple[ApiRefusal, ...] = ()
@@ -84,38 +84,38 @@ class Evictor:
     __slots__ = ("_api", "_cache", "_marked", "_runs", "_serial", "metrics")
 
     def __init__(self, api: ApiServer, cache: WatchCache) -> None:
-        """Begin with nothing to do.
+        """Start without evictions.
 
         Args:
-            api: how the server answers.
+            api: the server's answers.
             cache: the pods that the server knows.
         """
         self._api = api
         self._cache = cache
-        self._marked: set[str] = set()  # UIDs of pods that carry the condition by our writing
+        self._marked: set[str] = set()  # UIDs of pods whose condition this controller wrote
         self._runs: list[tuple[int, int, _Run]] = []
         self._serial = 0
         self.metrics = DeletionMetrics()
 
     def begin(self, address: str, fire_at_us: int, at_us: int) -> EventEmitted:
-        """Begin an eviction; gives the Event that goes out before the first attempt."""
+        """Start an eviction; returns the Event that precedes the first attempt."""
         self._schedule(_Run(address, fire_at_us), at_us + self._api.attempt_us)
         return marking(at_us, address)
 
     def stop(self) -> None:
-        """Drop everything that is under way, as the end of the process does; what was written stays written."""
+        """Drop all running evictions, as the end of the process does; conditions that were written stay."""
         self._runs.clear()
         self.metrics = DeletionMetrics()
 
     def next_us(self) -> int | None:
-        """Tell when the next attempt is answered, or the last pause is over; None if nothing is under way."""
+        """Tell when the next attempt is answered, or the last pause ends; None if no eviction runs."""
         return self._runs[0][0] if self._runs else None
 
     def step(self) -> AttemptFailed | PodDeleted | EvictionForgotten:
-        """Carry the next eviction one step further; after a deletion, and once it is forgotten, it has ended.
+        """Run the next step of the next eviction; a deletion, or forgetting it, ends the eviction.
 
         Raises:
-            IndexError: nothing is under way; ask `next_us` first.
+            IndexError: no eviction runs; check `next_us` first.
         """
         at_us, _, run = heappop(self._runs)
         if run.attempt > ATTEMPTS:

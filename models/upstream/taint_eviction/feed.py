@@ -1,7 +1,7 @@
-"""Watch events for the released controller, one after the other, each handled at once.
+"""Watch events for upstream's controller; each is handled at once.
 
-What changed is told by the new object alone; the old one is in the controller's cache, as with the informers of
-client-go. A pod that was deleted and created again under its name between two looks is one `PodSeen`.
+An event has the new object alone; the old one is in the controller's cache, as with client-go's informers. A pod that
+was deleted and created again under its name between two events is one `PodSeen`.
 """
 
 from collections.abc import Iterable
@@ -37,7 +37,7 @@ class PodSeen(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodGone(msgspec.Struct, frozen=True, gc=False):
-    """A pod was deleted; `pod` is as it was last."""
+    """A pod was deleted; `pod` is its last state."""
 
     at_us: int
     pod: Pod
@@ -47,7 +47,7 @@ Change: TypeAlias = NodeSeen | NodeGone | PodSeen | PodGone
 
 
 def apply(controller: TaintEvictionController, change: Change) -> list[Outcome]:
-    """Let time pass up to a change, timers of that very instant first, then let it be seen and handled.
+    """Let time pass up to a change, including timers of that instant, then apply and handle the change.
 
     Raises:
         ValueError: the change lies before one that was handed in earlier.
@@ -66,7 +66,7 @@ def apply(controller: TaintEvictionController, change: Change) -> list[Outcome]:
 
 
 def replay(controller: TaintEvictionController, changes: Iterable[Change], until_us: int) -> list[Outcome]:
-    """Play changes in order of time, then let time pass until an instant; gives all outcomes.
+    """Apply changes in order of time, then let time pass until an instant; returns all outcomes.
 
     Raises:
         ValueError: the changes are not in order, or go on after `until_us`.

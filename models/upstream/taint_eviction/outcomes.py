@@ -1,6 +1,6 @@
-"""What the released controller does, step by step: timers, requests to the API server, Events.
+"""The steps of upstream's controller: timers, requests to the API server, Events.
 
-Every outcome carries the instant (`at_us`, microseconds since 1970, virtual) and the address of the pod
+Every outcome has its instant (`at_us`, microseconds since 1970, virtual) and the address of the pod
 (`<namespace>/<name>`). Timers and skipped additions are not visible in a cluster; deletions and Events are.
 """
 
@@ -37,13 +37,13 @@ class TimerSet(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimerKept(msgspec.Struct, frozen=True, gc=False):
-    """The pod was looked at, may stay for `stay_us` from now by today's facts, and its old timer was left as it is.
+    """The pod was checked and may stay for `stay_us` from now, but its old timer stays unchanged.
 
     Attributes:
         at_us: when.
         address: the pod.
         fire_at_us: when the old timer fires, or has fired if its eviction still runs.
-        stay_us: what a new timer would have given it.
+        stay_us: the time that a new timer would have given it.
     """
 
     at_us: int
@@ -53,7 +53,7 @@ class TimerKept(msgspec.Struct, frozen=True, gc=False):
 
 
 class TimerCancelled(msgspec.Struct, frozen=True, gc=False):
-    """A timer was taken out of the queue.
+    """A timer was removed from the queue.
 
     Attributes:
         at_us: when.
@@ -69,7 +69,7 @@ class TimerCancelled(msgspec.Struct, frozen=True, gc=False):
 
 
 class AdditionSkipped(msgspec.Struct, frozen=True, gc=False):
-    """The pod has to leave, but its key is present from an eviction that runs: nothing is queued (#107543)."""
+    """The pod has to leave, but a running eviction has its key: nothing is queued (#107543)."""
 
     at_us: int
     address: str
@@ -84,7 +84,7 @@ class EventEmitted(msgspec.Struct, frozen=True, gc=False):
 
 
 class AttemptFailed(msgspec.Struct, frozen=True, gc=False):
-    """One of five attempts failed: at `request`, those after it were not sent. Attempts count from 1."""
+    """One of five attempts failed at `request`; later requests were not sent. Attempts count from 1."""
 
     at_us: int
     address: str
@@ -93,16 +93,16 @@ class AttemptFailed(msgspec.Struct, frozen=True, gc=False):
 
 
 class PodDeleted(msgspec.Struct, frozen=True, gc=False):
-    """The API server took the deletion of whatever pod has the address now.
+    """The API server deleted the pod that has the address now.
 
     Attributes:
         at_us: when.
         address: the pod.
-        uid: of the pod that was hit, which need not be the one for which the timer was set.
-        node_name: where that pod runs; may be another node, and healthy.
-        attempt: which one succeeded, from 1.
+        uid: of the deleted pod, which may be another one than that of the timer.
+        node_name: the node of that pod; it may be another node, and healthy.
+        attempt: number of the attempt that succeeded, from 1.
         fire_at_us: when the eviction was meant to start.
-        wrote_condition: the condition was written; it was there already if not.
+        wrote_condition: whether the condition was written; otherwise the pod had it already.
     """
 
     at_us: int
@@ -115,7 +115,7 @@ class PodDeleted(msgspec.Struct, frozen=True, gc=False):
 
 
 class EvictionForgotten(msgspec.Struct, frozen=True, gc=False):
-    """Five attempts failed. Nothing happens until something else queues the pod."""
+    """Five attempts failed; nothing happens until another change queues the pod."""
 
     at_us: int
     address: str
@@ -134,10 +134,10 @@ Outcome: TypeAlias = (
 
 
 def marking(at_us: int, address: str) -> EventEmitted:
-    """Write the Event that goes out before the first attempt, whether or not any succeeds."""
+    """Make the Event that precedes the first attempt, whether or not one succeeds."""
     return EventEmitted(at_us, address, f"Marking for deletion Pod {address}")
 
 
 def cancelling(at_us: int, address: str) -> EventEmitted:
-    """Write the Event that goes out when a timer was taken out of the queue."""
+    """Make the Event that follows the removal of a timer."""
     return EventEmitted(at_us, address, f"Cancelling deletion of Pod {address}")

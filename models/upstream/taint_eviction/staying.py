@@ -1,8 +1,8 @@
-"""How long the released controller lets a pod stay, with its 64-bit arithmetic (semantics.md 4, 12.5, 13 row 33).
+"""How long upstream's controller lets a pod stay, with its 64-bit arithmetic (semantics.md 4, 12.5, 13 row 33).
 
 Kubernetes `pkg/controller/tainteviction/taint_eviction.go`, `getMinTolerationTime`. Seconds become a Go duration,
-signed 64-bit nanoseconds, by a multiplication that wraps around. So from 9223372037 s on the time is anything:
-18446744074 s was seen to evict after 0.3 s, and 9223372037 s, negative as a duration, never.
+signed 64-bit nanoseconds, by a multiplication that overflows from 9223372037 s on. In recordings,
+18446744074 s evicted after 0.3 s, and 9223372037 s, negative as a duration, never.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _HIGHEST: Final = 2**63 - 1
 
 
 def wrapped_int64(number: int) -> int:
-    """Give what is left of a number in signed 64 bit, as Go's multiplication does."""
+    """Wrap a number to signed 64 bit, as Go's multiplication does."""
     return (number - _LOWEST) % 2**64 + _LOWEST
 
 
@@ -27,9 +27,9 @@ def stay_us(in_use: Sequence[Toleration]) -> int | None:
     """Tell how long a pod may stay with these tolerations in use.
 
     Returns:
-        Microseconds, rounded up because a timer never fires early; 0 for "evict now"; None for ever, which is also
-        what a wrapped negative duration and the largest 64-bit number come to. The API holds no larger numbers; here
-        they count as the largest.
+        Microseconds, rounded up because a timer never fires early; 0 for "evict now"; None for ever. A wrapped negative
+        duration and the largest 64-bit number mean for ever too. Larger numbers, which the API cannot hold, count as
+        the largest.
     """
     seconds = stay_seconds(in_use)
     if seconds is None or seconds >= _HIGHEST:

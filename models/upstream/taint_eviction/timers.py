@@ -1,13 +1,13 @@
-"""The timer queue of the released controller, with what is weak about it (semantics.md 6.8).
+"""The timer queue of upstream's controller, with its weaknesses (semantics.md 6.8).
 
-Kubernetes `pkg/controller/tainteviction/timed_workers.go` as released. A key is the address of a pod, so pods that have
+Source: Kubernetes `pkg/controller/tainteviction/timed_workers.go`. A key is the address of a pod, so pods that have
 the same name one after the other share a key. A key is present while its timer is pending **and** while its eviction
-runs, and what is present cannot be added again. Three things follow, all kept here on purpose:
+runs, and a key that is present cannot be added again. Three things follow, all kept here on purpose:
 
 - A timer that has fired stays in the queue while its eviction runs; cancelling it then "succeeds" and stops nothing.
 - Cancelling an eviction that started without a timer removes the key and reports nothing.
-- An eviction that ends removes its key whatever is under it by then. A newer timer there still fires, and nobody can
-  find or cancel it any more. (Merged, but not released: only its own entry is removed.)
+- An eviction that ends removes its key, even if a newer timer has the key by then. That timer still fires, and can no
+  longer be found or cancelled. (Kubernetes' main branch removes only the eviction's own entry.)
 """
 
 import enum
@@ -21,11 +21,11 @@ class Timer(msgspec.Struct, eq=False):
 
     Attributes:
         address: key, `<namespace>/<name>`.
-        created_at_us: since when it counts.
-        fire_at_us: when the eviction is meant to start.
-        rings_at_us: when the timer really fires: the moment of adding it plus fire time minus creation time.
-        is_running: it has fired.
-        is_stopped: it was cancelled; if it has not fired yet it never will.
+        created_at_us: start of its delay.
+        fire_at_us: the intended start of the eviction.
+        rings_at_us: when the timer really fires: the instant of adding it, plus fire time minus creation time.
+        is_running: whether it has fired.
+        is_stopped: whether it was cancelled; if it has not fired yet, it never will.
     """
 
     address: str
@@ -37,7 +37,7 @@ class Timer(msgspec.Struct, eq=False):
 
 
 class Added(enum.Enum):
-    """What became of an addition."""
+    """The result of adding a key."""
 
     PENDING = enum.auto()
     """A timer was started."""
@@ -48,7 +48,7 @@ class Added(enum.Enum):
 
 
 class Cancelled(enum.Enum):
-    """What became of a cancel."""
+    """The result of cancelling a key."""
 
     TIMER = enum.auto()
     """An entry with a timer was removed, pending or fired; reported as success."""
@@ -59,12 +59,11 @@ class Cancelled(enum.Enum):
 
 
 class TimerQueue:
-    """Timers by key. Only the caller moves time: it asks for the next instant and lets that timer ring."""
+    """Timers by key. The caller moves the time: it reads `next_ring_us` and calls `ring` then."""
 
     __slots__ = ("_entries", "_ringing", "_serial")
 
     def __init__(self) -> None:
-        """Begin empty."""
         self._entries: dict[str, Timer | None] = {}
         self._ringing: list[tuple[int, int, Timer]] = []
         self._serial = 0
@@ -78,7 +77,7 @@ class TimerQueue:
         return self._entries.get(address)
 
     def pending(self) -> dict[str, int]:
-        """List when the timers fire that wait under their key, by key."""
+        """List the fire times of the timers that have not fired, by key."""
         return {
             key: timer.rings_at_us for key, timer in self._entries.items() if timer is not None and not timer.is_running
         }
@@ -88,7 +87,7 @@ class TimerQueue:
 
         Args:
             address: the key.
-            created_at_us: since when it counts.
+            created_at_us: start of its delay.
             fire_at_us: when the eviction is to start.
             at_us: now. The delay is fire time minus creation time, and runs from now.
         """
@@ -115,7 +114,7 @@ class TimerQueue:
         return Cancelled.TIMER
 
     def finish(self, address: str) -> None:
-        """Remove the key of an eviction that has ended, and with it whatever is under that key by now."""
+        """Remove the key of an eviction that has ended, even if a newer timer has it by now."""
         self._entries.pop(address, None)
 
     def next_ring_us(self) -> int | None:
@@ -128,7 +127,7 @@ class TimerQueue:
         """Let the next timer fire; its key stays present until `finish` or `cancel`.
 
         Raises:
-            IndexError: there is no timer; ask `next_ring_us` first.
+            IndexError: there is no timer; check `next_ring_us` first.
         """
         self.next_ring_us()
         timer = heapq.heappop(self._ringing)[2]

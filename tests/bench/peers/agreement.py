@@ -135,7 +135,7 @@ async def _go_through(settings: Settings, fleet: Fleet, writer: BulkWriter) -> N
         cases.old_taint_repeated_after_it_was_gone: Said("Cancel"),
     }
     by_pod = {pod.name: said for node, said in final.items() for pod in _pods(fleet, node)}
-    # Whoever is seen after the taint has its time from then on.
+    # The time of a pod that is seen after the taint starts then.
     by_pod |= {pod.name: Said("Schedule", tainted_us + 300_001_000) for pod in late}
     await _wait(settings, fleet, {name: said.action for name, said in by_pod.items()})
     await asyncio.sleep(QUIET_SECONDS)

@@ -12,18 +12,18 @@ Rounds = Mapping[Program, Sequence[float]]
 
 
 def ratio(name: str, sentence: str, unit: str, rounds: Rounds, against: Program, goal: Goal) -> Figure:
-    """Make a figure of ours by another's, round by round; the figure is the median of these."""
+    """Divide evictstream's value by another program's, round by round; the figure is the median ratio."""
     ratios = tuple(ours / other for ours, other in zip(rounds[OURS], rounds[against], strict=True))
     return Figure(name, sentence, f"x {against.name}", ratios, goal, compared=_compared(unit, rounds))
 
 
 def limit(name: str, sentence: str, unit: str, rounds: Rounds, goal: Goal | None) -> Figure:
-    """Make a figure of ours alone, with the others beside it."""
+    """Make a figure of evictstream's values alone; the other programs' values are only shown."""
     return Figure(name, sentence, unit, tuple(rounds[OURS]), goal, compared=_compared(unit, rounds))
 
 
 def in_turn(programs: Sequence[Program], number: int) -> Sequence[Program]:
-    """Begin each round with another program, so that none has always the same one before it."""
+    """Rotate the order of programs by round, so that none always follows the same one."""
     first = number % len(programs)
     return (*programs[first:], *programs[:first])
 

@@ -147,7 +147,7 @@ class _Side:
         require(now_us() < first_us + self._first_after * 1_000_000, "scheduling took too long for the first deadlines")
 
     def expect_evictions(self, seconds: float) -> None:
-        """Begin to watch for all of them."""
+        """Start to watch all of them."""
         self._watch.expect(len(self._pods), seconds=seconds)
 
     async def late_ms(self, first_us: int) -> list[list[float]]:

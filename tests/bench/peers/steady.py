@@ -29,7 +29,7 @@ PODS_PER_NODE: Final = 30
 ROUNDS: Final = 3
 TIMEOUT_SECONDS: Final = 120.0
 FEWEST_ROWS: Final = 0.95  # of what changes; a row that changes twice before it is written is written once
-MOST_ROWS: Final = 1.2  # what does not change must not be written; some records are marks and positions
+MOST_ROWS: Final = 1.2  # what does not change must not be written; some records are markers and positions
 
 
 class _Stretch(NamedTuple):

@@ -23,7 +23,7 @@ class Pauses:
         self._before = self._buckets()
 
     def mark(self) -> None:
-        """Begin to count anew."""
+        """Reset the counts."""
         self._before = self._buckets()
 
     def longest_ms(self) -> float:

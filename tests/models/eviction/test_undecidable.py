@@ -223,7 +223,7 @@ class TestTaintsTimesPods:
 
 
 class TestTexts:
-    """Of a taint and a toleration, one of each stands in what is written about each pod."""
+    """One taint and one toleration are part of every message about a pod, so the length of each is limited."""
 
     @pytest.mark.parametrize(
         ("length", "is_undecidable"),

@@ -267,7 +267,7 @@ def test_what_is_read(specs: list[str], add: list[Taint], remove: list[Taint]) -
             ["good:NoExecute", "bad", "worse:Never"],
             Refusal.INVALID_SPEC,
             "invalid taint spec: bad",
-            id="parseTaints: the first problem is told",
+            id="parseTaints: the first problem is reported",
         ),
     ],
 )

@@ -29,7 +29,7 @@ REFUSED = AdmissionVerdict(
         pytest.param(
             (), (Taint("baz", "", PREFER_NO_SCHEDULE),), True, id="TestGeneralPredicates PreferNoSchedule not match"
         ),
-        pytest.param((), (FOO, BAR, Taint("c", "", NO_EXECUTE)), False, id="3.3 the first NoExecute taint is told"),
+        pytest.param((), (FOO, BAR, Taint("c", "", NO_EXECUTE)), False, id="3.3 the first NoExecute taint is named"),
         pytest.param((Toleration("bar", "Exists", "", NO_SCHEDULE),), (BAR,), False, id="3.1 another effect"),
         pytest.param((Toleration("bar", "Exists", "", NO_EXECUTE, 0),), (BAR,), True, id="5 seconds are not looked at"),
         pytest.param((Toleration("bar", "Exists", "", NO_EXECUTE, -1),), (BAR,), True, id="5 negative ones neither"),

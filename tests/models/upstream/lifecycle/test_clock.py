@@ -1,4 +1,4 @@
-"""Conditions in, taints with times out: the whole controller under a virtual clock, with released settings."""
+"""Conditions in, taints with times out: the whole controller under a virtual clock, with default settings."""
 
 from __future__ import annotations
 

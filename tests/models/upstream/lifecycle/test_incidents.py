@@ -228,7 +228,7 @@ def test_silent_nodes_are_found_when_they_were(incident: Incident) -> None:
     for name, times in expected.items():
         mine = [change for change in written if change.node == name]
         for (at_us, told), change in zip(times, mine, strict=True):
-            assert abs(at_us - change.at_us) < 3 * PERIOD_US  # how much more than one is told by `DIFFERENCES`
+            assert abs(at_us - change.at_us) < 3 * PERIOD_US  # `DIFFERENCES` says how much more than one
             assert sorted((one.type, one.status, one.reason) for one in change.conditions) == told
 
 

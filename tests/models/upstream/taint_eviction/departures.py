@@ -1,4 +1,4 @@
-"""Where this project departs from the released controller on purpose, told from a story before it goes on.
+"""The cases in which this project differs from upstream's controller on purpose, recognised in a story so far.
 
 Each function names one rule of semantics.md part B and says whether the next step runs into it. The agreement test
 leaves out those steps and no others; `test_departures.py` shows for each that both really differ there.
@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from evictstream.models.kubernetes import HEALTH_KEYS, NO_EXECUTE, Node, Pod, Taint, first_match
 
 LONGEST_SECONDS = 9_223_372_036
-"""Row 33: from the next number on the released controller's durations overflow, so longer ones are not drawn."""
+"""Row 33: from the next number on upstream's durations overflow, so the tests draw no longer ones."""
 
 GAP = 5
 """Seconds without a health taint that still belong to one outage (12.4)."""

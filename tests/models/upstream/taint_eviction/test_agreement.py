@@ -2,7 +2,7 @@
 
 Same pods, same instants, same pending deadlines after every step. Failures and restarts do not occur: every deletion
 succeeds at once and the pod is gone. Pods that are finished, terminating or mirrors do not occur (12.5, rows 12 to 14).
-What else is left out is named in `departures.py`, where it is told from the story so far.
+`departures.py` names the other cases that are left out, and recognises them in the story so far.
 """
 
 from __future__ import annotations

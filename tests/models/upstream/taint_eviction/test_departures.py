@@ -1,6 +1,6 @@
-"""For each departure that the agreement test leaves out: there the two do differ, and by which rule.
+"""Each departure that the agreement test leaves out: the two models do differ there, by the rule in its id.
 
-`released` and `ours` are the instants, in seconds, at which the pod is deleted; None is never.
+`upstream` and `ours` are the instants, in seconds, at which the pod is deleted; None is never.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Two:
         self.changes.append(PodSeen(us(at), pod))
         return self
 
-    def released(self) -> float | None:
+    def upstream(self) -> float | None:
         outcomes = replay(TaintEvictionController(), self.changes, us(10_000))
         return next(((one.at_us - us(0)) / 1e6 for one in outcomes if isinstance(one, PodDeleted)), None)
 
@@ -84,7 +84,7 @@ class Two:
 
 
 @pytest.mark.parametrize(
-    ("two", "released", "ours"),
+    ("two", "upstream", "ours"),
     [
         pytest.param(
             Two().node(0, A).pod(0, tolerate("a", 100), tolerate("b", 5)).node(10, A, B),
@@ -170,7 +170,7 @@ class Two:
         ),
     ],
 )
-def test_where_they_part(two: Two, released: float | None, ours: float | None) -> None:
-    assert released != ours
-    assert two.released() == released
+def test_where_they_part(two: Two, upstream: float | None, ours: float | None) -> None:
+    assert upstream != ours
+    assert two.upstream() == upstream
     assert two.ours() == ours

@@ -18,7 +18,7 @@ from evictstream.models.upstream.taint_eviction import (
     DeletionMetrics,
     PodDeleted,
     Request,
-    released_latency,
+    upstream_latency,
 )
 from tests.models.upstream.taint_eviction.stage import (
     A,
@@ -346,7 +346,7 @@ def test_names_of_the_metrics() -> None:
 )
 def test_the_observed_latency_is_a_wrong_number(elapsed_us: int, value: float) -> None:
     """#142617"""
-    assert released_latency(elapsed_us) == value
+    assert upstream_latency(elapsed_us) == value
 
 
 def test_buckets() -> None:
