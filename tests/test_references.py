@@ -70,7 +70,7 @@ def anchors(page: Path) -> frozenset[str]:
     """List what a link into a page may name: its headings as platforms spell them, and the ids set by hand."""
     text = page.read_text(encoding="utf-8")
     found = set(re.findall(r'<a id="([^"]+)"></a>', text))
-    outside = re.sub(r"^``.*?^``$", "", text, flags=re.MULTILINE | re.DOTALL)
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     for title in re.findall(r"^#+ (.+)$", outside, re.MULTILINE):
         plain = re.sub(r"<[^>]+>|`|\]\([^)]*\)|\[", "", title).strip().lower()
         found.add(re.sub(r"[^\w\- ]", "", plain).replace(" ", "-"))

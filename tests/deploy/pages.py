@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-_FENCE = re.compile(r"^``(?P<words>[^\n]*)\n(?P<text>.*?)^``$", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(r"^```(?P<words>[^\n]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
