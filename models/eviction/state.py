@@ -166,7 +166,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeAggregate:
-    """One node with its pods. Made empty; the first event or row fills it.
+    """One node with its pods. It knows nothing before its first event or row.
 
     Attributes:
         cluster: the cluster's id.

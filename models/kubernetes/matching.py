@@ -103,6 +103,9 @@ def tolerations_in_use(
 def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
     """Tell how long a pod may stay with these tolerations in use, by the table of semantics.md 4.
 
+    The reference models of `models.upstream` use it. The service looks at each taint with its own window, in
+    `models.eviction.decision`.
+
     Returns:
         Seconds, 0 for "evict now", or None for ever.
     """

@@ -30,7 +30,7 @@ def cluster() -> None:
 @app.command()
 def forget(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="As it stands in the keys.", metavar="NAME")],
+    name: Annotated[str, typer.Argument(help="As in the keys of its records.", metavar="NAME")],
     yes: YesOption = False,
     wait: Annotated[
         float, typer.Option(help="How long to wait until it has been read; 0: do not wait.", min=0, metavar="SECONDS")
@@ -40,7 +40,7 @@ def forget(
     """Take a cluster that is gone out of the service: its evictions are cancelled, its nodes and pods forgotten.
 
     Stop its feed first: what arrives afterwards counts again. What is known of the cluster is shown before you are
-    asked; where that is nothing, nothing is sent, and the exit code is 1. Each partition of the nodes topic is told.
+    asked; where that is nothing, nothing is sent, and the exit code is 1. The order goes to all partitions of nodes.
 
     A feed may send the cluster again only after all partitions have read this: pods are read from another topic, and
     those that were read before it would be forgotten too. Exit code 1 says that some have not yet.

@@ -63,7 +63,6 @@ class Board:
     """
 
     def __init__(self) -> None:
-        """Begin empty."""
         self.headline = ""
         self.phase = ""
         self.workers: tuple[str, ...] = ()

@@ -32,7 +32,7 @@ _STYLES = {"Schedule": "yellow", "Cancel": "green", "Evict": "red"}
 
 
 class Show(Protocol):
-    """Where the story is told."""
+    """Shows what happens, as it happens."""
 
     def begin(self, start_us: int) -> None:
         """Count seconds from here; microseconds since 1970."""

@@ -36,7 +36,7 @@ def put_dead_letter(
     detail: str,
     limit_bytes: int,
 ) -> None:
-    """Add a dead letter for a record that stands in `origin`.
+    """Add a dead letter for a record that came from `origin`.
 
     `detail` names fields and types, never content; it goes into a header, which people see first.
     """

@@ -9,7 +9,9 @@
 | gap | input expired unread, and neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
 
-All but the last close a whole partition. The timer service asks them right before it fires.
+All but the last close a whole partition: the timer service asks `Gates.closed` right before it fires. `gap` is what
+`streams.service.clusters` knows of the partition. `feed` is not asked here: `EvictionPartition.fire` passes over the
+pods of silent clusters.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ async def set_within(seconds: float, event: asyncio.Event) -> None:
     """Return when the event is set, or after so many seconds.
 
     Always ends when it is cancelled. `asyncio.wait_for` does not before Python 3.12: when the event is set right before
-    the cancellation, the cancellation is lost, and a caller that stops a task with such a wait in a loop hangs.
+    the cancellation, the cancellation is lost, and a caller that stops a task with such a wait in a loop never returns.
     """
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(seconds):

@@ -82,7 +82,7 @@ class TakeoverRecovery(Recovery):
                 break
 
     async def _resume(self, generation_id: int) -> None:
-        # `_wait` gives a take-over up at its next pause; whether batches flow is not to hang on when that comes.
+        # `_wait` gives a take-over up at its next pause; whether batches flow must not depend on when that is.
         self._refuse_outdated()
         await self.on_recovery_completed(generation_id)
         self._refuse_outdated()

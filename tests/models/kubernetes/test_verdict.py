@@ -199,12 +199,12 @@ def test_adding_a_taint_never_lengthens_a_stay(
 
 
 @given(TOLERATIONS, TAINTS, st.booleans())
-def test_the_verdict_is_that_of_the_hot_path(
+def test_the_verdict_is_that_of_upstreams_controller(
     tolerations: list[Toleration],
     taints: list[Taint],
     gate: bool,  # noqa: FBT001  # drawn
 ) -> None:
-    """The service uses tolerations_in_use and stay_seconds."""
+    """The reference model of upstream's controller uses tolerations_in_use and stay_seconds."""
     found = eviction_verdict(tolerations, taints, comparison_operators=gate)
     no_execute = [taint for taint in taints if taint.effect == NO_EXECUTE]
     in_use = tolerations_in_use(tolerations, no_execute, comparison_operators=gate)

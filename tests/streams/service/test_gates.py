@@ -19,6 +19,7 @@ from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.freshness import Freshness
 from evictstream.streams.service.gates import Closed, Gate, Gates
 from evictstream.streams.service.timer_service import TimerService
+from tests.deploy.pages import ROOT
 from tests.streams.service.fakes import FakeGroup, FakePartitions, FakeWriter
 
 
@@ -204,3 +205,11 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
 
     asyncio.run(run_briefly())
     assert freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) == float("inf")
+
+
+def test_every_gate_has_its_row_on_the_page() -> None:
+    section = (
+        (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8").split("## When firing waits")[1].split("\n## ")[0]
+    )
+    rows = {line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")} - {"gate"}
+    assert rows == {gate.replace("-", " ") for gate in Gate}
