@@ -8,13 +8,10 @@ from tests.faults.plan import SIMULATED_KINDS
 from tests.faults.simulated.many import simulate_many
 
 BLOCKS, SEEDS_IN_BLOCK = 10, 20
-QUICK_BLOCKS = 1
 
 
-@pytest.mark.parametrize(
-    "block",
-    [pytest.param(block, marks=() if block < QUICK_BLOCKS else pytest.mark.slow) for block in range(BLOCKS)],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(BLOCKS))
 def test_random_schedules(block: int) -> None:
     """Nothing lost, nothing twice, nothing early. Repeat one with `make faults ARGS='--seed N'`."""
     seeds = range(block * SEEDS_IN_BLOCK, (block + 1) * SEEDS_IN_BLOCK)

@@ -261,6 +261,7 @@ def test_a_verdict_takes_less_than_5_microseconds(
     assert min(runs) / 200 * 1e6 < limit_us
 
 
+@pytest.mark.slow
 def test_a_million_verdicts_leave_nothing_behind() -> None:
     tolerations, taints = USUAL
     eviction_verdict(tolerations, taints)

@@ -86,7 +86,8 @@ def test_kill_and_restart_keep_data_and_address(own_broker: EmbeddedBroker) -> N
 
 def test_paused_it_does_not_answer_resumed_it_does(own_broker: EmbeddedBroker) -> None:
     own_broker.pause()
-    assert active(own_broker) == 0
+    # A signal stops the threads of a busy machine one after another: one may still answer.
+    assert becomes_true(lambda: active(own_broker) == 0)
     own_broker.resume()
     assert becomes_true(lambda: active(own_broker) == 1)
 

@@ -177,6 +177,7 @@ class _MostHeld(io.StringIO):
         return len(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_memory_does_not_grow_with_the_rows(form: str, tmp_path: Path) -> None:
     """20,000 rows instead of 50 of the same objects; a list with no more than one pointer to each has 160 kB."""
