@@ -22,7 +22,7 @@ demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafk
 	$(BIN)/evictstream demo $(ARGS)
 
 quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on all cores.
-	$(BIN)/python -m pytest --numprocesses auto -m "not kafka and not slow" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not kafka and not slow" $(ARGS)
 
 # Two runs: what bounds how late something may be has the machine for itself. Both run, so that all failures are seen.
 # With ARGS it is one run, in one process, of what they select.

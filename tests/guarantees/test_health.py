@@ -117,6 +117,7 @@ def test_a_silent_broker_ends_the_worker_after_the_limit(own_broker: EmbeddedBro
 
 
 @pytest.mark.parametrize("how", ["log", "interpreter"])
+@pytest.mark.slow
 def test_a_hung_log_or_interpreter_ends_the_worker(how: str) -> None:
     """Also when nobody reads its log, or a call never gives the interpreter back."""
     command = [sys.executable, "-m", "tests.harness.hung_process", how]

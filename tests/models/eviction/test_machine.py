@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -383,6 +384,7 @@ class AggregateMachine(RuleBasedStateMachine):
         assert_same(rebuild(self.table), self.aggregate)
 
 
+@pytest.mark.slow
 def test_aggregate_agrees_with_the_simple_model() -> None:
     AggregateMachine.steps = 0
     run_state_machine_as_test(

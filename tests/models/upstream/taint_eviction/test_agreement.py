@@ -11,6 +11,7 @@ from collections import Counter
 from typing import ClassVar
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
@@ -323,6 +324,7 @@ class BothMachine(RuleBasedStateMachine):
         }
 
 
+@pytest.mark.slow
 def test_reference_model_and_aggregate_agree() -> None:
     BothMachine.steps = BothMachine.evicted = 0
     BothMachine.left_out.clear()
