@@ -69,7 +69,8 @@ def follow(
         topic: its full name.
         start: where to begin; found before this returns, so what is written afterwards is not missed.
         is_stopped: asked several times a second; ends it.
-        idle_seconds: after so long without a record it ends by itself.
+        idle_seconds: after that long without a record it ends by itself, but not before it has read to the end: a slow
+            broker is no idle topic.
 
     Raises:
         BrokerUnreachableError: no broker answered in time.
@@ -92,7 +93,7 @@ def follow(
             consumer.assign(partitions)
             for partition, offset in _places(consumer, partitions, start).items():
                 consumer.seek(partition, offset)
-        yield _batches(settings, consumer, topic, is_stopped, idle_seconds)
+        yield _batches(settings, consumer, partitions, is_stopped, idle_seconds)
 
 
 def _places(consumer: Any, partitions: list[TopicPartition], start: Start) -> Mapping[TopicPartition, int]:
@@ -110,11 +111,16 @@ def _places(consumer: Any, partitions: list[TopicPartition], start: Start) -> Ma
 
 
 def _batches(
-    settings: Settings, consumer: Any, topic: str, is_stopped: Callable[[], bool], idle_seconds: float | None
+    settings: Settings,
+    consumer: Any,
+    partitions: list[TopicPartition],
+    is_stopped: Callable[[], bool],
+    idle_seconds: float | None,
 ) -> Iterator[list[FollowedRecord]]:
+    doing = f"read {partitions[0].topic}"
     latest_at = time.monotonic()
     while not is_stopped():
-        with our_errors(settings, f"read {topic}"):
+        with our_errors(settings, doing):
             polled = consumer.poll(timeout_ms=int(POLL_SECONDS * 1000))
         records = [
             FollowedRecord(
@@ -131,4 +137,8 @@ def _batches(
             yield sorted(records, key=lambda record: (record.timestamp_ms, record.partition, record.offset))
             latest_at = time.monotonic()
         elif idle_seconds is not None and time.monotonic() - latest_at >= idle_seconds:
-            return
+            with our_errors(settings, doing):
+                ends = consumer.end_offsets(partitions)
+                if all(consumer.position(partition) >= end for partition, end in ends.items()):
+                    return
+            latest_at = time.monotonic()

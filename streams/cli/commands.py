@@ -40,7 +40,7 @@ def commands(
     maximum: Annotated[int | None, typer.Option("--max", help="End after so many.", min=1, metavar="N")] = None,
     idle_seconds: Annotated[
         float | None,
-        typer.Option(help="End when none has come for so long; else never.", min=0, metavar="S"),
+        typer.Option(help="End when all is read and none has come for so long; else never.", min=0, metavar="S"),
     ] = None,
     output: Annotated[
         OutputFormat | None,
