@@ -1,7 +1,9 @@
-"""Our rules: one node with its pods as an aggregate, windows, deadlines, the life of an eviction (semantics.md 12).
+"""evictstream's rules for one node and its pods: windows, deadlines, the life of an eviction (semantics.md 12).
 
-An input is stepped through the aggregate of its node; the step returns the rows to write, the messages to send and the
-instants at which to look again. To follow a pod, read `pod_steps`, `lifecycle`, `decision` and `step`, in this order.
+A step function applies an input (a watch event, a result, a wake-up) to the aggregate of its node, the state of one
+node with its pods. It returns the rows to write, the messages to send and the instants of the next wake-ups. To follow
+a pod, read `pod_steps`, `lifecycle`, `decision` and `step`, in this order. The inputs and their enums are defined in
+`evictstream.models.messages`; they are imported from here too, so that a caller of the steps needs one import.
 
 About constants such as `_DELETED = EventType.DELETED`: Python 3.11 looks a member of an enum up through a descriptor
 that is written in Python, which takes three times as long as a global. Code that runs for every event or every pod of
@@ -33,7 +35,7 @@ from evictstream.models.eviction.row_keys import (
     row_key,
     split_row_key,
 )
-from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from evictstream.models.eviction.step import (
     DUPLICATE,
@@ -42,7 +44,7 @@ from evictstream.models.eviction.step import (
     UNDECIDABLE,
     Changes,
     EvictionId,
-    Note,
+    InputEffect,
     eviction_id,
 )
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
@@ -61,9 +63,9 @@ __all__ = [
     "Eviction",
     "EvictionId",
     "EvictionState",
+    "InputEffect",
     "NodeAggregate",
     "NodeEvent",
-    "Note",
     "NothingDue",
     "Origin",
     "Outcome",
@@ -72,7 +74,7 @@ __all__ = [
     "ResultEvent",
     "RowError",
     "RowKind",
-    "Rules",
+    "RuleParameters",
     "UnknownRowKeyError",
     "UnsupportedFormatError",
     "Verdict",

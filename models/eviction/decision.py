@@ -1,10 +1,11 @@
 """The decision about one pod: when it has to leave and why, or why it need not (semantics.md 12.5).
 
-A function of recorded facts alone. It needs no clock: it gives an instant, which the caller compares with its clock.
+The decision depends on recorded facts alone. It needs no clock: it is an instant, which the caller compares with its
+clock.
 
 Windows are derived and never stored (semantics.md 12.4). The window of a taint and a pod opens at the later of two
-events, the taint's arrival on the node and the pod's first sight there, and closes with either. Each taint keeps its
-own beginning and each pod keeps its own, so node and pod events can interleave in any way and give the same windows.
+events, the taint's arrival on the node and the first sight of the pod there. It closes when the taint or the pod goes.
+Each taint and each pod keeps its own start, so the windows do not depend on how node and pod events interleave.
 """
 
 import enum
@@ -13,7 +14,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import (
     FINISHED,
     MIRROR,
@@ -34,8 +35,8 @@ from evictstream.models.messages.vocabulary import Verdict
 _UNTOLERATED = Verdict.UNTOLERATED  # see `evictstream.models.eviction` for these constants
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 
-# Pairs of taint and toleration from which on looking the list through once is cheaper than trying each with each. A
-# usual node has one to three taints, a usual pod two to six tolerations.
+# With more pairs of taint and toleration than this, building an index once is cheaper than trying every pair. A usual
+# node has one to three taints, a usual pod two to six tolerations.
 INDEXED_PAIRS: Final = 64
 
 Find = Callable[[Taint], Toleration | None]
@@ -61,7 +62,7 @@ class ToleratedTaint(msgspec.Struct, frozen=True, gc=False):
         toleration: the one in use for it.
         window_us: how long it is tolerated, from the start of the window; never negative, of any size.
         outage_us: how long an outage may last before the pod has to leave, whatever the two health taints do
-            meanwhile; None if the taint is no health taint, or the other one is tolerated for ever.
+            meanwhile; None if the taint is no health taint, or the other health taint is tolerated for ever.
     """
 
     state: TaintState
@@ -74,7 +75,7 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
     """How a list of tolerations covers the `NoExecute` taints of a node.
 
     Attributes:
-        untolerated: the first taint in node order that nothing tolerates; the others do not matter then.
+        untolerated: the first taint in node order that no toleration covers; the others do not matter then.
         tolerated: the taints that are tolerated for a while, in node order.
     """
 
@@ -83,22 +84,24 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 
 
 Coverages: TypeAlias = dict[int, tuple[Tolerations, Coverage]]
-"""What one step has worked out for the lists of tolerations of its pods, most of which share a few lists.
+"""Cache for one step: the coverage of each list of tolerations. Most pods of a node share a few lists.
 
-The key is the identity of the list: equal lists are one shared tuple. Its hash would be computed for each pod anew,
-which doubles the time of a look-up and grows with the list. The entry holds the list, so that no other list can get
-its identity. Good for one `NodeState` and one `Rules`.
+The key is the identity of the list: equal lists are one shared tuple. The hash of a list would be computed again for
+each pod, which doubles the time of a look-up and grows with the list. The entry holds the list, so that no other list
+can get its identity. A cache is valid for one `NodeState` and one `RuleParameters`.
 """
 
 
-def decide(node: NodeState | None, pod: PodState, rules: Rules, coverages: Coverages | None = None) -> Due | NothingDue:
+def decide(
+    node: NodeState | None, pod: PodState, rules: RuleParameters, coverages: Coverages | None = None
+) -> Due | NothingDue:
     """Decide about a pod.
 
     Args:
-        node: its node, None if that is not known.
+        node: its node, None if the node is not known.
         pod: the pod.
         rules: only `comparison_operators` matters here.
-        coverages: of this step, which looks at the taints of one `node` only; added to.
+        coverages: cache of this step, for this `node` only; `decide` adds to it. Without one nothing is cached.
 
     Returns:
         `Due` with the deadline, which may lie in the past ("due now") or ahead ("due then"); or the reason why
@@ -141,14 +144,14 @@ def window_start_us(taint: TaintState, pod: PodState) -> int:
 
 
 def untolerated_since_us(taint: TaintState, pod: PodState) -> int:
-    """Compute when the last of the facts came about that make a pod untolerated: it was due from then on."""
+    """Compute since when the pod is untolerated, and so due: the latest of the changes that made it so."""
     return max(taint.since_us, taint.value_since_us, pod.since_us, pod.tolerations_since_us)
 
 
 def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bool) -> Coverage:
     """Find the toleration in use for each taint (semantics.md 3.4) and how long it lasts.
 
-    Costs a few look-ups for each taint and each toleration, not for each pair.
+    The cost is a few look-ups for each taint and each toleration, not for each pair.
     """
     find = _finder(node, tolerations, comparison_operators=comparison_operators)
     tolerated = []
@@ -180,10 +183,10 @@ def _finder(node: NodeState, tolerations: Tolerations, *, comparison_operators: 
 def _outage_seconds(
     node: NodeState, find: Find, key: str, seconds: int, *, others: dict[str, Toleration | None]
 ) -> int | None:
-    """Give the larger of the seconds for a health taint and for the other one (semantics.md 12.5).
+    """Return the larger of the seconds for a health taint and for the other one (semantics.md 12.5); None for no limit.
 
-    The other one counts by the toleration that would be in use for it: none is 0, one without seconds is no bound.
-    `others` remembers it by key: an object may list a key many times.
+    For the other health taint the toleration that would be in use counts: none means 0 s, one without seconds means no
+    limit. `others` caches that toleration by key, because a node may list a key many times.
     """
     if key not in HEALTH_KEYS:
         return None
@@ -199,7 +202,7 @@ def _outage_seconds(
 
 
 def _expiry(outage: Outage | None, pod: PodState, tolerated: ToleratedTaint) -> Due | None:
-    """Compute when one taint's toleration runs out; None if not before the end of year 9999."""
+    """Compute when one taint's toleration runs out; None if that is after the year 9999."""
     start_us = window_start_us(tolerated.state, pod)
     deadline_us = start_us + tolerated.window_us
     outage_since_us = None

@@ -1,22 +1,24 @@
 """From decision to action: the life of an eviction (semantics.md 12.6).
 
-    (none) --due--> scheduled --fire--> issued --fire--> retrying --+
-                     |   ^               |  |               |       | fire
-         nothing due |   | deadline ahead|  | nothing due   |       |
-                     v   +---------------+--|---------------+<------+
-                  (none) <------------------+---------------+
-                                         |                  |
-                                         +--pod is leaving--+--> done
+    from              to         when
+    (none)            scheduled  the pod is due, now or later
+    scheduled         (none)     nothing is due any more, or the pod leaves
+    scheduled         issued     fire
+    issued            retrying   fire, or a result other than `Succeeded` and `Gone`
+    retrying          retrying   fire
+    issued, retrying  scheduled  an event moves the deadline ahead
+    issued, retrying  (none)     nothing is due any more
+    issued, retrying  done       the pod leaves
 
-Events move everything but the arrow `fire`: an event never issues an eviction. A pod that is due at once gets an open
-eviction, unannounced, and a wake-up; only the timer step issues, when the gates allow it.
+An event can cause every transition except `fire`: it never issues an eviction. For a pod that is due at once an event
+opens an eviction, without a `Schedule`, and asks for a wake-up. Only the timer step issues, when the gates allow it.
 """
 
 import zlib
 from typing import Final, assert_never
 
 from evictstream.models.eviction.decision import NothingDue, decide
-from evictstream.models.eviction.records import before, issued_at_us, record, send
+from evictstream.models.eviction.records import as_previous, issued_at_us, record, send
 from evictstream.models.eviction.state import Due, Eviction, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
@@ -33,15 +35,17 @@ _DECIDED_ISSUED = DecisionKind.ISSUED
 _DECIDED_RETRIED = DecisionKind.RETRIED
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 
-_SPREAD_PARTS: Final = 10  # up to a tenth is taken off, enough to pull 45,000 equal timers apart by seconds
-_HASH_BITS: Final = 32
-_LARGEST_SHIFT: Final = 40  # 2**40 microseconds are 12 days, above any ceiling; keeps the number small after years
+_SPREAD_PARTS: Final = 10  # a wait is shortened by up to a tenth, which spreads 45,000 equal timers over seconds
+_HASH_BITS: Final = 32  # of a CRC-32
+# Most doublings of a wait. 2**40 microseconds are 12 days, above any ceiling; more would only make the number large
+# after years of attempts.
+_LARGEST_SHIFT: Final = 40
 
 _LEAVING = frozenset({Verdict.POD_TERMINATING, Verdict.POD_FINISHED, Verdict.POD_GONE, Verdict.POD_REPLACED})
 
 
 def reconcile(step: Step, pod: PodState) -> Due | None:
-    """Decide about a pod and bring its eviction in line; never issues.
+    """Decide about a pod and change its eviction to match the decision; never issues.
 
     Returns:
         What is due for the pod; None if nothing is, or if its eviction is done.
@@ -59,18 +63,18 @@ def reconcile(step: Step, pod: PodState) -> Due | None:
         return found
     if eviction.state is _SCHEDULED:
         _reschedule(step, pod, eviction, found)
-    elif step.has_news and _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
+    elif step.is_from_event and _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
         _withdraw(step, pod, eviction, found)
     return found
 
 
 def end(step: Step, pod: PodState, eviction: Eviction, verdict: Verdict) -> None:
-    """End an eviction for a reason: completed if it was issued and the pod leaves, else cancelled.
+    """End an eviction: complete it if it was issued and the pod leaves, otherwise cancel it.
 
-    An announced or issued one is cancelled with exactly one command. A completed one stays, done, until the pod's row
-    is deleted, so no later event of that pod can open another one.
+    If it was announced or issued, cancelling sends exactly one `Cancel`. A completed eviction sends nothing and keeps
+    the state `done` until the pod's row is deleted, so no later event of that pod can open another one.
     """
-    previous = before(eviction)
+    previous = as_previous(eviction)
     is_issued = eviction.state in (_ISSUED, _RETRYING)
     eviction.next_attempt_us = None
     if is_issued and verdict in _LEAVING:
@@ -88,14 +92,15 @@ def end(step: Step, pod: PodState, eviction: Eviction, verdict: Verdict) -> None
 
 def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     """Issue the next attempt, which is owed now. Only `fire` may call this."""
-    previous = before(eviction)
+    previous = as_previous(eviction)
     is_first = eviction.state is _SCHEDULED
     if due.deadline_us != eviction.due.deadline_us:
         eviction.revision += 1
     eviction.due = due
     eviction.attempt += 1
     eviction.state = _ISSUED if is_first else _RETRYING
-    eviction.issued_at_us = issued_at_us(step, due)  # executors that count the wait from it see no repeat too soon
+    # The wait is counted from `issuedAt`, so that an executor that does the same sees no early repeat.
+    eviction.issued_at_us = issued_at_us(step, due)
     eviction.outcome = None
     send(step, _EVICT, pod, eviction, due.verdict)
     rules = step.rules
@@ -123,7 +128,7 @@ def _open(step: Step, pod: PodState, due: Due) -> None:
 def _reschedule(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     if due == eviction.due:
         return
-    previous = before(eviction)
+    previous = as_previous(eviction)
     has_moved = due.deadline_us != eviction.due.deadline_us
     eviction.due = due
     if has_moved:
@@ -138,7 +143,7 @@ def _reschedule(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None
 
 def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     """Take an issued attempt back: the higher revision of the `Schedule` withdraws it."""
-    previous = before(eviction)
+    previous = as_previous(eviction)
     eviction.state = _SCHEDULED
     eviction.due = due
     eviction.revision += 1
@@ -151,7 +156,7 @@ def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
 
 
 def _is_ahead(due: Due, at_us: int) -> bool:
-    """Tell "due then" from "due now". What is untolerated is due at once, whichever of the two streams came first."""
+    """Return whether the pod is due later. An untolerated pod is due now, whichever of node and pod was read first."""
     return due.verdict is _TOLERATION_EXPIRES and due.deadline_us > at_us
 
 
@@ -181,8 +186,9 @@ def _verdict(step: Step, found: NothingDue, eviction: Eviction) -> Verdict:
 def wait_us(base_us: int, ceiling_us: int, eviction_id: str, attempt: int) -> int:
     """Compute the wait after an attempt.
 
-    `base_us` doubled for every attempt after the first, at most `ceiling_us`, less up to a tenth of it. What is taken
-    off is a hash of eviction and attempt, not chance: a replay and a new owner compute the same instant.
+    The wait is `base_us`, doubled for every attempt after the first, at most `ceiling_us`; then it is shortened by up
+    to a tenth. A hash of eviction and attempt says by how much, not chance: a replay and a new owner compute the same
+    instant.
 
     Args:
         base_us: wait after attempt 1, microseconds.
@@ -194,5 +200,5 @@ def wait_us(base_us: int, ceiling_us: int, eviction_id: str, attempt: int) -> in
         Microseconds, at least one.
     """
     longest_us = min(base_us << min(attempt - 1, _LARGEST_SHIFT), ceiling_us)
-    fraction = zlib.crc32(f"{eviction_id}:{attempt}".encode())  # spreads well enough, at a tenth of a digest's cost
+    fraction = zlib.crc32(f"{eviction_id}:{attempt}".encode())  # spreads well enough, in a tenth of a digest's time
     return max(1, longest_us - longest_us * fraction // (_SPREAD_PARTS << _HASH_BITS))

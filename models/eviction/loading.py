@@ -1,14 +1,19 @@
-"""Loads aggregates from rows, at a restart and when a partition gets a new owner.
+"""Loading aggregates from rows, at a restart and when a partition gets a new owner.
 
-Rows of different keys may come in any order, an eviction before its pod too; rows of one key come in the order in
-which they were written, and the last one counts. The state is then equal to the one that wrote them in everything that
-decides. Only a pod's resource version may be an earlier one (`state.PodState.version`).
+Rows of different keys may come in any order: an eviction may come before its pod. Rows of one key come in the order in
+which they were written, and the last one counts. The loaded state leads to the same decisions as the state that wrote
+the rows. Only a pod's resource version may be an earlier one (`state.PodState.version`).
 """
 
 from collections.abc import Iterator
 
 from evictstream.models.eviction.row_keys import RowKind, split_row_key
-from evictstream.models.eviction.row_values import read_eviction_value, read_gone_value, read_node_value, read_pod_value
+from evictstream.models.eviction.row_values import (
+    read_deleted_pod_value,
+    read_eviction_value,
+    read_node_value,
+    read_pod_value,
+)
 from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
 
 _NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION
@@ -21,7 +26,7 @@ def load_row(aggregates: dict[str, NodeAggregate], key: bytes, value: bytes | No
         aggregates: by `<cluster>/<node>`; one that is missing is added. One that has become empty stays: the caller
             drops it once all rows are loaded, if `is_empty`.
         key: key of the row.
-        value: its value; None deletes what an earlier row has brought.
+        value: its value; None deletes what an earlier row of this key has loaded.
 
     Raises:
         RowError: the row was not written by this version of the program, or is damaged.
@@ -38,13 +43,16 @@ def load_row(aggregates: dict[str, NodeAggregate], key: bytes, value: bytes | No
     elif kind is _NODE:
         _load_node(aggregate, key, value)
     elif value is None:
-        aggregate.gone.pop(uid, None)
+        aggregate.deleted_pods.pop(uid, None)
     else:
-        aggregate.gone[uid] = read_gone_value(key, value)
+        aggregate.deleted_pods[uid] = read_deleted_pod_value(key, value)
 
 
 def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
-    """List the wake-ups that a loaded aggregate needs: one per open eviction, one to forget deleted UIDs.
+    """Finish loading an aggregate, and yield the wake-ups that it needs.
+
+    Call it once, after the last row, and iterate to the end. It puts the deleted pods into the order in which they may
+    be forgotten, and sets `purge_at_us`. There is one wake-up for each open eviction, and one to forget deleted UIDs.
 
     Yields:
         (instant in microseconds since 1970, UID of the pod or empty for the node itself), in no order. The instant
@@ -53,7 +61,7 @@ def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
     for pod in aggregate.pods.values():
         if pod.eviction is not None and (at_us := pod.eviction.wakeup_us) is not None:
             yield at_us, pod.uid
-    aggregate.gone = dict(sorted(aggregate.gone.items(), key=lambda known: known[1].until_us))
+    aggregate.deleted_pods = dict(sorted(aggregate.deleted_pods.items(), key=lambda known: known[1].until_us))
     aggregate.purge_at_us = aggregate.next_purge_us
     if aggregate.purge_at_us is not None:
         yield aggregate.purge_at_us, ""
@@ -62,9 +70,9 @@ def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
 def _load_node(aggregate: NodeAggregate, key: bytes, value: bytes | None) -> None:
     if value is None:
         aggregate.node = None
-        aggregate.departed = {}
+        aggregate.earlier_nodes = {}
     else:
-        aggregate.node, aggregate.departed = read_node_value(key, value)
+        aggregate.node, aggregate.earlier_nodes = read_node_value(key, value)
 
 
 def _load_pod(aggregate: NodeAggregate, uid: str, pod: PodState | None) -> None:
@@ -94,6 +102,6 @@ def _load_eviction(aggregate: NodeAggregate, uid: str, eviction: Eviction | None
 
 
 def _attach(pod: PodState, eviction: Eviction) -> None:
-    """Join an eviction to its pod, whose row need not have been written when it was opened: the ordinal counts."""
+    """Attach an eviction to its pod. The pod's row may be older, so `opened` is at least the ordinal plus one."""
     pod.eviction = eviction
     pod.opened = max(pod.opened, eviction.ordinal + 1)

@@ -1,17 +1,17 @@
 """The steps about one pod: its watch events, its executor's results, its wake-ups (semantics.md 12.3, 12.7, 12.8).
 
-All are synchronous and deterministic: the same aggregate and the same arguments give the same changes. `fire` alone
-issues evictions; the others only decide.
+All steps are synchronous and deterministic: the same aggregate and the same arguments give the same changes. `fire`
+alone issues evictions; the others only decide.
 """
 
 from typing import assert_never
 
 from evictstream.models.eviction.lifecycle import end, issue, reconcile, wait_us
 from evictstream.models.eviction.node_steps import expire
-from evictstream.models.eviction.records import before, record
+from evictstream.models.eviction.records import as_previous, record
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
-from evictstream.models.eviction.rules import Rules
+from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import (
     FINISHED,
     MIRROR,
@@ -21,32 +21,42 @@ from evictstream.models.eviction.state import (
     NodeAggregate,
     PodState,
 )
-from evictstream.models.eviction.step import DUPLICATE, STALE, UNCHANGED, UNDECIDABLE, Changes, Note, Step, eviction_id
+from evictstream.models.eviction.step import (
+    DUPLICATE,
+    STALE,
+    UNCHANGED,
+    UNDECIDABLE,
+    Changes,
+    InputEffect,
+    Step,
+    eviction_id,
+)
 from evictstream.models.kubernetes.objects import TERMINAL_PHASES
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
 from evictstream.models.messages.events import PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EventType, EvictionState, Outcome, Verdict
 
-_CHANGED = Note.CHANGED  # see `evictstream.models.eviction` for these constants
+_CHANGED = InputEffect.CHANGED  # see `evictstream.models.eviction` for these constants
 _POD = RowKind.POD
 _DELETED = EventType.DELETED
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 
-_GRANTING = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
+# Outcomes after which the pod is expected to go, so the next attempt waits for `RuleParameters.success_grace_us`.
+_DELETION_EXPECTED = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
 
 
-def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Changes:
-    """Step a change of a pod.
+def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) -> Changes:
+    """Apply a change of a pod.
 
-    A newer version that changes nothing relevant (status, labels) is remembered in memory and not written: after a
-    restart an old event could only bring back what is the same in all that decides.
+    A newer version that changes nothing relevant (status, labels) is kept in memory and not written: after a restart an
+    older event can only restore values that lead to the same decisions.
 
     Args:
         aggregate: of the node that the pod is bound to; changed in place.
-        event: a pod whose `nodeName` is the aggregate's name. One that is not bound is ignored.
-        rules: the numbers.
+        event: a pod whose `nodeName` is the aggregate's name. A pod that is not bound is ignored.
+        rules: parameters of the rules.
 
     Returns:
         The changes; `UNCHANGED`, `DUPLICATE`, `STALE` or `UNDECIDABLE` if there is nothing to write.
@@ -74,7 +84,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Change
         pod.tolerations_since_us = event.at_us
     node = aggregate.node
     if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
-        # Nothing is open and nothing can be due, which holds for nearly all edits: no need to decide.
+        # No eviction is open and nothing can be due, as with nearly all edits: no need to decide.
         return Changes(_CHANGED, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
     step = _step(aggregate, event, rules)
     step.write_pod(pod)
@@ -82,15 +92,15 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Change
     return step.finish()
 
 
-def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: Rules) -> Changes:
-    """Step what an executor did with an attempt (semantics.md 12.8).
+def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParameters) -> Changes:
+    """Apply what an executor did with an attempt (semantics.md 12.8).
 
-    No result ends an eviction. `Succeeded` and `Gone` merely stop repeats for a grace time; everything else leaves it
-    owed with a next attempt. Only what happens to the pod, which the watch tells, is the end.
+    No result ends an eviction. It ends when a watch event shows the pod leaving, or when nothing is due any more. After
+    `Succeeded` or `Gone` the next attempt waits for a grace time, after every other outcome for the retry wait.
 
-    Counts only for the current attempt of the current eviction while that is outstanding, and once: a repeated result
-    must not move the next attempt. One exception: an executor that runs an attempt twice may fail first and succeed
-    then, so a success counts after a failure.
+    A result counts only for the current attempt of the current eviction while that attempt is outstanding, and only
+    once: a repeated result must not move the next attempt. One exception: an executor that runs an attempt twice may
+    fail first and succeed then, so a success counts after a failure.
 
     Returns:
         The changes; `STALE` for a result of something else, `DUPLICATE` if this attempt's result was counted.
@@ -99,13 +109,14 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: Rules) -> 
     eviction = pod.eviction if pod is not None else None
     if pod is None or eviction is None or not _is_current(aggregate, event, eviction):
         return STALE
-    if eviction.outcome is not None and (eviction.outcome in _GRANTING or event.outcome not in _GRANTING):
+    counted, reported = eviction.outcome, event.outcome
+    if counted is not None and (counted in _DELETION_EXPECTED or reported not in _DELETION_EXPECTED):
         return DUPLICATE
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
-    previous = before(eviction)
+    previous = as_previous(eviction)
     eviction.outcome = event.outcome
     eviction.next_attempt_us = event.at_us + _pause_us(event, rules)
-    if event.outcome not in _GRANTING:
+    if event.outcome not in _DELETION_EXPECTED:
         eviction.state = EvictionState.RETRYING
     verdict = eviction.due.verdict
     record(step, DecisionKind.REPORTED, pod, eviction, verdict, previous, outcome_reason=event.reason)
@@ -114,21 +125,21 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: Rules) -> 
     return step.finish()
 
 
-def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> Changes:
-    """Step a wake-up: decide again with the newest facts, and issue what is owed to this pod now.
+def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: RuleParameters) -> Changes:
+    """Apply a wake-up: decide again with the newest facts, and issue the attempt that is owed to this pod now.
 
-    Call it only while the gates are open. Stale, early, late and repeated calls are harmless: it issues only what is
-    owed at `now_us`, each attempt once, and what is not due yet asks for another wake-up.
+    Call it only while the gates are open. Stale, early, late and repeated calls are harmless: the step issues an
+    attempt only if it is owed at `now_us`, each attempt once, and otherwise asks for another wake-up.
 
     Args:
         aggregate: of the node; changed in place.
-        pod_uid: as the wake-up said; empty for the node itself, which is `expire`.
+        pod_uid: the UID in the wake-up; empty for the node itself, whose step is `expire`.
         now_us: now, microseconds since 1970.
-        rules: the numbers.
+        rules: parameters of the rules.
 
     Returns:
         The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up, with
-        the note `unchanged`; or `UNCHANGED`.
+        the effect `unchanged`; or `UNCHANGED`.
     """
     if not pod_uid:
         return expire(aggregate, now_us, rules)
@@ -140,10 +151,9 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> C
     eviction = pod.eviction
     if due is not None and eviction is not None:
         owed_us = eviction.wakeup_us
+        # A repeat waits for the deadline too: the worker's clock may be behind the record that moved the deadline.
         if owed_us is not None and due.verdict is _TOLERATION_EXPIRES:
-            owed_us = max(
-                owed_us, due.deadline_us
-            )  # of a repeat, too: the worker's clock may be behind the record that moved the deadline
+            owed_us = max(owed_us, due.deadline_us)
         if owed_us is not None and owed_us <= now_us:
             issue(step, pod, eviction, due)
         elif owed_us is not None and not step.wakeups:
@@ -151,13 +161,13 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: Rules) -> C
     return step.finish()
 
 
-def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rules) -> Changes:
+def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: RuleParameters) -> Changes:
     """Add a pod with an unknown UID. If a known pod has its name, that pod is gone and its deletion was missed."""
     seen = event.pod
     if not seen.node_name:
         return UNCHANGED
-    gone = aggregate.gone.get(seen.uid)
-    if gone is not None and not is_newer(version, gone.version):
+    memory = aggregate.deleted_pods.get(seen.uid)
+    if memory is not None and not is_newer(version, memory.version):
         return STALE
     address = f"{seen.namespace}/{seen.name}"
     replaced = aggregate.pod_at(address)
@@ -166,9 +176,9 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
     step = _step(aggregate, event, rules)
     if replaced is not None:
         _remove(step, replaced, version, Verdict.POD_REPLACED)
-    if gone is not None:
-        del aggregate.gone[seen.uid]
-        step.write_gone(seen.uid, None)
+    if memory is not None:
+        del aggregate.deleted_pods[seen.uid]
+        step.write_deleted_pod(seen.uid, None)
     pod = PodState(
         uid=seen.uid,
         address=address,
@@ -177,7 +187,7 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
         since_us=event.at_us,
         tolerations_since_us=event.at_us,
         exemptions=_exemptions(event),
-        opened=gone.opened if gone is not None else aggregate.first_ordinal,
+        opened=memory.opened if memory is not None else aggregate.first_ordinal,
     )
     aggregate.put_pod(pod)
     step.write_pod(pod)
@@ -185,7 +195,7 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
     return step.finish()
 
 
-def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rules) -> Changes:
+def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: RuleParameters) -> Changes:
     uid = event.pod.uid
     pod = aggregate.pods.get(uid)
     if pod is not None:
@@ -194,8 +204,8 @@ def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: 
         step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
         _remove(step, pod, version, Verdict.POD_GONE)
         return step.finish()
-    gone = aggregate.gone.get(uid)
-    if gone is not None and not is_newer(version, gone.version):
+    memory = aggregate.deleted_pods.get(uid)
+    if memory is not None and not is_newer(version, memory.version):
         return DUPLICATE
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
     step.remember_pod(uid, version, aggregate.first_ordinal)
@@ -203,7 +213,7 @@ def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: 
 
 
 def _remove(step: Step, pod: PodState, version: Version, verdict: Verdict) -> None:
-    """Remove a pod with its eviction; older events of it than `version` will be dropped."""
+    """Remove a pod with its eviction; events of it up to `version` will be dropped."""
     eviction = pod.eviction
     if eviction is not None:
         if eviction.state is not EvictionState.DONE:
@@ -215,10 +225,10 @@ def _remove(step: Step, pod: PodState, version: Version, verdict: Verdict) -> No
     step.remember_pod(pod.uid, version, pod.opened)
 
 
-def _step(aggregate: NodeAggregate, event: PodEvent, rules: Rules) -> Step:
+def _step(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) -> Step:
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
     if event.is_undecidable:
-        step.note = Note.UNDECIDABLE
+        step.effect = InputEffect.UNDECIDABLE
     return step
 
 
@@ -242,7 +252,7 @@ def _is_current(aggregate: NodeAggregate, event: ResultEvent, eviction: Eviction
     )
 
 
-def _pause_us(event: ResultEvent, rules: Rules) -> int:
+def _pause_us(event: ResultEvent, rules: RuleParameters) -> int:
     match event.outcome:
         case Outcome.SUCCEEDED | Outcome.GONE:
             return rules.success_grace_us

@@ -13,10 +13,11 @@ _SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKin
 
 
 def issued_at_us(step: Step, due: Due) -> int:
-    """Give a command's `issuedAt`: the step's instant, but not before its reason.
+    """Return a command's `issuedAt`: the step's instant, but not before the reason for the command.
 
-    The later of two topics may have been read first, or our clock be behind. The deadline of what is untolerated is
-    the instant from which on it is, so nothing about it is older.
+    The step's instant may be earlier than the reason, if the later of two records was read first or if the worker's
+    clock is behind. An untolerated pod's reason dates from its deadline, the latest of the changes that made it
+    untolerated; otherwise the reason dates from the start of the window.
     """
     reason_us = due.deadline_us if due.verdict is _UNTOLERATED else due.window_start_us
     return step.at_us if step.at_us > reason_us else reason_us  # noqa: FURB136 - max() costs twice as much here
@@ -26,7 +27,7 @@ def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict:
     """Add a command to the step.
 
     Args:
-        step: takes the command in.
+        step: collects the command.
         action: what the executor has to do.
         pod: the pod.
         eviction: its eviction as it is after the decision.
@@ -56,8 +57,8 @@ def send(step: Step, action: Action, pod: PodState, eviction: Eviction, verdict:
     )
 
 
-def before(eviction: Eviction) -> PreviousDecision:
-    """Keep what an eviction is, to be shown as the previous decision once it has changed."""
+def as_previous(eviction: Eviction) -> PreviousDecision:
+    """Describe the eviction as it is now, for `previous` of the next decision record."""
     return PreviousDecision(
         state=eviction.state,
         deadline=instant_text(eviction.due.deadline_us),
@@ -79,7 +80,7 @@ def record(
     """Add a decision record to the step.
 
     Args:
-        step: takes the record in.
+        step: collects the record.
         kind: what was decided.
         pod: the pod.
         eviction: its eviction as it is after the decision.

@@ -1,6 +1,7 @@
 r"""The keys of the table's rows, and what can be wrong with a row.
 
-`<what>\0<cluster>/<node>`, then `\0<uid>` but for the node itself. NUL can be in none of these texts.
+A key is `<kind>\0<cluster>/<node>\0<uid>`, without the last part for the node itself. Clusters and nodes whose names
+contain NUL are refused (`messages.envelope.split_key`).
 
 Errors:
     RowError                    a row that cannot be loaded: the process must not go on with part of its state
@@ -18,11 +19,11 @@ class RowKind(enum.StrEnum):
     NODE = "node"
     POD = "pod"
     EVICTION = "eviction"
-    GONE = "gone"
+    DELETED_POD = "gone"
 
 
 _NODE = RowKind.NODE
-_KINDS = {kind.value: kind for kind in RowKind}  # an enumeration that is called takes ten times as long
+_KINDS = {kind.value: kind for kind in RowKind}  # calling `RowKind(value)` takes ten times as long
 
 
 class RowError(ValueError):
@@ -70,7 +71,7 @@ def split_row_key(key: bytes) -> tuple[RowKind, str, str]:
     """
     try:
         what, aggregate_key, *uids = key.decode().split("\0", 2)
-    except ValueError as error:  # no text, or nothing to split
+    except ValueError as error:  # not UTF-8, or no NUL
         raise UnknownRowKeyError(key, "malformed key") from error
     kind = _KINDS.get(what)
     if kind is None:

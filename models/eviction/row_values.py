@@ -1,8 +1,9 @@
-"""The values of the table's rows: one format for nodes, pods, evictions and remembered UIDs each.
+"""The values of the table's rows: one format each for nodes, pods, evictions and deleted pods.
 
 Values are msgpack arrays that begin with the number of their format, so that a later version can tell old rows from
-its own. Instants are integer microseconds. Tolerations are kept as JSON lists inside, because msgpack ends at 64 bit
-and `tolerationSeconds` does not. Taints and tolerations are shared when they are read, as they are in a running state.
+its own. Instants are integer microseconds. Tolerations are JSON lists inside: msgpack integers have at most 64 bits,
+and `tolerationSeconds` may have more. Equal taints and tolerations are read as one shared object, as in a running
+state.
 """
 
 from collections.abc import Iterable
@@ -12,7 +13,16 @@ from typing import Final, TypeVar
 import msgspec
 
 from evictstream.models.eviction.row_keys import CorruptRowError, RowError, UnsupportedFormatError
-from evictstream.models.eviction.state import OVER_LIMIT, Due, Eviction, Gone, NodeState, Outage, PodState, TaintState
+from evictstream.models.eviction.state import (
+    OVER_LIMIT,
+    DeletionMemory,
+    Due,
+    Eviction,
+    NodeState,
+    Outage,
+    PodState,
+    TaintState,
+)
 from evictstream.models.kubernetes.resource_versions import Version, read_version
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
@@ -21,10 +31,10 @@ from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdi
 
 FORMAT: Final = 1
 
-_SHARED_TAINTS: Final = 1_024
-_LONGEST_SHARED: Final = 512  # characters; a real taint has at most 380
+_SHARED_TAINTS: Final = 1_024  # taints that the cache keeps; all nodes of a cluster use a few
+_LONGEST_SHARED: Final = 512  # characters of the longest taint that the cache keeps; a real one has at most 380
 
-_LARGEST_INTEGER: Final = 2**63 - 1  # of msgpack; a version above it is written as text
+_LARGEST_INTEGER: Final = 2**63 - 1  # largest version written as a msgpack integer; one above it is written as text
 
 
 class _TaintRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -35,7 +45,7 @@ class _TaintRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     time_added_us: int | None
 
 
-class _DepartedRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+class _EarlierNodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     uid: str
     version: Version
     until_us: int
@@ -43,12 +53,12 @@ class _DepartedRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
 
 class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
-    uid: str | None  # None: the node is not there, the row only remembers
+    uid: str | None  # None: no node is known; the row only keeps earlier ones
     version: Version
     taints: list[_TaintRow]
     outage_since_us: int | None
     gap_since_us: int | None
-    departed: list[_DepartedRow]
+    earlier_nodes: list[_EarlierNodeRow]
     is_undecidable: bool = False  # older rows have no such field
 
 
@@ -74,7 +84,7 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     verdict: Verdict
     taint_key: str
     taint_value: str
-    toleration: bytes | None  # a list of one
+    toleration: bytes | None  # a JSON list of one
     window_start_us: int
     outage_since_us: int | None
     issued_at_us: int | None
@@ -82,25 +92,25 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     outcome: Outcome | None
 
 
-class _GoneRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
+class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     format: int
     version: Version
     until_us: int
     opened: int
 
 
-_Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _GoneRow)
+_Row = TypeVar("_Row", bound=_NodeRow | _PodRow | _EvictionRow | _DeletedPodRow)
 
 _encoder: Final = msgspec.msgpack.Encoder()
 _format_decoder: Final = msgspec.msgpack.Decoder(list[msgspec.Raw])
 _node_decoder: Final = msgspec.msgpack.Decoder(_NodeRow)
 _pod_decoder: Final = msgspec.msgpack.Decoder(_PodRow)
 _eviction_decoder: Final = msgspec.msgpack.Decoder(_EvictionRow)
-_gone_decoder: Final = msgspec.msgpack.Decoder(_GoneRow)
+_deleted_pod_decoder: Final = msgspec.msgpack.Decoder(_DeletedPodRow)
 
 
-def node_value(node: NodeState | None, departed: Iterable[tuple[str, Gone]]) -> bytes:
-    """Write a node, which may be gone, and the earlier nodes of its name."""
+def node_value(node: NodeState | None, earlier_nodes: Iterable[tuple[str, DeletionMemory]]) -> bytes:
+    """Write a node (None if it is not known or deleted) and the earlier nodes of its name."""
     outage = node.outage if node is not None else None
     return _encoder.encode(
         _NodeRow(
@@ -110,24 +120,25 @@ def node_value(node: NodeState | None, departed: Iterable[tuple[str, Gone]]) -> 
             taints=[_taint_row(state) for state in (node.taints if node is not None else ())],
             outage_since_us=outage.since_us if outage is not None else None,
             gap_since_us=outage.gap_since_us if outage is not None else None,
-            departed=[
-                _DepartedRow(uid=uid, version=_storable(gone.version), until_us=gone.until_us) for uid, gone in departed
+            earlier_nodes=[
+                _EarlierNodeRow(uid=uid, version=_storable(memory.version), until_us=memory.until_us)
+                for uid, memory in earlier_nodes
             ],
             is_undecidable=node is not None and node.is_undecidable,
         )
     )
 
 
-def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[str, Gone]]:
+def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[str, DeletionMemory]]:
     """Read what `node_value` wrote.
 
     Raises:
         RowError: it is not such a row.
     """
     row = _read(_node_decoder, key, value)
-    departed = {entry.uid: Gone(_loaded(entry.version), entry.until_us) for entry in row.departed}
+    earlier_nodes = {entry.uid: DeletionMemory(_loaded(entry.version), entry.until_us) for entry in row.earlier_nodes}
     if row.uid is None:
-        return None, departed
+        return None, earlier_nodes
     # Older rows may have been written without limits on taints.
     is_undecidable = row.is_undecidable or len(row.taints) > LARGEST_LIST or _has_long_taint(value, row)
     taints = () if is_undecidable else tuple(map(_taint_state, row.taints))
@@ -135,7 +146,7 @@ def read_node_value(key: bytes, value: bytes) -> tuple[NodeState | None, dict[st
     node = NodeState(
         uid=row.uid, version=_loaded(row.version), taints=taints, outage=outage, is_undecidable=is_undecidable
     )
-    return node, departed
+    return node, earlier_nodes
 
 
 def pod_value(pod: PodState) -> bytes:
@@ -230,21 +241,21 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
     )
 
 
-def gone_value(gone: Gone) -> bytes:
-    """Write the memory of a deleted pod."""
+def deleted_pod_value(memory: DeletionMemory) -> bytes:
+    """Write what is remembered of a deleted pod."""
     return _encoder.encode(
-        _GoneRow(format=FORMAT, version=_storable(gone.version), until_us=gone.until_us, opened=gone.opened)
+        _DeletedPodRow(format=FORMAT, version=_storable(memory.version), until_us=memory.until_us, opened=memory.opened)
     )
 
 
-def read_gone_value(key: bytes, value: bytes) -> Gone:
-    """Read what `gone_value` wrote.
+def read_deleted_pod_value(key: bytes, value: bytes) -> DeletionMemory:
+    """Read what `deleted_pod_value` wrote.
 
     Raises:
         RowError: it is not such a row.
     """
-    row = _read(_gone_decoder, key, value)
-    return Gone(_loaded(row.version), row.until_us, row.opened)
+    row = _read(_deleted_pod_decoder, key, value)
+    return DeletionMemory(_loaded(row.version), row.until_us, row.opened)
 
 
 def _read(decoder: msgspec.msgpack.Decoder[_Row], key: bytes, value: bytes) -> _Row:
@@ -258,7 +269,7 @@ def _read(decoder: msgspec.msgpack.Decoder[_Row], key: bytes, value: bytes) -> _
 
 
 def _refusal(key: bytes, value: bytes) -> RowError:
-    """Tell a row of another version, whose fields may differ, from a broken one."""
+    """Return the error for a row that does not decode: the format of another version, or a broken row."""
     try:
         number = msgspec.msgpack.decode(_format_decoder.decode(value)[0])
     except (msgspec.DecodeError, IndexError):
@@ -295,7 +306,7 @@ def _taint_state(row: _TaintRow) -> TaintState:
 
 
 def _taint(key: str, value: str) -> Taint:
-    """Share the taints between the pods of a node, as they are shared before a restart; but not very long ones."""
+    """Return one object for equal taints, as in a running state; very long ones are not cached."""
     return _shared_taint(key, value) if len(key) + len(value) <= _LONGEST_SHARED else Taint(key, value, NO_EXECUTE)
 
 

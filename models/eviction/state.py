@@ -1,9 +1,9 @@
 """All that is kept about one node and the pods on it: the aggregate.
 
-The step functions change it in place, and for the most frequent event the service's fast path. It is what its rows
-say: `loading.load_row` builds an equal one after a restart. A fleet has hundreds of thousands of pods, so it is lean:
-structs without garbage collector headers, shared tolerations, and nothing stored that can be derived. So there are no
-windows here: the window of a pod and a taint begins at the later of the two (semantics.md 12.4), see `decision.py`.
+The step functions change it in place; for the most frequent event the service's fast path does. It says the same as
+its rows: `loading.load_row` builds an equal one from them after a restart. A fleet has hundreds of thousands of pods,
+so it is lean: structs that the garbage collector does not track, shared tolerations, and nothing stored that can be
+derived. Therefore it has no windows: `decision.py` derives them (semantics.md 12.4).
 """
 
 import msgspec
@@ -13,14 +13,14 @@ from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
-# Why a pod is left alone; a pod may have several of these, whose sum is `PodState.exemptions`.
+# Why a pod is left alone; `PodState.exemptions` is the sum of all that hold.
 TERMINATING = 1
 FINISHED = 2
 MIRROR = 4
 OVER_LIMIT = 8
 
-# An index of a node's pods by address costs a tenth of their memory, and only pods that are new are looked up in it:
-# below this many they are looked through, in some microseconds. Kubernetes supports 110 pods on a node.
+# From this many pods on, a node has an index by address, in which each new pod is looked up. It costs a tenth of the
+# pods' memory; with fewer pods a search takes some microseconds. Kubernetes supports 110 pods on a node.
 INDEXED_PODS = 256
 
 _SCHEDULED = EvictionState.SCHEDULED
@@ -33,7 +33,8 @@ class TaintState(msgspec.Struct, frozen=True, gc=False):
         taint: key, value and effect; without `timeAdded`, so that it can be a reason in a message.
         since_us: when this instance of the taint was first seen on the node.
         value_since_us: when its value was last seen to change; `since_us` if never.
-        time_added_us: the last `timeAdded` that was seen on it. Only tells instances apart.
+        time_added_us: the last `timeAdded` that was seen on it; used only to recognise a taint that was removed and
+            added again.
     """
 
     taint: Taint
@@ -99,7 +100,7 @@ class Eviction(msgspec.Struct, gc=False, kw_only=True):
     Attributes:
         state: where it is in its life.
         ordinal: how many evictions were opened for the pod before; with cluster and UID it makes the `evictionId`.
-        due: deadline and reason; of the newest attempt once it is issued.
+        due: deadline and reason; once issued, those of the newest attempt.
         revision: from 1; grows when the deadline moves.
         attempt: attempts made so far; the current one while issued or retrying.
         is_announced: a `Schedule` was sent.
@@ -151,8 +152,8 @@ class PodState(msgspec.Struct, gc=False, kw_only=True):
     eviction: Eviction | None = None
 
 
-class Gone(msgspec.Struct, frozen=True, gc=False):
-    """The memory of a deleted node or pod (semantics.md 12.3).
+class DeletionMemory(msgspec.Struct, frozen=True, gc=False):
+    """What is remembered of an earlier node or a deleted pod (semantics.md 12.3).
 
     Attributes:
         version: events up to this version are dropped.
@@ -166,7 +167,7 @@ class Gone(msgspec.Struct, frozen=True, gc=False):
 
 
 class NodeAggregate:
-    """One node with its pods. It knows nothing before its first event or row.
+    """One node with its pods, and the earlier nodes and deleted pods that are remembered.
 
     Attributes:
         cluster: the cluster's id.
@@ -174,22 +175,22 @@ class NodeAggregate:
         key: `<cluster>/<node>`, the key of its records on every topic.
         record_key: the same in UTF-8; one object, so that all timers of a node share it.
         node: the node, None while it is not known or deleted.
-        departed: UIDs of earlier nodes of this name.
+        earlier_nodes: deleted or replaced nodes of this name, by UID.
         pods: the pods on it by UID.
-        gone: UIDs of deleted pods, in the order in which they may be forgotten.
+        deleted_pods: deleted pods by UID, in the order in which they may be forgotten.
         orphans: evictions whose pod's row is not loaded yet; empty except during a restart.
         purge_at_us: the earliest wake-up that is set for forgetting UIDs; in memory only.
-        first_ordinal: ordinal of the first eviction of a pod that is new here. Not 0 only in a cluster that was once
-            forgotten with all its rows: the caller gives a number above all ordinals used before, so that no
-            `evictionId` comes again.
+        first_ordinal: ordinal of the first eviction of a pod that is new here: 0, except in a cluster that was once
+            forgotten with all its rows. There the caller sets a number above all ordinals used before, so that no
+            `evictionId` is used again.
     """
 
     __slots__ = (
         "_by_address",
         "cluster",
-        "departed",
+        "deleted_pods",
+        "earlier_nodes",
         "first_ordinal",
-        "gone",
         "key",
         "name",
         "node",
@@ -206,9 +207,9 @@ class NodeAggregate:
         self.record_key = self.key.encode()
         self.first_ordinal = first_ordinal
         self.node: NodeState | None = None
-        self.departed: dict[str, Gone] = {}
+        self.earlier_nodes: dict[str, DeletionMemory] = {}
         self.pods: dict[str, PodState] = {}
-        self.gone: dict[str, Gone] = {}
+        self.deleted_pods: dict[str, DeletionMemory] = {}
         self.orphans: dict[str, Eviction] = {}
         self.purge_at_us: int | None = None
         self._by_address: dict[str, PodState] | None = None
@@ -216,14 +217,14 @@ class NodeAggregate:
     @property
     def is_empty(self) -> bool:
         """Whether nothing is kept, so that the caller may drop it."""
-        return not (self.pods or self.gone or self.departed or self.orphans) and self.node is None
+        return not (self.pods or self.deleted_pods or self.earlier_nodes or self.orphans) and self.node is None
 
     @property
     def next_purge_us(self) -> int | None:
         """When the first of the remembered UIDs may be forgotten; None if none is remembered."""
-        first = next(iter(self.gone.values()), None)
-        remembered = self.departed.values() if first is None else (first, *self.departed.values())
-        return min((gone.until_us for gone in remembered), default=None)
+        first = next(iter(self.deleted_pods.values()), None)
+        remembered = self.earlier_nodes.values() if first is None else (first, *self.earlier_nodes.values())
+        return min((memory.until_us for memory in remembered), default=None)
 
     def pod_at(self, address: str) -> PodState | None:
         """Find the pod that has an address (`<namespace>/<name>`) now."""
@@ -246,5 +247,5 @@ class NodeAggregate:
             del self._by_address[pod.address]
 
     def reset_addresses(self) -> None:
-        """Drop the index by address; the next use builds it anew. For rows, which are loaded in any order."""
+        """Drop the index by address; the next use builds it again. Needed while rows are loaded, in any order."""
         self._by_address = None

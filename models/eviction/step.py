@@ -1,4 +1,4 @@
-"""One step of an aggregate: what it is caused by, what it changes, and the constants for steps that change nothing."""
+"""One step of an aggregate: its cause, its changes, and the constants for steps that change nothing."""
 
 import enum
 import hashlib
@@ -9,9 +9,9 @@ import msgspec
 
 from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.row_keys import RowKind, row_key
-from evictstream.models.eviction.row_values import eviction_value, gone_value, node_value, pod_value
-from evictstream.models.eviction.rules import MOST_DEPARTED, Rules
-from evictstream.models.eviction.state import Eviction, Gone, NodeAggregate, PodState
+from evictstream.models.eviction.row_values import deleted_pod_value, eviction_value, node_value, pod_value
+from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES, RuleParameters
+from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import Version, later
 from evictstream.models.messages.command import EvictionCommand
@@ -21,7 +21,7 @@ from evictstream.models.messages.vocabulary import CauseKind
 
 EvictionId = NewType("EvictionId", str)
 
-_DIGEST_BYTES: Final = 16  # 128 bit: no two of any number of evictions that a fleet will ever see
+_DIGEST_BYTES: Final = 16  # 128 bits: no collision among the evictions of any fleet
 
 _POD = RowKind.POD  # see `evictstream.models.eviction` for these constants
 _EVICTION = RowKind.EVICTION
@@ -29,29 +29,29 @@ _TIMER = CauseKind.TIMER
 _CATCH_UP = CauseKind.CATCH_UP
 
 
-class Note(enum.StrEnum):
-    """What became of an input, for counting."""
+class InputEffect(enum.StrEnum):
+    """What an input did to the aggregate, for counting."""
 
     CHANGED = "changed"
-    """It has changed rows; there may be messages and wake-ups."""
+    """Rows have changed; there may be messages and wake-ups."""
     UNCHANGED = "unchanged"
-    """It was news that changes nothing that is stored."""
+    """The input is newer, but changes nothing that is stored."""
     DUPLICATE = "duplicate"
-    """It is known already."""
+    """The input was applied before."""
     STALE = "stale"
-    """It is older than what is known: an older version, a deleted UID, a result of an old attempt."""
+    """The input is older than the state: an older version, a deleted UID, a result of an old attempt."""
     UNDECIDABLE = "undecidable"
-    """It is beyond a limit: its pods are left alone. There may be rows, and messages that cancel."""
+    """The object is beyond a limit: its pods are left alone. There may be rows, and messages that cancel."""
 
 
 class Changes(msgspec.Struct, frozen=True):
     """What a step has changed, for the caller to write in one transaction.
 
     Steps that write nothing return one of the constants below, so an event that changes nothing allocates nothing.
-    `fire` may also return wake-ups alone, with the note `unchanged`.
+    `fire` may also return wake-ups alone, with the effect `unchanged`.
 
     Attributes:
-        note: what became of the input.
+        effect: what the input did.
         rows: key and value, each key once; None deletes the row.
         commands: to executors, in the order of sending.
         decisions: records for people, in the order of deciding.
@@ -59,21 +59,21 @@ class Changes(msgspec.Struct, frozen=True):
             same UID may be dropped or kept: a stale wake-up does no harm.
     """
 
-    note: Note
+    effect: InputEffect
     rows: Sequence[tuple[bytes, bytes | None]] = ()
     commands: Sequence[EvictionCommand] = ()
     decisions: Sequence[DecisionRecord] = ()
     wakeups: Sequence[tuple[int, str]] = ()
 
 
-UNCHANGED: Final = Changes(Note.UNCHANGED)
-DUPLICATE: Final = Changes(Note.DUPLICATE)
-STALE: Final = Changes(Note.STALE)
-UNDECIDABLE: Final = Changes(Note.UNDECIDABLE)
+UNCHANGED: Final = Changes(InputEffect.UNCHANGED)
+DUPLICATE: Final = Changes(InputEffect.DUPLICATE)
+STALE: Final = Changes(InputEffect.STALE)
+UNDECIDABLE: Final = Changes(InputEffect.UNDECIDABLE)
 
 
 def merged(slices: Iterable[Changes]) -> Changes:
-    """Put the slices of a step together: each row once, with its last value, everything else in order."""
+    """Join the slices of a step: each row once, with its last value, everything else in order."""
     parts = list(slices)
     if len(parts) == 1:
         return parts[0]
@@ -86,24 +86,24 @@ def merged(slices: Iterable[Changes]) -> Changes:
         wakeups += part.wakeups
     if not rows and not wakeups:
         return UNCHANGED
-    note = next((part.note for part in parts if part.note is not Note.UNCHANGED), Note.UNCHANGED)
-    return Changes(note, rows=list(rows.items()), commands=commands, decisions=decisions, wakeups=wakeups)
+    effect = next((part.effect for part in parts if part.effect is not InputEffect.UNCHANGED), InputEffect.UNCHANGED)
+    return Changes(effect, rows=list(rows.items()), commands=commands, decisions=decisions, wakeups=wakeups)
 
 
 class Step:
-    """One step in the making: collects what it changes, and knows what it was caused by.
+    """A step being built: it collects its changes and holds their cause.
 
-    Lives only inside one call of a step function. Rows are collected by key, so a row that is changed twice in a step
-    is written once, with its last value.
+    It lives only inside one call of a step function. Rows are collected by key, so a row that is changed twice in a
+    step is written once, with its last value.
 
     Attributes:
-        note: what `finish` says if there are rows.
+        effect: that of the changes, if there are rows.
         aggregate: of the node; changed in place.
-        rules: the numbers.
+        rules: parameters of the rules.
         at_us: the instant of the input; for a timer, now.
         key: `<cluster>/<node>`.
         node_uid: UID of the node that the step is about; of the old one while that one leaves.
-        coverages: shared by the pods that the step decides about.
+        coverages: cache for `decide`, shared by the pods of the step.
         commands: to executors, in the order of sending.
         decisions: records for people, in the order of deciding.
         wakeups: as in `Changes`.
@@ -120,17 +120,17 @@ class Step:
         "commands",
         "coverages",
         "decisions",
+        "effect",
         "key",
         "node_uid",
-        "note",
         "rules",
         "wakeups",
     )
 
     def __init__(
-        self, aggregate: NodeAggregate, rules: Rules, *, at_us: int, kind: CauseKind, origin: Origin | None
+        self, aggregate: NodeAggregate, rules: RuleParameters, *, at_us: int, kind: CauseKind, origin: Origin | None
     ) -> None:
-        self.note = Note.CHANGED
+        self.effect = InputEffect.CHANGED
         self.aggregate = aggregate
         self.key = aggregate.key
         self.rules = rules
@@ -147,13 +147,13 @@ class Step:
         self._named: tuple[str, int, EvictionId] | None = None
 
     @property
-    def has_news(self) -> bool:
-        """Whether a record was read. Else `at_us` comes from the worker's clock, which may be behind the log."""
+    def is_from_event(self) -> bool:
+        """Whether the cause is an event; otherwise `at_us` may come from the worker's clock, which may be behind."""
         return self._kind is not _TIMER and self._kind is not _CATCH_UP
 
     @property
     def cause(self) -> DecisionCause:
-        """The cause for decision records; made once, by the first of them."""
+        """The cause for decision records; created once, for the first of them."""
         if self._cause is None:
             origin = self._origin
             at = instant_text(self.at_us)
@@ -167,7 +167,7 @@ class Step:
         return self._cause
 
     def eviction_id(self, pod: PodState, eviction: Eviction) -> EvictionId:
-        """Compute the id of an eviction. The latest one is kept: mostly a command and a record need the same."""
+        """Compute the id of an eviction. The latest is cached: a command and its decision record share it."""
         named = self._named
         if named is not None and named[0] is pod.uid and named[1] == eviction.ordinal:
             return named[2]
@@ -176,9 +176,9 @@ class Step:
         return name
 
     def write_node(self) -> None:
-        """Write the node's row, or delete it if neither the node nor a memory of it is left."""
-        node, departed = self.aggregate.node, self.aggregate.departed
-        value = node_value(node, departed.items()) if node is not None or departed else None
+        """Write the node's row, or delete it if neither the node nor an earlier one is kept."""
+        node, earlier_nodes = self.aggregate.node, self.aggregate.earlier_nodes
+        value = node_value(node, earlier_nodes.items()) if node is not None or earlier_nodes else None
         self._rows[row_key(RowKind.NODE, self.key)] = value
 
     def write_pod(self, pod: PodState) -> None:
@@ -190,70 +190,71 @@ class Step:
         self._rows[row_key(_POD, self.key, uid)] = None
 
     def write_eviction(self, pod: PodState) -> None:
-        """Write the row of a pod's eviction, or delete it if there is none any more."""
+        """Write the row of a pod's eviction, or delete it if the pod has none any more."""
         value = None if pod.eviction is None else eviction_value(pod.eviction)
         self._rows[row_key(_EVICTION, self.key, pod.uid)] = value
 
-    def write_gone(self, uid: str, gone: Gone | None) -> None:
-        """Write, or delete, the memory of a deleted pod."""
-        self._rows[row_key(RowKind.GONE, self.key, uid)] = None if gone is None else gone_value(gone)
+    def write_deleted_pod(self, uid: str, memory: DeletionMemory | None) -> None:
+        """Write the row of a deleted pod, or delete it with None."""
+        self._rows[row_key(RowKind.DELETED_POD, self.key, uid)] = None if memory is None else deleted_pod_value(memory)
 
     def remember_node(self, uid: str, version: Version) -> None:
         """Remember a deleted node by its UID; events of it up to `version` will be dropped. Writes the node's row."""
-        departed = self.aggregate.departed
-        departed[uid] = gone = self._gone(departed.get(uid), version, 0)
-        if len(departed) > MOST_DEPARTED:
-            del departed[min(departed, key=lambda known: departed[known].until_us)]
+        earlier_nodes = self.aggregate.earlier_nodes
+        earlier_nodes[uid] = memory = self._remembered(earlier_nodes.get(uid), version, 0)
+        if len(earlier_nodes) > MOST_EARLIER_NODES:
+            del earlier_nodes[min(earlier_nodes, key=lambda known: earlier_nodes[known].until_us)]
         self.write_node()
-        self._wake_to_purge(gone)
+        self._wake_to_purge(memory)
 
     def remember_pod(self, uid: str, version: Version, opened: int) -> None:
         """Remember a deleted pod by its UID; events of it up to `version` will be dropped. Writes its row."""
-        known = self.aggregate.gone
-        known[uid] = gone = self._gone(known.pop(uid, None), version, opened)  # last: the order of forgetting
-        self.write_gone(uid, gone)
-        self._wake_to_purge(gone)
+        known = self.aggregate.deleted_pods
+        # Popped, so that it is moved to the end: the order is that of forgetting.
+        known[uid] = memory = self._remembered(known.pop(uid, None), version, opened)
+        self.write_deleted_pod(uid, memory)
+        self._wake_to_purge(memory)
 
-    def _gone(self, known: Gone | None, version: Version, opened: int) -> Gone:
+    def _remembered(self, known: DeletionMemory | None, version: Version, opened: int) -> DeletionMemory:
         until_us = self.at_us + self.rules.remember_deleted_us
         if known is None:
-            return Gone(version, until_us, opened)
-        return Gone(later(version, known.version), max(until_us, known.until_us), max(opened, known.opened))
+            return DeletionMemory(version, until_us, opened)
+        return DeletionMemory(later(version, known.version), max(until_us, known.until_us), max(opened, known.opened))
 
-    def _wake_to_purge(self, gone: Gone) -> None:
-        """Keep one wake-up for the node, not one for each deleted pod: it forgets all that may be forgotten by then."""
+    def _wake_to_purge(self, memory: DeletionMemory) -> None:
+        """Keep one wake-up for the node, not one for each deleted pod: `expire` forgets all whose time is over."""
         aggregate = self.aggregate
-        if aggregate.purge_at_us is None or gone.until_us < aggregate.purge_at_us:
-            aggregate.purge_at_us = gone.until_us
-            self.wake(gone.until_us, "")
+        if aggregate.purge_at_us is None or memory.until_us < aggregate.purge_at_us:
+            aggregate.purge_at_us = memory.until_us
+            self.wake(memory.until_us, "")
 
     def wake(self, at_us: int, uid: str) -> None:
         """Ask for a wake-up: of a pod, or of the node itself if `uid` is empty."""
         self.wakeups.append((at_us, uid))
 
     def finish(self) -> Changes:
-        """Give the changes, or the constant if there are none."""
-        if self._rows or self.note is Note.UNDECIDABLE:
+        """Return the changes, or the constant if there are none."""
+        if self._rows or self.effect is InputEffect.UNDECIDABLE:
             return Changes(
-                self.note,
+                self.effect,
                 rows=list(self._rows.items()),
                 commands=self.commands,
                 decisions=self.decisions,
                 wakeups=self.wakeups,
             )
-        return Changes(Note.UNCHANGED, wakeups=self.wakeups) if self.wakeups else UNCHANGED
+        return Changes(InputEffect.UNCHANGED, wakeups=self.wakeups) if self.wakeups else UNCHANGED
 
     def finish_slice(self) -> Changes:
-        """Give the changes so far, and collect the next slice."""
+        """Return the changes so far, and begin the next slice."""
         changes = self.finish()
         self._rows, self.commands, self.decisions, self.wakeups = {}, [], [], []
         return changes
 
 
 def eviction_id(cluster: str, pod_uid: str, opened_before: int) -> EvictionId:
-    """Compute the id of a pod's eviction: never random, and without the time of sending.
+    """Compute the id of a pod's eviction, without chance and without the time of sending.
 
-    The same for every delivery, replay and restart; another one for every eviction that is opened for the pod, so that
+    It is the same for every delivery, replay and restart. Every eviction that is opened for the pod has another one, so
     an id is never used again after a `Cancel`.
 
     Args:
@@ -264,6 +265,6 @@ def eviction_id(cluster: str, pod_uid: str, opened_before: int) -> EvictionId:
     Returns:
         32 hexadecimal digits.
     """
-    # Each text behind its length: no two different triples give the same bytes.
+    # Each text follows its length, so two different triples never give the same bytes.
     text = f"{len(cluster)}:{cluster}{len(pod_uid)}:{pod_uid}{opened_before}"
     return EvictionId(hashlib.blake2b(text.encode(), digest_size=_DIGEST_BYTES).hexdigest())

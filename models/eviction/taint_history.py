@@ -1,9 +1,8 @@
-"""What is known of a node's taints, carried over to what is seen on the node now (semantics.md 12.4).
+"""Since when a node has its taints, updated from the taints that are seen now (semantics.md 12.4).
 
-Two things have a beginning: each taint, and the outage that the two health taints tell of. The controller that sets
-`not-ready` and `unreachable` swaps one for the other, sometimes with both on the node for some milliseconds. When it
-is restarted, it takes the taint off and puts it back within 0.1 s. All of that is one outage; a longer gap is meant as
-a fresh start, and is one.
+A start is kept for each taint, and for the outage that the two health taints show. The controller that sets `not-ready`
+and `unreachable` swaps one for the other, sometimes with both on the node for some milliseconds. When it is restarted,
+it takes the taint off and puts it back within 0.1 s. All of that is one outage; a longer gap begins a new outage.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,11 +14,11 @@ from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint
 
 
 def advance_taints(known: Sequence[TaintState], seen: Iterable[Taint], at_us: int) -> tuple[TaintState, ...]:
-    """Carry the beginnings of the taints over to what is seen on the node now.
+    """Carry the starts of the known taints over to the taints that are seen on the node now.
 
     Only `NoExecute` taints are kept, so a taint whose effect changes is removed. A change of the value keeps the
-    window. A later `timeAdded` than the last one seen tells of a removal that was missed, and begins a new window; one
-    that appears or vanishes tells nothing.
+    window. A later `timeAdded` than the last one seen shows that a removal was missed, and begins a new window; a
+    `timeAdded` that appears or vanishes shows nothing.
 
     Args:
         known: the taints so far, of the same node (UID).
@@ -36,17 +35,17 @@ def advance_taints(known: Sequence[TaintState], seen: Iterable[Taint], at_us: in
 def advance_outage(
     known: Outage | None, taints: Iterable[TaintState], ready: str | None, *, at_us: int, gap_us: int
 ) -> Outage | None:
-    """Carry the outage of a node over to what is seen on it now.
+    """Update the outage of a node from what is seen on it now.
 
     Args:
         known: the outage so far; None if there was none, or if the node is new.
         taints: the `NoExecute` taints on the node now.
         ready: status of its condition `Ready`, None if it is not reported.
         at_us: the instant of the event.
-        gap_us: longest gap without a health taint that does not end an outage, microseconds.
+        gap_us: longest gap without a health taint that still belongs to the outage, microseconds.
 
     Returns:
-        The outage, which may be in its gap, or None.
+        The outage, which may be in a gap, or None.
     """
     is_tainted = any(state.taint.key in HEALTH_KEYS for state in taints)
     if known is None:
@@ -71,7 +70,7 @@ class _Unclaimed:
         self._by_key: dict[str, list[int]] = {}
         self._by_value: dict[tuple[str, str], list[int]] = {}
         self._claimed: set[int] = set()
-        for place in range(len(known) - 1, -1, -1):  # so that the first of a key is the last of its places
+        for place in range(len(known) - 1, -1, -1):  # reversed, so that `pop()` returns the first place
             taint = known[place].taint
             self._by_key.setdefault(taint.key, []).append(place)
             self._by_value.setdefault((taint.key, taint.value), []).append(place)
@@ -92,7 +91,7 @@ def _carry(known: TaintState | None, seen: Taint, at_us: int) -> TaintState:
     if known is None or _is_later(added_us, known.time_added_us):
         return TaintState(_without_time(seen), at_us, at_us, added_us)
     if added_us is None:
-        added_us = known.time_added_us  # what was seen last stays seen; the next one is compared with it
+        added_us = known.time_added_us  # kept, to be compared with the next one that is seen
     if known.taint.value == seen.value:
         return known if added_us == known.time_added_us else msgspec.structs.replace(known, time_added_us=added_us)
     return TaintState(_without_time(seen), known.since_us, at_us, added_us)

@@ -39,7 +39,7 @@ from evictstream.models.messages.object_limits import (
     has_long_text,
     is_too_long,
 )
-from evictstream.models.messages.result import open_result, read_outcome
+from evictstream.models.messages.result import decode_result_except_outcome, read_outcome
 from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import EventType
@@ -123,10 +123,10 @@ def read_pod_record(
 
     A pod that is not bound has the key `<cluster>/` and gives `Unbound`.
     """
-    return read_opened_pod(open_pod_record(value, limits), key, append_at_us, origin, limits)
+    return read_decoded_pod(decode_pod_record(value, limits), key, append_at_us, origin, limits)
 
 
-def open_pod_record(value: bytes | None, limits: InputLimits = DEFAULT_LIMITS) -> PodWatch:
+def decode_pod_record(value: bytes | None, limits: InputLimits = DEFAULT_LIMITS) -> PodWatch:
     """Decode a record of the pods topic and check nothing yet; the first half of `read_pod_record`.
 
     Raises:
@@ -140,10 +140,10 @@ def open_pod_record(value: bytes | None, limits: InputLimits = DEFAULT_LIMITS) -
         raise unreadable(error) from error
 
 
-def read_opened_pod(
+def read_decoded_pod(
     found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> PodEvent | Signal:
-    """Read what `open_pod_record` has decoded; the second half of `read_pod_record`.
+    """Read what `decode_pod_record` has decoded; the second half of `read_pod_record`.
 
     Raises:
         Unreadable: the record is a dead letter.
@@ -188,7 +188,7 @@ def read_result_record(
     if value is None or len(value) > limits.largest_value_bytes:
         raise refused_value(value, limits)
     cluster, node_name = split_key(key)
-    found = open_result(value)
+    found = decode_result_except_outcome(value)
     _check_cluster(found.cluster, cluster)
     if found.node != node_name:
         raise _foreign_node(node_name, "node")

@@ -48,7 +48,7 @@ class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", forb
 _decoder: Final = msgspec.json.Decoder(EvictionResult)
 
 
-def open_result(text: bytes | str) -> EvictionResult:
+def decode_result_except_outcome(text: bytes | str) -> EvictionResult:
     """Read a result, without a look at its outcome: the reader of the topic has other questions first.
 
     Raises:
@@ -77,6 +77,6 @@ def decode_result(text: bytes | str) -> EvictionResult:
     Raises:
         Unreadable: it is no result.
     """
-    result = open_result(text)
+    result = decode_result_except_outcome(text)
     read_outcome(result)
     return result

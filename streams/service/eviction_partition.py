@@ -15,9 +15,9 @@ import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from evictstream.models.eviction import (
+    InputEffect,
     NodeAggregate,
     NodeEvent,
-    Note,
     Origin,
     PodEvent,
     ResultEvent,
@@ -33,7 +33,12 @@ from evictstream.models.eviction import (
     wakeups,
     weight_of,
 )
-from evictstream.models.messages.decoding import open_pod_record, read_node_record, read_opened_pod, read_result_record
+from evictstream.models.messages.decoding import (
+    decode_pod_record,
+    read_decoded_pod,
+    read_node_record,
+    read_result_record,
+)
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind
@@ -65,9 +70,9 @@ CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion never takes the fa
 LABORIOUS_BYTES = 8_192  # a record of that size may be a third of a millisecond of work: others may come in after it
 FORGOTTEN_LIKE_A_POD = 40  # to forget so many deleted pods takes as long as to evict one
 SUSPECT_BYTES = 65_536  # smaller records, or below a quarter of what a topic takes, cannot make anything too large
-_UNDECIDABLE = Note.UNDECIDABLE
-_UNCHANGED = Note.UNCHANGED._value_
-_CHANGED = Note.CHANGED._value_
+_UNDECIDABLE = InputEffect.UNDECIDABLE
+_UNCHANGED = InputEffect.UNCHANGED._value_
+_CHANGED = InputEffect.CHANGED._value_
 _ISSUED = DecisionKind.ISSUED
 
 
@@ -143,7 +148,7 @@ class EvictionPartition:
             self._is_laborious = len(value or b"") > LABORIOUS_BYTES
             appended_at_us = record.timestamp * MILLISECOND_US
             try:
-                found = open_pod_record(value, limits)
+                found = decode_pod_record(value, limits)
                 aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
                 if (
                     aggregate is not None
@@ -160,7 +165,7 @@ class EvictionPartition:
                     else:
                         newer += 1
                     continue
-                event = read_opened_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
+                event = read_decoded_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
             except Unreadable as error:
                 self._effects.bury(topic, record, outbox, reason=error.reason, detail=error.detail)
                 continue
@@ -184,7 +189,7 @@ class EvictionPartition:
             if node is not None and node.taints:
                 if is_crowded(aggregate, rules):
                     crowd = itertools.chain((changes,), crowd_slices(aggregate, event.at_us, rules, event.origin))
-                    return self._take_slices(aggregate, crowd, topic, record, outbox, note=_UNDECIDABLE)
+                    return self._take_slices(aggregate, crowd, topic, record, outbox, effect=_UNDECIDABLE)
                 self._is_laborious = self._is_laborious or weight_of(node, event.pod.tolerations) > 1
         elif isinstance(event, NodeEvent):
             slices = node_slices(aggregate, event, rules)
@@ -192,13 +197,13 @@ class EvictionPartition:
             following = next(slices, None)
             if following is not None:  # most nodes have few pods, or nothing to decide about them
                 whole = itertools.chain((changes, following), slices)
-                return self._take_slices(aggregate, whole, topic, record, outbox, note=changes.note)
+                return self._take_slices(aggregate, whole, topic, record, outbox, effect=changes.effect)
         else:
             changes = apply_result(aggregate, event, rules)
         if changes.rows and aggregate.record_key not in self._by_key:
             self._keep(aggregate)
         self._effects.put(changes, aggregate, outbox)
-        self._effects.count(changes.note, topic, record, outbox)
+        self._effects.count(changes.effect, topic, record, outbox)
         return ()
 
     def _take_slices(
@@ -209,11 +214,11 @@ class EvictionPartition:
         record: Record,
         outbox: Outbox,
         *,
-        note: Note,
+        effect: InputEffect,
     ) -> Iterator[None]:
         self._keep(aggregate)  # one with so much to do is known; a new pod may be its first row
         yield from self._effects.put_slices(slices, aggregate, outbox)
-        self._effects.count(note, topic, record, outbox)
+        self._effects.count(effect, topic, record, outbox)
 
     def _keep(self, aggregate: NodeAggregate) -> None:
         if aggregate.record_key not in self._by_key:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
-from evictstream.models.eviction import Note
+from evictstream.models.eviction import InputEffect
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.dead_letters import REASONS
@@ -37,7 +37,7 @@ Key = TypeVar("Key")
 CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each further one would burden every scrape
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
 
-OUTCOMES = (*(note.value for note in Note), "forgotten", "dead-letter", "signal")  # what becomes of records
+OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal")  # what becomes of records
 
 
 class WorkerMetrics(Collector):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from evictstream.models.eviction import Rules
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
@@ -41,7 +41,7 @@ class ServiceConfig:
     dead_letters_topic: str
     application: str
     partitions: int
-    rules: Rules
+    rules: RuleParameters
     limits: InputLimits
     record_limit_bytes: int
     feed_silence_us: int
@@ -54,9 +54,9 @@ class ServiceConfig:
         return MessageWriter(self.commands_topic, self.decisions_topic, f"{self.application}/{partition}")
 
 
-def rules_of(settings: Settings) -> Rules:
+def rules_of(settings: Settings) -> RuleParameters:
     """Take the numbers of the eviction rules from the settings."""
-    return Rules(
+    return RuleParameters(
         outage_gap_us=int(settings.outage_gap_seconds * SECOND_US),
         retry_base_us=int(settings.retry_base_seconds * SECOND_US),
         retry_ceiling_us=int(settings.retry_ceiling_seconds * SECOND_US),

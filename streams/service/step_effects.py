@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from evictstream.models.eviction import Note
+from evictstream.models.eviction import InputEffect
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.dead_letters import UNDECIDABLE, put_dead_letter
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from evictstream.streams.service.service_config import ServiceConfig
 
 TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
-_UNDECIDABLE = Note.UNDECIDABLE
+_UNDECIDABLE = InputEffect.UNDECIDABLE
 
 
 class StepEffects:
@@ -80,10 +80,10 @@ class StepEffects:
         """Keep a wake-up that is due for the node in the middle of a step, until the last slice."""
         self._held.append(wakeup)
 
-    def count(self, note: Note, topic: str, record: Record, outbox: Outbox) -> None:
+    def count(self, effect: InputEffect, topic: str, record: Record, outbox: Outbox) -> None:
         """Count what became of a record; one that is beyond a limit is a dead letter too."""
-        self.counts[note._value_] += 1
-        if note is _UNDECIDABLE:
+        self.counts[effect._value_] += 1
+        if effect is _UNDECIDABLE:
             self.bury(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
 
     def bury(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:

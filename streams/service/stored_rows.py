@@ -103,7 +103,7 @@ def _is_past(kind: RowKind, key: bytes, value: bytes) -> bool:
     """Say whether a row only remembers something that has ended, so that repeated events are recognised."""
     if kind is RowKind.EVICTION:
         return read_eviction_value(key, value).state is EvictionState.DONE
-    return kind is RowKind.GONE or (kind is RowKind.NODE and read_node_value(key, value)[0] is None)
+    return kind is RowKind.DELETED_POD or (kind is RowKind.NODE and read_node_value(key, value)[0] is None)
 
 
 def read_known(

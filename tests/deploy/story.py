@@ -10,7 +10,7 @@ import json
 from collections import Counter, deque
 from typing import Any
 
-from evictstream.models.eviction import NodeAggregate, Origin, Rules, apply_node, apply_pod, apply_result, fire
+from evictstream.models.eviction import NodeAggregate, Origin, RuleParameters, apply_node, apply_pod, apply_result, fire
 from evictstream.models.eviction.step import Changes
 from evictstream.models.instants import microseconds
 from evictstream.models.messages.codec import encode
@@ -45,7 +45,7 @@ class Story:
         self.partition = partition_of(self.key, SETTINGS.partitions)
         self._aggregate = NodeAggregate(cluster, node)
         self._offsets: Counter[str] = Counter()
-        self._rules = Rules()
+        self._rules = RuleParameters()
         self._unseen: deque[EvictionCommand] = deque()
         self._decisions: list[DecisionRecord] = []
 

@@ -16,7 +16,7 @@ from kafka import KafkaProducer
 
 from evictstream.models.eviction import PodState, RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
-from evictstream.models.eviction.rules import LARGEST_WORK
+from evictstream.models.eviction.rule_parameters import LARGEST_WORK
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.engine.kafka.partitioner import partition_of

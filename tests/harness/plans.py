@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Mapping
 
-from evictstream.models.eviction import Rules
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.clock_watch import SECOND_US
@@ -26,7 +26,7 @@ def one_partition(now_us: Callable[[], int]) -> ServiceConfig:
         dead_letters_topic="dead-letters",
         application="test",
         partitions=1,
-        rules=Rules(),
+        rules=RuleParameters(),
         limits=InputLimits(),
         record_limit_bytes=2_000_000,
         feed_silence_us=FEED_SILENCE_SECONDS * SECOND_US,

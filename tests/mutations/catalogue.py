@@ -371,7 +371,7 @@ MUTATIONS = (
     ),
     Mutation(
         "withdraw what is due by a clock that is behind",
-        (Change(product.LIFECYCLE, "reconcile", "step.has_news", "True"),),
+        (Change(product.LIFECYCLE, "reconcile", "step.is_from_event", "True"),),
         ("tests/models/eviction/test_executing.py",),
     ),
     Mutation(

@@ -26,7 +26,7 @@ OF_COSTS = (
     ),
     Mutation(
         "remember each node that a name has ever had",
-        (Change(product.STEP, "Step.remember_node", "len(departed) > MOST_DEPARTED", "False"),),
+        (Change(product.STEP, "Step.remember_node", "len(earlier_nodes) > MOST_EARLIER_NODES", "False"),),
         (COST,),
     ),
     Mutation(

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 
-from evictstream.models.eviction import Rules
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
@@ -269,7 +269,7 @@ def service_config(plan: Plan, world: World) -> ServiceConfig:
         one_partition(lambda: world.now_us),
         application="simulated",
         partitions=plan.shape.partitions,
-        rules=Rules(
+        rules=RuleParameters(
             outage_gap_us=us(numbers.outage_gap_seconds),
             retry_base_us=us(numbers.retry_base_seconds),
             retry_ceiling_us=us(numbers.retry_ceiling_seconds),

@@ -40,4 +40,4 @@ def _describe(aggregate: NodeAggregate) -> object:
     pods = {uid: msgspec.to_builtins(pod) for uid, pod in aggregate.pods.items()}
     for pod in pods.values():
         del pod["version"]
-    return msgspec.to_builtins((aggregate.node, aggregate.departed, pods, aggregate.gone))
+    return msgspec.to_builtins((aggregate.node, aggregate.earlier_nodes, pods, aggregate.deleted_pods))

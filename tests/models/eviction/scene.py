@@ -16,7 +16,7 @@ from evictstream.models.eviction import (
     Outcome,
     PodEvent,
     ResultEvent,
-    Rules,
+    RuleParameters,
     apply_node,
     apply_pod,
     apply_result,
@@ -63,7 +63,7 @@ def tolerate(key: str = "", seconds: int | None = None) -> Toleration:
 
 @dataclass
 class Scene:
-    rules: Rules = field(default_factory=Rules)
+    rules: RuleParameters = field(default_factory=RuleParameters)
     aggregate: NodeAggregate = field(default_factory=lambda: NodeAggregate(CLUSTER, NODE))
     table: dict[bytes, bytes] = field(default_factory=dict)
     commands: list[EvictionCommand] = field(default_factory=list)
@@ -204,8 +204,8 @@ def assert_same(loaded: NodeAggregate, live: NodeAggregate) -> None:
     """Two aggregates are equal in everything that decides; a pod's version may be older in the loaded one."""
     assert (loaded.cluster, loaded.name) == (live.cluster, live.name)
     assert loaded.node == live.node
-    assert loaded.departed == live.departed
-    assert loaded.gone == live.gone
+    assert loaded.earlier_nodes == live.earlier_nodes
+    assert loaded.deleted_pods == live.deleted_pods
     assert loaded.orphans == live.orphans == {}
     assert loaded.pods.keys() == live.pods.keys()
     for uid, pod in live.pods.items():

@@ -18,7 +18,7 @@ from evictstream.models.eviction import (
     NodeAggregate,
     NodeEvent,
     PodEvent,
-    Rules,
+    RuleParameters,
     apply_node,
     apply_pod,
     decide_all,
@@ -29,7 +29,7 @@ from tests.models.eviction.scene import ORIGIN, us
 
 SMALL, LARGE = 100, 400
 NEAR_LINEAR = 1.35  # times the growth of the record
-RULES = Rules(comparison_operators=True)
+RULES = RuleParameters(comparison_operators=True)
 
 Attack = Callable[[int], Callable[[], object]]
 """Prepares an aggregate for a size and gives the step to be counted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.eviction import Rules
+from evictstream.models.eviction import RuleParameters
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.models.kubernetes import NO_EXECUTE, UNREACHABLE, Taint, Toleration
 from tests.models.eviction.scene import NODE, SICK, SILENT, START_US, A, B, Scene, text, tolerate
@@ -140,7 +140,7 @@ def test_comparison_operators_behind_one_switch() -> None:
     """3.2 and 11.2"""
     above = Toleration("gpu", "Gt", "750", NO_EXECUTE, 60)
     for on, deadline in ((True, 60), (False, 0)):
-        scene = Scene(Rules(comparison_operators=on))
+        scene = Scene(RuleParameters(comparison_operators=on))
         scene.pod(0, above)
         scene.node(0, Taint("gpu", "800", NO_EXECUTE))
         assert scene.deadline == deadline

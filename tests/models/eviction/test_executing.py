@@ -7,7 +7,7 @@ import itertools
 import msgspec
 import pytest
 
-from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, EventType, Outcome, Rules
+from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, EventType, Outcome, RuleParameters
 from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, SILENT, START_US, A, B, Scene, seconds_of, text, tolerate, us
 
@@ -293,10 +293,10 @@ def test_only_the_timer_issues() -> None:
 def test_rules_refuse_attempts_without_a_pause() -> None:
     for field in ("retry_base_us", "retry_ceiling_us", "silence_us", "success_grace_us"):
         with pytest.raises(ValueError, match=field):
-            msgspec.structs.replace(Rules(), **{field: 0})
+            msgspec.structs.replace(RuleParameters(), **{field: 0})
     for field in ("outage_gap_us", "remember_deleted_us"):
         with pytest.raises(ValueError, match=field):
-            msgspec.structs.replace(Rules(), **{field: -1})
+            msgspec.structs.replace(RuleParameters(), **{field: -1})
 
 
 def test_added_and_modified_events_have_the_same_effect() -> None:

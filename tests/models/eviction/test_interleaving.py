@@ -11,14 +11,14 @@ from evictstream.models.eviction import (
     NodeEvent,
     Origin,
     PodEvent,
-    Rules,
+    RuleParameters,
     apply_node,
     apply_pod,
 )
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 
 ORIGIN = Origin("t", 0, 0)
-RULES = Rules()
+RULES = RuleParameters()
 SECOND = 1_000_000
 
 taints = st.lists(

@@ -18,7 +18,7 @@ from evictstream.models.eviction import (
     Outcome,
     PodEvent,
     ResultEvent,
-    Rules,
+    RuleParameters,
     apply_node,
     apply_pod,
     apply_result,
@@ -61,7 +61,7 @@ class AggregateMachine(RuleBasedStateMachine):
         self.now = START
         self.version = 100
         self.serial = 0
-        self.eviction_rules = Rules()
+        self.eviction_rules = RuleParameters()
         self.aggregate = NodeAggregate(CLUSTER, NODE)
         self.model = SimpleModel(compare=False)
         self.table: dict[bytes, bytes] = {}
@@ -77,7 +77,7 @@ class AggregateMachine(RuleBasedStateMachine):
 
     @initialize(compare=st.booleans())
     def begin(self, compare: bool) -> None:  # noqa: FBT001
-        self.eviction_rules = Rules(comparison_operators=compare)
+        self.eviction_rules = RuleParameters(comparison_operators=compare)
         self.model = SimpleModel(compare=compare)
 
     # ---------------------------------------------------------------- the node

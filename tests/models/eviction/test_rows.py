@@ -95,7 +95,7 @@ def test_keys() -> None:
     assert row_key(RowKind.NODE, "c/n") == b"node\0c/n"
     assert row_key(RowKind.POD, "c/n", "u") == b"pod\0c/n\0u"
     assert row_key(RowKind.EVICTION, "c/n", "u") == b"eviction\0c/n\0u"
-    assert row_key(RowKind.GONE, "c/n", "u") == b"gone\0c/n\0u"
+    assert row_key(RowKind.DELETED_POD, "c/n", "u") == b"gone\0c/n\0u"
     for kind in RowKind:
         uid = "" if kind is RowKind.NODE else "u"
         assert split_row_key(row_key(kind, "c/n", uid)) == (kind, "c/n", uid)

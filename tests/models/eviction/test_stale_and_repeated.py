@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, Note
+from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, InputEffect
 from evictstream.models.kubernetes.resource_versions import is_newer, is_older, later, read_version
 from tests.models.eviction.scene import DELETED, A, B, Scene, tolerate, us
 
@@ -42,7 +42,7 @@ def test_older_node_is_dropped() -> None:
     scene.node(0, A, version="10")
     assert scene.node(1, version="9") is STALE
     assert scene.node(1, version="10") is DUPLICATE
-    assert scene.node(1, version="11").note is Note.CHANGED
+    assert scene.node(1, version="11").effect is InputEffect.CHANGED
 
 
 def test_older_pod_is_dropped() -> None:
@@ -50,7 +50,7 @@ def test_older_pod_is_dropped() -> None:
     scene.pod(0, version="10")
     assert scene.pod(1, tolerate("a"), version="9") is STALE
     assert scene.pod(1, tolerate("a"), version="10") is DUPLICATE
-    assert scene.pod(1, tolerate("a"), version="11").note is Note.CHANGED
+    assert scene.pod(1, tolerate("a"), version="11").effect is InputEffect.CHANGED
 
 
 def test_versions_that_cannot_be_compared_are_in_log_order() -> None:
@@ -128,11 +128,11 @@ def test_forgetting_goes_on_with_the_next_one() -> None:
     assert scene.pod(100, uid="pod-2", event_type=DELETED).wakeups == [], "the first wake-up asks for the next"
     scene.node(200, uid="node-1", event_type=DELETED)
     scene.run_until(HOUR)
-    assert set(scene.aggregate.gone) == {"pod-2"}
+    assert set(scene.aggregate.deleted_pods) == {"pod-2"}
     scene.restart()
     assert scene.timers == {(us(100 + HOUR), "")}
     scene.run_until(150 + HOUR)
-    assert (set(scene.aggregate.gone), set(scene.aggregate.departed)) == (set(), {"node-1"})
+    assert (set(scene.aggregate.deleted_pods), set(scene.aggregate.earlier_nodes)) == (set(), {"node-1"})
     scene.run_until(200 + HOUR)
     assert scene.aggregate.is_empty
 
@@ -166,7 +166,7 @@ def test_delete_with_an_equal_version_counts() -> None:
     """A feed that finds the object missing can only repeat the last version that it knew."""
     scene = Scene()
     scene.pod(0, version="10")
-    assert scene.pod(1, version="10", event_type=DELETED).note is Note.CHANGED
+    assert scene.pod(1, version="10", event_type=DELETED).effect is InputEffect.CHANGED
     assert scene.aggregate.pods == {}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.eviction import STALE, UNCHANGED, EventType, Outcome, PodEvent, Rules, apply_pod
+from evictstream.models.eviction import STALE, UNCHANGED, EventType, Outcome, PodEvent, RuleParameters, apply_pod
 from evictstream.models.kubernetes import NO_EXECUTE, Pod, Taint, Toleration
 from tests.models.eviction.scene import DELETED, NODE, ORIGIN, A, B, Scene, tolerate, us
 
@@ -177,11 +177,11 @@ def test_status_changes_are_remembered_in_memory_only() -> None:
 
 
 def test_rules_changed_between_runs_apply_when_everything_is_reevaluated() -> None:
-    scene = Scene(Rules(comparison_operators=True))
+    scene = Scene(RuleParameters(comparison_operators=True))
     scene.pod(0, Toleration("gpu", "Gt", "1", NO_EXECUTE, 60))
     scene.node(0, Taint("gpu", "2", NO_EXECUTE))
     scene.restart()
-    scene.rules = Rules()
+    scene.rules = RuleParameters()
     scene.decide_all(10)
     scene.run_until(10)
     assert scene.actions == ["Schedule 60", "Evict 0"]
@@ -191,7 +191,7 @@ def test_rules_changed_take_effect_at_the_timer_too() -> None:
     scene = Scene()
     scene.pod(0, Toleration("gpu", "Gt", "1", NO_EXECUTE, 60))
     scene.node(0, Taint("gpu", "2", NO_EXECUTE))
-    scene.rules = Rules(comparison_operators=True)
+    scene.rules = RuleParameters(comparison_operators=True)
     scene.fire(0)
     assert scene.actions == ["Schedule 60"]
 

@@ -11,19 +11,19 @@ import pytest
 from evictstream.models.eviction import (
     PODS_IN_SLICE,
     EventType,
+    InputEffect,
     NodeEvent,
-    Note,
     Origin,
     PodEvent,
     RowKind,
-    Rules,
+    RuleParameters,
     crowd_slices,
     is_crowded,
     node_slices,
     row_key,
 )
 from evictstream.models.eviction.row_values import pod_value
-from evictstream.models.eviction.rules import MOST_DEPARTED
+from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES
 from evictstream.models.eviction.step import merged
 from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
@@ -99,10 +99,10 @@ def test_a_pod_beyond_the_limit_has_its_eviction_cancelled() -> None:
     scene = Scene()
     scene.node(0, A)
     scene.pod(1, tolerate("a", 60))
-    assert scene.pod(2, undecidable=True).note is Note.UNDECIDABLE
+    assert scene.pod(2, undecidable=True).effect is InputEffect.UNDECIDABLE
     scene.run_until(1_000)
     assert scene.actions == ["Schedule 61", "Cancel Undecidable"]
-    assert scene.pod(3, undecidable=True).note is Note.UNDECIDABLE, "each such record is said to be so"
+    assert scene.pod(3, undecidable=True).effect is InputEffect.UNDECIDABLE, "each such record is said to be so"
     scene.restart()
     scene.run_until(2_000)
     assert len(scene.commands) == 2
@@ -137,7 +137,7 @@ def test_pods_of_a_node_beyond_the_limit_are_untouched() -> None:
     scene = Scene()
     scene.node(0, A)
     scene.pod(1, tolerate("a", 60))
-    assert scene.node(2, undecidable=True).note is Note.UNDECIDABLE
+    assert scene.node(2, undecidable=True).effect is InputEffect.UNDECIDABLE
     scene.restart()
     scene.pod(3, uid="pod-2", name="web-1")
     scene.run_until(1_000)
@@ -155,7 +155,7 @@ def test_a_node_within_the_limit_again_begins_new_windows() -> None:
 
 
 class TestTaintsTimesPods:
-    RULES = Rules(largest_work=6)
+    RULES = RuleParameters(largest_work=6)
 
     def crowd(self, pods: int) -> Scene:
         scene = Scene(rules=self.RULES)
@@ -165,13 +165,13 @@ class TestTaintsTimesPods:
 
     def test_a_node_change_up_to_the_limit_is_decided(self) -> None:
         scene = self.crowd(3)
-        assert scene.node(1, A, B, Taint("c", "", "NoSchedule")).note is Note.CHANGED
+        assert scene.node(1, A, B, Taint("c", "", "NoSchedule")).effect is InputEffect.CHANGED
         assert scene.actions == ["Schedule 61"] * 3
 
     def test_a_node_change_beyond_the_limit_makes_it_undecidable(self) -> None:
         scene = self.crowd(3)
         scene.node(1, A)
-        assert scene.node(2, A, B, Taint("c", "", NO_EXECUTE)).note is Note.UNDECIDABLE
+        assert scene.node(2, A, B, Taint("c", "", NO_EXECUTE)).effect is InputEffect.UNDECIDABLE
         assert scene.actions == ["Schedule 61"] * 3 + ["Cancel Undecidable"] * 3
 
     def test_the_first_pod_beyond_the_limit_makes_its_node_undecidable(self) -> None:
@@ -181,7 +181,7 @@ class TestTaintsTimesPods:
         aggregate = scene.aggregate
         assert is_crowded(aggregate, self.RULES)
         changes = scene.keep(merged(crowd_slices(aggregate, us(2), self.RULES, ORIGIN)))
-        assert changes.note is Note.UNDECIDABLE
+        assert changes.effect is InputEffect.UNDECIDABLE
         assert scene.actions == ["Schedule 61"] * 3 + ["Schedule 62"] + ["Cancel Undecidable"] * 4
         assert set(aggregate.pods) == {"pod-1", "pod-2", "pod-3", "pod-4"}, "as if the node had changed after the pod"
         scene.restart()
@@ -190,15 +190,15 @@ class TestTaintsTimesPods:
 
     def test_the_same_version_ends_it_once_pods_have_gone(self) -> None:
         scene = self.crowd(4)
-        assert scene.node(1, A, B, version="500").note is Note.UNDECIDABLE
-        assert scene.node(2, A, B, version="500").note is Note.UNDECIDABLE
+        assert scene.node(1, A, B, version="500").effect is InputEffect.UNDECIDABLE
+        assert scene.node(2, A, B, version="500").effect is InputEffect.UNDECIDABLE
         scene.pod(3, uid="pod-4", name="web-4", event_type=DELETED)
-        assert scene.node(4, A, B, version="500").note is Note.CHANGED
+        assert scene.node(4, A, B, version="500").effect is InputEffect.CHANGED
         assert scene.actions == ["Schedule 64"] * 3
-        assert scene.node(5, A, B, version="500").note is Note.DUPLICATE
+        assert scene.node(5, A, B, version="500").effect is InputEffect.DUPLICATE
 
     def test_a_replacement_beyond_the_limit_is_reported_undecidable_too(self) -> None:
-        scene = Scene(rules=Rules(largest_work=2 * PODS_IN_SLICE))
+        scene = Scene(rules=RuleParameters(largest_work=2 * PODS_IN_SLICE))
         for number in range(2 * PODS_IN_SLICE):
             scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
         scene.node(1, A)
@@ -208,18 +208,18 @@ class TestTaintsTimesPods:
                 scene.aggregate, NodeEvent(type=EventType.ADDED, node=seen, at_us=us(2), origin=ORIGIN), scene.rules
             )
         )
-        assert [part.note for part in slices] == [Note.UNDECIDABLE] * len(slices)
+        assert [part.effect for part in slices] == [InputEffect.UNDECIDABLE] * len(slices)
         assert len(slices) > 2
 
     def test_long_lists_of_tolerations_count(self) -> None:
-        scene = Scene(rules=Rules(largest_work=LARGEST_LIST))
+        scene = Scene(rules=RuleParameters(largest_work=LARGEST_LIST))
         for number in range(3):
             tolerations = [tolerate(f"k{entry}") for entry in range(LARGEST_LIST // 2)]
             scene.pod(0, *tolerations, uid=f"pod-{number}", name=f"web-{number}")
-        assert scene.node(1, A).note is Note.UNDECIDABLE
+        assert scene.node(1, A).effect is InputEffect.UNDECIDABLE
         scene.pod(2, uid="pod-2", name="web-2", event_type=DELETED)
         scene.pod(2, uid="pod-1", name="web-1", event_type=DELETED)
-        assert scene.node(3, A).note is Note.CHANGED
+        assert scene.node(3, A).effect is InputEffect.CHANGED
 
 
 class TestTexts:
@@ -307,7 +307,7 @@ def test_a_node_row_of_before_has_no_undecidable_node() -> None:
 
 def test_only_the_latest_earlier_nodes_of_a_name_are_kept() -> None:
     scene = Scene()
-    count = MOST_DEPARTED + 3
+    count = MOST_EARLIER_NODES + 3
     for number in range(count):
         scene.node(number, uid=f"node-{number}", event_type=DELETED)
-    assert set(scene.aggregate.departed) == {f"node-{number}" for number in range(3, count)}
+    assert set(scene.aggregate.earlier_nodes) == {f"node-{number}" for number in range(3, count)}

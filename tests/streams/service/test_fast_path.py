@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, Rules, apply_pod
+from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, RuleParameters, apply_pod
 from evictstream.models.eviction.state import NodeState, TaintState
 from evictstream.models.kubernetes import Taint
-from evictstream.models.messages.decoding import open_pod_record, read_opened_pod
+from evictstream.models.messages.decoding import decode_pod_record, read_decoded_pod
 from evictstream.models.messages.envelope import DEFAULT_LIMITS
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.service.fast_path import apply_plain_change
 
 KEY = b"lab/n0"
-RULES = Rules()
+RULES = RuleParameters()
 POD: dict[str, Any] = {
     "apiVersion": "v1",
     "kind": "Pod",
@@ -53,8 +53,8 @@ def known() -> NodeAggregate:
 def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
     """Apply it by `apply_pod`; returns the changes, or the error."""
     try:
-        opened = open_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
-        event = read_opened_pod(opened, KEY, 10**15, Origin("pods", 0, 0))
+        opened = decode_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
+        event = read_decoded_pod(opened, KEY, 10**15, Origin("pods", 0, 0))
     except Unreadable as error:
         return error
     assert isinstance(event, PodEvent)
@@ -62,7 +62,7 @@ def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
 
 
 def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes] | bool:
-    opened = open_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
+    opened = decode_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
     assert opened.object is not None
     return apply_plain_change(aggregate, opened.object, None, 10**15, DEFAULT_LIMITS)
 

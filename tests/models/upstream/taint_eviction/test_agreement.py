@@ -24,7 +24,7 @@ from evictstream.models.eviction import (
     NodeEvent,
     Origin,
     PodEvent,
-    Rules,
+    RuleParameters,
     apply_node,
     apply_pod,
     fire,
@@ -102,7 +102,7 @@ class BothMachine(RuleBasedStateMachine):
         self.now = START
         self.serial = 0
         self.compare = False
-        self.eviction_rules = Rules()
+        self.eviction_rules = RuleParameters()
         self.aggregate = NodeAggregate("c", NAME)
         self.reference = TaintEvictionController()
         self.timers: set[tuple[int, str]] = set()
@@ -115,7 +115,7 @@ class BothMachine(RuleBasedStateMachine):
     @initialize(compare=st.booleans())
     def begin(self, compare: bool) -> None:  # noqa: FBT001
         self.compare = compare
-        self.eviction_rules = Rules(comparison_operators=compare)
+        self.eviction_rules = RuleParameters(comparison_operators=compare)
         self.reference = TaintEvictionController(comparison_operators=compare)
 
     # ---------------------------------------------------------------- the node

@@ -1,0 +1,74 @@
+"""The parameters of the eviction rules: limits of work, waits and switches. Durations are integer microseconds.
+
+The limits bound how much work one record may cause. A step costs near linear work in its record, because taints and
+tolerations are found by key. Two products remain, so each has a limit: taints times pods of a node, and earlier nodes
+of a name times changes of the node. Real nodes are far below: they have up to a dozen taints and a hundred pods.
+`evictstream.models.messages.object_limits` bounds the objects themselves.
+"""
+
+from typing import Final
+
+import msgspec
+
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+
+LARGEST_WORK: Final = 100_000
+"""Look-ups that one change of a node's taints may cost; with more the node is undecidable. They are its `NoExecute`
+taints times its pods, plus the tolerations of pods with long lists. This many, done in slices, take a tenth of a
+second."""
+
+MOST_EARLIER_NODES: Final = 32
+"""Earlier nodes of one name that are remembered: those that left last. They are in the node's row, which each change of
+the node writes."""
+
+LONG_LIST: Final = 64
+"""Tolerations of the longest list that does not count as work; real ones are shorter."""
+
+_MINUTE_US = 60 * MICROSECONDS_PER_SECOND
+
+
+class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
+    """The parameters that can be set. A change takes effect with the next decision about each pod.
+
+    Attributes:
+        outage_gap_us: longest gap without a health taint that still belongs to one outage. Default 5 s: a restarted
+            controller manager takes the taint off and puts it back within 0.1 s; a longer gap begins a new outage
+            (semantics.md 12.4).
+        retry_base_us: wait after the first failed attempt; doubles with every further one. Default 1 s: by then the
+            executor has done its own quick tries (semantics.md 12.8).
+        retry_ceiling_us: longest wait between two attempts. Default 300 s: a mended webhook is noticed within minutes,
+            and 45,000 owed evictions are 150 attempts per second.
+        silence_us: wait for a result of the first attempt; doubles with every further one. Default 30 s: a
+            running executor answers within seconds, even with a queue.
+        success_grace_us: wait for the pod to terminate after `Succeeded` or `Gone`. Default 120 s: the watch
+            shows it within seconds, so by then the result was wrong or the feed is behind.
+        remember_deleted_us: how long a deleted UID is remembered. Default 1 h: at least the longest delay of a feed,
+            so that a late event cannot bring a deleted pod back (semantics.md 12.3).
+        comparison_operators: whether `Gt` and `Lt` compare, the feature gate `TaintTolerationComparisonOperators`.
+            Default off, as upstream (semantics.md 11.2).
+        largest_work: `LARGEST_WORK`, smaller in tests. Not a setting: only an attack exceeds it.
+    """
+
+    outage_gap_us: int = 5 * MICROSECONDS_PER_SECOND
+    retry_base_us: int = 1 * MICROSECONDS_PER_SECOND
+    retry_ceiling_us: int = 5 * _MINUTE_US
+    silence_us: int = 30 * MICROSECONDS_PER_SECOND
+    success_grace_us: int = 2 * _MINUTE_US
+    remember_deleted_us: int = 60 * _MINUTE_US
+    comparison_operators: bool = False
+    largest_work: int = LARGEST_WORK
+
+    def __post_init__(self) -> None:
+        """Refuse a wait of 0, which would repeat attempts without a pause, and negative durations.
+
+        Raises:
+            ValueError: a wait is not positive, or another duration is negative; names the field.
+        """
+        for field in ("retry_base_us", "retry_ceiling_us", "silence_us", "success_grace_us"):
+            if getattr(self, field) <= 0:
+                message = f"{field} must be positive"
+                raise ValueError(message)
+        for field in ("outage_gap_us", "remember_deleted_us"):
+            if getattr(self, field) < 0:
+                message = f"{field} must not be negative"
+                raise ValueError(message)
