@@ -10,7 +10,7 @@ _LONGEST: Final = 20  # characters of the lowest number; `int` would take long f
 
 
 def is_canonical(text: str) -> bool:
-    """Tell whether a text is a canonical decimal integer of any length.
+    """Return whether a text is a canonical decimal integer of any length.
 
     Canonical: `0`, or an optional `-`, a digit 1 to 9, then ASCII digits. No `+`, leading zeros, `-0` or spaces.
     """

@@ -1,4 +1,4 @@
-"""Which toleration covers which taint, and how long a pod may stay (semantics.md 3 and 4).
+"""Which toleration covers which taint (semantics.md 3), and for upstream's models how long a pod may stay (4).
 
 The same results as Kubernetes: `staging/src/k8s.io/api/core/v1/toleration.go` (matching),
 `staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go` (lists) and
@@ -25,7 +25,7 @@ _LONGEST_NUMBER: Final = 20  # characters of the longest signed 64-bit number; a
 
 
 def tolerates(toleration: Toleration, taint: Taint, *, comparison_operators: bool = False) -> bool:
-    """Tell whether one toleration covers one taint; all comparisons are exact and case sensitive (semantics.md 3.1)."""
+    """Return whether one toleration covers one taint; comparisons are exact and case sensitive (semantics.md 3.1)."""
     return first_match((toleration,), taint, comparison_operators=comparison_operators) is not None
 
 
@@ -101,7 +101,7 @@ def tolerations_in_use(
 
 
 def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
-    """Tell how long a pod may stay with these tolerations in use, by the table of semantics.md 4.
+    """Return how long a pod may stay with these tolerations in use, by the table of semantics.md 4.
 
     The reference models of `models.upstream` use it. The service looks at each taint with its own window, in
     `models.eviction.decision`.
@@ -116,13 +116,13 @@ def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
 
 
 def bounded_seconds(toleration: Toleration) -> int | None:
-    """Give the seconds of a toleration: negative seconds count as 0, and None means for ever."""
+    """Return the seconds of a toleration: negative seconds count as 0, and None means for ever."""
     seconds = toleration.toleration_seconds
     return None if seconds is None else max(0, seconds)
 
 
 def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_operators: bool = False) -> bool:
-    """Tell whether a later toleration for the same taint would have given another time.
+    """Return whether a later toleration for the same taint would have set another time.
 
     The first match decides between 5 s and for ever, and Kubernetes does not say so; evictstream's output warns
     (semantics.md 13 row 23).

@@ -260,10 +260,10 @@ def _wrong_type(field: str, error: msgspec.ValidationError) -> FieldTypeError:
 
 
 def read_taints(found: Sequence[TaintObject]) -> tuple[Taint, ...]:
-    """Flatten the decoded taints of a node; what is absent or null is empty, but for `timeAdded`.
+    """Flatten the decoded taints of a node; absent or null fields become empty, `timeAdded` becomes None.
 
     Raises:
-        FieldTimeError: a `timeAdded` is no instant.
+        FieldTimeError: a `timeAdded` is not an instant.
     """
     return tuple(
         Taint(

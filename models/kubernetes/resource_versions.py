@@ -20,17 +20,17 @@ def read_version(text: str) -> Version:
 
 
 def is_older(version: Version, stored: Version) -> bool:
-    """Tell whether input is older than the stored state; False for versions that are equal or cannot be compared."""
+    """Return whether input is older than the stored state; False for versions that are equal or cannot be compared."""
     if isinstance(version, int) and isinstance(stored, int):
         return version < stored
     return False
 
 
 def is_newer(version: Version, stored: Version) -> bool:
-    """Tell whether input is newer; True for versions that cannot be compared, since the log decides their order."""
+    """Return whether input is newer; True for versions that cannot be compared, since the log decides their order."""
     return version != stored and not is_older(version, stored)
 
 
 def later(version: Version, stored: Version) -> Version:
-    """Give the newer one of two versions, the first if they cannot be compared."""
+    """Return the newer one of two versions, the first if they cannot be compared."""
     return stored if is_older(version, stored) else version

@@ -70,7 +70,7 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
 
 
 def selects(selector: tuple[Requirement, ...], labels: Mapping[str, str]) -> bool:
-    """Tell whether labels meet all conditions."""
+    """Return whether labels meet all conditions."""
     return all(
         (each.key in labels and (each.values is None or labels[each.key] in each.values)) != each.is_negated
         for each in selector

@@ -46,12 +46,12 @@ def taint_text(taint: BareTaint) -> str:
 
 
 def is_same_taint(one: Taint, other: Taint) -> bool:
-    """Tell whether two taints are the same to Kubernetes: equal key and effect, whatever the value and the instant."""
+    """Return whether two taints are the same to Kubernetes: equal key and effect, whatever the value and the time."""
     return one.key == other.key and one.effect == other.effect
 
 
 def other_health_key(key: str) -> str:
-    """Give the other one of the two health keys.
+    """Return the other one of the two health keys.
 
     Args:
         key: one of `HEALTH_KEYS`.

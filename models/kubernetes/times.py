@@ -67,7 +67,7 @@ _read_kept: Final = lru_cache(maxsize=_TIMES_KEPT)(_read)
 
 
 def time_text(at_us: int) -> str | None:
-    """Write an instant that `read_time` gave: UTC, whole seconds; None for Go's zero time, which it writes as null."""
+    """Write an instant of `read_time` as UTC, in whole seconds; None for Go's zero time, which Go writes as null."""
     if at_us == FIRST_INSTANT_US:
         return None
     days, seconds = divmod(at_us // MICROSECONDS_PER_SECOND, _SECONDS_PER_DAY)

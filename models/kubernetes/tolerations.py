@@ -66,7 +66,7 @@ _row_texts: Final[dict[int, tuple[Tolerations, bytes]]] = {}
 
 
 def is_same_toleration(one: Toleration, other: Toleration) -> bool:
-    """Tell whether two tolerations are the same to Kubernetes: all but the seconds is equal (semantics.md 1)."""
+    """Return whether two tolerations are the same to Kubernetes: all but the seconds is equal (semantics.md 1)."""
     return (one.key, one.effect, one.operator, one.value) == (other.key, other.effect, other.operator, other.value)
 
 
@@ -143,7 +143,7 @@ def _read_kept(text: bytes) -> Tolerations:
 
 @lru_cache(maxsize=_SHARED_LISTS)
 def _shared(tolerations: Tolerations) -> Tolerations:
-    """Give the first tuple that equals this one; texts of equal lists may differ in spacing and order of fields."""
+    """Return the first tuple that equals this one; texts of equal lists may differ in spacing and order of fields."""
     return tolerations
 
 

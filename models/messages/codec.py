@@ -1,4 +1,4 @@
-"""From messages to JSON and back: what the definitions of this package share.
+"""From messages to JSON and back: what the message definitions share.
 
 Errors:
     Unreadable  the text is not what the definition says
@@ -36,14 +36,14 @@ def check_kind(api_version: str, kind: str, expected: str) -> None:
     """Refuse a message of another kind or version.
 
     Raises:
-        Unreadable: it is one.
+        Unreadable: the kind or the version differs.
     """
     if kind != expected or api_version != API_VERSION:
         raise Unreadable(UnreadableReason.WRONG_KIND, "kind or apiVersion")
 
 
 def check_instants(**instants: str | None) -> None:
-    """Refuse texts that are no instants.
+    """Refuse texts that are not instants.
 
     Args:
         instants: by the name of their field in JSON.

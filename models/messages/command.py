@@ -2,7 +2,7 @@
 
 Read with `isolation.level=read_committed`. The same eviction keeps its `evictionId`; `revision` grows when its
 deadline moves, and a higher revision withdraws every lower `Evict`; `attempt` grows when an attempt is repeated. A
-delivery may be repeated, so `evictionId` and `attempt` together are the key for doing a thing once.
+command may be delivered more than once: `evictionId`, `revision` and `attempt` together identify it.
 """
 
 from typing import Annotated, Final
@@ -79,7 +79,7 @@ def decode_command(text: bytes | str) -> EvictionCommand:
     """Read a command, and refuse what its JSON Schema refuses.
 
     Raises:
-        Unreadable: it is no command.
+        Unreadable: it is not a command.
     """
     command = codec.decode(_decoder, text)
     codec.check_kind(command.api_version, command.kind, COMMAND_KIND)

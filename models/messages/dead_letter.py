@@ -1,6 +1,6 @@
 """The dead-letters topic: a record that could not be used, as it came, with the reason in headers.
 
-Key and value are those of the record; a value that is too large is cut, and then its hash tells which one it was. The
+Key and value are those of the record. A value that is too large is cut; the hash of the whole value identifies it. The
 headers are the contract; their names are the field names in camelCase, their values UTF-8 text.
 """
 
@@ -28,7 +28,7 @@ class DeadLetterHeaders(
     reason: Annotated[
         NonEmptyText, Meta(description="One word for what is wrong, such as `BadJson` or `WrongPartition`.")
     ]
-    detail: Annotated[str, Meta(description="Where, by field path and type; never a piece of the record.")]
+    detail: Annotated[str, Meta(description="Where, by field path and type; never a part of the record.")]
     origin_topic: Annotated[NonEmptyText, Meta(description="Topic of the record.")]
     origin_partition: Annotated[Count, Meta(description="Its partition.")]
     origin_offset: Annotated[Count, Meta(description="Its offset.")]
@@ -89,7 +89,7 @@ class DeadLetterHeaders(
         """Read what `to_headers` wrote; other headers (CloudEvents, tracing) are ignored.
 
         Raises:
-            Unreadable: a header is missing or not what it should be.
+            Unreadable: a header is missing or has a wrong value.
         """
         names = set(_NAMES.values())
         try:

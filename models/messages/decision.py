@@ -1,6 +1,6 @@
 """The decisions topic: one record for each decision, with its reasons. Key: `<cluster>/<node>`.
 
-For people and for whoever has to explain later why a pod was evicted; nothing of the service reads it.
+The records are for people, and explain later why a pod was evicted; the service does not read them.
 """
 
 from typing import Annotated, Final
@@ -42,7 +42,7 @@ class DecisionCause(
 ):
     """The input behind a decision."""
 
-    kind: Annotated[CauseKind, Meta(description="Which input; a timer has no place on a topic.")]
+    kind: Annotated[CauseKind, Meta(description="Which input; for a timer, topic, partition and offset are absent.")]
     at: Annotated[InstantText, Meta(description="Its instant: event time of a record, the clock for a timer.")]
     topic: Annotated[str | None, Meta(description="Topic of the record.")] = None
     partition: Annotated[Count | None, Meta(description="Partition of the record.")] = None
@@ -75,7 +75,7 @@ class DecisionRecord(
         DecisionKind,
         Meta(
             description="`Scheduled`: a deadline ahead was set. `Due`: has to leave at once. `Moved`: other deadline."
-            " `Issued`: first attempt. `Retried`: further attempt. `Reported`: result taken in. `Withdrawn`: issued,"
+            " `Issued`: first attempt. `Retried`: further attempt. `Reported`: result counted. `Withdrawn`: issued,"
             " then the deadline was moved ahead. `Cancelled`: nothing is due any more. `Completed`: issued, and the"
             " pod leaves."
         ),
@@ -90,7 +90,7 @@ class DecisionRecord(
     pod_uid: Annotated[NonEmptyText, Meta(description="UID of the pod.")]
     node: Annotated[NonEmptyText, Meta(description="Name of the node.")]
     cause: Annotated[DecisionCause, Meta(description="The input that led to the decision.")]
-    taint: Annotated[BareTaint, Meta(description="The taint that decides, or did.")]
+    taint: Annotated[BareTaint, Meta(description="The taint that decides, or decided.")]
     window_start: Annotated[InstantText, Meta(description="Since when pod and taint are together.")]
     deadline: Annotated[InstantText, Meta(description="When the pod has to leave.")]
     node_uid: Annotated[str | None, Meta(description="UID of the node; absent if it is not known.")] = None
@@ -122,7 +122,7 @@ def decode_decision(text: bytes | str) -> DecisionRecord:
     """Read a decision, and refuse what its JSON Schema refuses.
 
     Raises:
-        Unreadable: it is no decision.
+        Unreadable: it is not a decision.
     """
     decision = codec.decode(_decoder, text)
     codec.check_kind(decision.api_version, decision.kind, DECISION_KIND)

@@ -48,7 +48,7 @@ _CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for 
 
 
 class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
-    """A `WatchEvent` with every field optional: the functions below look, and give each fault its own reason."""
+    """A `WatchEvent` with every field optional: the functions below check, and give each fault its own reason."""
 
     cluster: str | None = None
     type: str | None = None
@@ -121,7 +121,7 @@ def read_pod_record(
 ) -> PodEvent | Signal:
     """Read a record of the pods topic; arguments and errors as for `read_node_record`.
 
-    A pod that is not bound has the key `<cluster>/` and gives `Unbound`.
+    For a pod that is not bound, whose key is `<cluster>/`, it returns `Unbound`.
     """
     return read_decoded_pod(decode_pod_record(value, limits), key, append_at_us, origin, limits)
 
@@ -158,7 +158,7 @@ def read_decoded_pod(
         if found.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
         spec = found.object.spec
-        is_long = spec is not None and len(bytes(spec.tolerations)) > LARGEST_LIST  # else it is within all limits
+        is_long = spec is not None and len(bytes(spec.tolerations)) > LARGEST_LIST  # if not, it is within all limits
         is_undecidable = is_long and _drop_long_tolerations(found.object)
         pod = read_pod(found.object)
         if is_long and has_long_text(pod.tolerations):

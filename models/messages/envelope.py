@@ -10,12 +10,12 @@ from evictstream.models.instants import MICROSECONDS_PER_SECOND, microseconds
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, nesting without end."""
+"""What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, too deep nesting."""
 
 LARGEST_KEY: Final = 1_024
 """Bytes of a key. A node's name has at most 253, and so may a cluster's; keys are cached, and all rows contain them."""
 
-_CACHED_KEYS: Final = 16_384  # nodes of some large clusters; some 4 MB, 50 MB if all were as long as they may be
+_CACHED_KEYS: Final = 16_384  # keys kept split: nodes of some large clusters; some 4 MB, 50 MB if all had `LARGEST_KEY`
 
 
 class InputLimits(msgspec.Struct, frozen=True):
@@ -23,8 +23,9 @@ class InputLimits(msgspec.Struct, frozen=True):
 
     Attributes:
         largest_value_bytes: larger values are not read. Default 1,572,864: etcd's own limit for an object is 1.5 MiB.
-        longest_delay_us: how far `observedAt` may lie before the append time and count. Default 60 s: a feed that is
-            further behind, or whose clock is, would begin windows nobody saw (docs/messages.md#the-time-that-counts).
+        longest_delay_us: how far before the append time `observedAt` may be and still count. Default 60 s: a later
+            feed, or one with a slow clock, would start windows that nobody saw
+            (docs/messages.md#the-time-that-counts).
     """
 
     largest_value_bytes: int = 1_572_864
@@ -59,14 +60,14 @@ def _split_cached(key: bytes) -> tuple[str, str]:
 
 
 def refused_value(value: bytes | None, limits: InputLimits) -> Unreadable:
-    """Give the reason why a value is not decoded: it is null or too large."""
+    """Return why a value is not decoded: it is null or too large."""
     if value is None:
         return Unreadable(UnreadableReason.NULL_VALUE, "value")
     return Unreadable(UnreadableReason.OVERSIZED, f"{len(value)} bytes, limit {limits.largest_value_bytes}")
 
 
 def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: InputLimits) -> int:
-    """Give the instant that counts: a function of the log alone, and never later than the append time.
+    """Return the event time: a function of the log alone, never later than the append time.
 
     Args:
         observed_at: when the feed saw the change, if it says so.
@@ -74,8 +75,8 @@ def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: Inpu
         limits: how early `observed_at` may be.
 
     Returns:
-        `observed_at`, limited to the time between the longest delay before the append and the append; without it the
-        append time. Microseconds since 1970.
+        `observed_at`, but at least the append time less `longest_delay_us` and at most the append time; the append
+        time without `observed_at`. Microseconds since 1970.
     """
     if observed_at is None:
         return append_at_us
@@ -87,9 +88,9 @@ def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: Inpu
 
 
 def unreadable(error: Exception) -> Unreadable:
-    """Give the reason for a decoder's error, in words that quote nothing of the record.
+    """Return the reason for a decoder's error, in words that quote nothing of the record.
 
-    msgspec names types and paths, which is safe, and in one case the name of an unknown field, which is left out.
+    msgspec names types and paths, which is safe. In one case it names an unknown field, and that name is left out.
     """
     text = str(error)
     if isinstance(error, msgspec.ValidationError):

@@ -50,13 +50,13 @@ class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What an executor did with one attempt.
 
     Attributes:
-        eviction_id: of the command.
-        attempt: of the command; only the current one counts.
+        eviction_id: as in the command.
+        attempt: as in the command; only the current one counts.
         pod_uid: the pod.
         outcome: what was done.
         reason: explanation of the executor, for people; may be empty.
-        at_us: when, as for the other events.
-        origin: the record.
+        at_us: event time, as for the other events.
+        origin: place of the record.
     """
 
     eviction_id: str

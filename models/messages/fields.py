@@ -1,8 +1,9 @@
-"""Types of fields that several messages share, and what their JSON Schema says of them.
+"""Types of fields that several messages share, with their part of the JSON Schemas.
 
-Names are camelCase in JSON, as in Kubernetes. Unknown fields are refused in what is ours and ignored in what is
-Kubernetes'. What only `extra_json_schema` says, the published schema demands but the decoder does not check: functions
-of this package check it, with a reason for each fault that says more than a wrong type.
+Names are camelCase in JSON, as in Kubernetes. Unknown fields are refused in evictstream's own parts and ignored in
+Kubernetes'. The published schema demands more than the decoders check: what `extra_json_schema` says. Functions of this
+package check it after decoding, because their reasons say more than "wrong type". Empty names and negative attempts in
+results are not checked: such a result belongs to no eviction.
 """
 
 from typing import Annotated, Final

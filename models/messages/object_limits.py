@@ -18,7 +18,7 @@ LARGEST_LIST: Final = 1_000
 a node and all tolerations of a pod, in one go: with this many of both it takes some two milliseconds."""
 
 LONGEST_TEXT: Final = 1_024
-"""Characters of a taint, and of a toleration. Rows and messages of each pod that a node evicts contain one of each;
+"""Characters of a taint, and of a toleration. Rows and messages of each pod evicted from a node contain one of each;
 Kubernetes lets through some 400."""
 
 LONGEST_NAMES: Final = 1_024
@@ -28,18 +28,20 @@ rows and messages of the object contain them."""
 LONGEST_VERSION: Final = 128
 """Characters of a resource version; etcd's have at most 20. A node's row has those of earlier nodes of its name too."""
 
-_BRACES, _COMMAS = 4, 16  # for each entry, far more than any has
+# Opening braces and commas per entry, more than any entry has. A list with more of them has too many entries, and is
+# not decoded to count them.
+_BRACES, _COMMAS = 4, 16
 
 _entries: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 def is_too_long(text: bytes, opening: bytes = b"{") -> bool:
-    """Tell whether a JSON list has more than `LARGEST_LIST` entries, without making objects of them.
+    """Return whether a JSON list has more than `LARGEST_LIST` entries, without making objects of them.
 
     Args:
         text: the list, or null. JSON that is no list is not too long; its reader finds the fault.
-        opening: what each entry begins with. Texts may contain it too, so the entries are counted unless there are far
-            too many of them.
+        opening: what each entry begins with. Texts may contain it too, so the entries are counted unless it occurs far
+            too often.
     """
     if len(text) <= LARGEST_LIST or (count := text.count(opening)) <= LARGEST_LIST:
         return False
@@ -52,7 +54,7 @@ def is_too_long(text: bytes, opening: bytes = b"{") -> bool:
 
 
 def has_long_text(found: Iterable[Taint] | Iterable[Toleration]) -> bool:
-    """Tell whether one of these taints, or tolerations, is longer than `LONGEST_TEXT`."""
+    """Return whether one of these taints, or tolerations, is longer than `LONGEST_TEXT`."""
     return any(
         len(one.key) + len(one.value) + len(one.effect) > LONGEST_TEXT
         or (isinstance(one, Toleration) and len(one.operator) > LONGEST_TEXT)

@@ -1,7 +1,7 @@
 """The results topic: what an executor did with a command. Key: that of the command.
 
-Only a result of the current attempt counts. None ends an eviction: `Succeeded` and `Gone` stop repeats for a grace
-time, everything else, and silence, leaves it owed with a next attempt.
+Only a result of the current attempt counts. No result ends an eviction: after `Succeeded` and `Gone` repeats pause for
+a grace time; after every other outcome, and after silence, another attempt follows.
 """
 
 from typing import Annotated, Final
@@ -24,13 +24,13 @@ class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", forb
 
     api_version: ApiVersion
     kind: Annotated[str, Meta(extra_json_schema={"const": RESULT_KIND})]
-    eviction_id: Annotated[str, Meta(description="Of the command.")]
-    attempt: Annotated[int, Meta(description="Of the command.", extra_json_schema={"minimum": 0})]
-    cluster: Annotated[str, Meta(description="Of the command.", extra_json_schema=_AT_LEAST_1)]
-    namespace: Annotated[str, Meta(description="Of the command.")]
-    pod: Annotated[str, Meta(description="Of the command.")]
-    pod_uid: Annotated[str, Meta(description="Of the command.", extra_json_schema=_AT_LEAST_1)]
-    node: Annotated[str, Meta(description="Of the command.", extra_json_schema=_AT_LEAST_1)]
+    eviction_id: Annotated[str, Meta(description="As in the command.")]
+    attempt: Annotated[int, Meta(description="As in the command.", extra_json_schema={"minimum": 0})]
+    cluster: Annotated[str, Meta(description="As in the command.", extra_json_schema=_AT_LEAST_1)]
+    namespace: Annotated[str, Meta(description="As in the command.")]
+    pod: Annotated[str, Meta(description="As in the command.")]
+    pod_uid: Annotated[str, Meta(description="As in the command.", extra_json_schema=_AT_LEAST_1)]
+    node: Annotated[str, Meta(description="As in the command.", extra_json_schema=_AT_LEAST_1)]
     outcome: Annotated[
         str,
         Meta(
@@ -49,10 +49,10 @@ _decoder: Final = msgspec.json.Decoder(EvictionResult)
 
 
 def decode_result_except_outcome(text: bytes | str) -> EvictionResult:
-    """Read a result, without a look at its outcome: the reader of the topic has other questions first.
+    """Read a result without checking its outcome: `read_result_record` checks cluster and node first.
 
     Raises:
-        Unreadable: it is no result.
+        Unreadable: it is not a result.
     """
     result = codec.decode(_decoder, text)
     codec.check_kind(result.api_version, result.kind, RESULT_KIND)
@@ -63,19 +63,19 @@ def read_outcome(result: EvictionResult) -> Outcome:
     """Read the outcome.
 
     Raises:
-        Unreadable: it is none.
+        Unreadable: it is not a known one.
     """
     try:
         return Outcome(result.outcome)
     except ValueError:
-        raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # its text quotes the record
+        raise Unreadable(UnreadableReason.UNKNOWN_OUTCOME, "outcome") from None  # the error's text quotes the record
 
 
 def decode_result(text: bytes | str) -> EvictionResult:
-    """Read a result as the service does. Its JSON Schema asks for more: names that are not empty, a count from 0.
+    """Read a result as the service does. The JSON Schema demands more: names that are not empty, attempts from 0.
 
     Raises:
-        Unreadable: it is no result.
+        Unreadable: it is not a result.
     """
     result = decode_result_except_outcome(text)
     read_outcome(result)

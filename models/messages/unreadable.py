@@ -17,19 +17,19 @@ class UnreadableReason(enum.StrEnum):
     BAD_JSON = "BadJson"
     """The value is not JSON."""
     BAD_TIME = "BadTime"
-    """An instant is not RFC 3339 with a zone, or a `timeAdded` is none to Kubernetes."""
+    """An instant is not RFC 3339 with a zone, or Kubernetes would refuse the `timeAdded`."""
     WRONG_TYPE = "WrongType"
     """A field has the wrong type."""
     WRONG_KIND = "WrongKind"
     """An object of another kind or API version."""
     MISSING_FIELD = "MissingField"
-    """A field is missing, null or empty that has to be there."""
+    """A required field is missing, null or empty."""
     UNKNOWN_FIELD = "UnknownField"
-    """A field that is not in our part of the message."""
+    """A field that the message does not define, outside the Kubernetes object."""
     UNKNOWN_EVENT_TYPE = "UnknownEventType"
-    """The watch event's `type` is neither Kubernetes' nor one of evictstream."""
+    """The watch event's `type` is neither Kubernetes' nor evictstream's."""
     UNKNOWN_OUTCOME = "UnknownOutcome"
-    """The result's `outcome` is none that a result may have."""
+    """The result's `outcome` is not a known one."""
     FOREIGN_CLUSTER = "ForeignCluster"
     """The cluster in the value is not the one in the key."""
     FOREIGN_NODE = "ForeignNode"
@@ -42,8 +42,8 @@ class Unreadable(ValueError):  # noqa: N818 - the name says the state of the rec
     """A record cannot be read.
 
     Attributes:
-        reason: one of a few words, for counting.
-        detail: field path and types, for people. Never a piece of the record: it may hold secrets.
+        reason: for counting.
+        detail: field path and types, for people. Never a part of the record: it may hold secrets.
     """
 
     def __init__(self, reason: UnreadableReason, detail: str) -> None:

@@ -15,7 +15,7 @@ class EventType(enum.StrEnum):
 
 
 class WatchEventType(enum.StrEnum):
-    """What a watch event says."""
+    """The `type` of a watch event: `EventType`, Kubernetes' bookmark, and the signals of feeds and operators."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -27,7 +27,7 @@ class WatchEventType(enum.StrEnum):
 
 
 class Action(enum.StrEnum):
-    """What a command tells an executor."""
+    """What an executor has to do."""
 
     SCHEDULE = "Schedule"
     """The pod will be evicted at `deadline` unless cancelled. Withdraws every `Evict` of a lower revision."""
@@ -41,11 +41,11 @@ class Verdict(enum.StrEnum):
     """Why a pod has to leave, or why it need not any more."""
 
     UNTOLERATED = "Untolerated"
-    """Some taint is tolerated by nothing."""
+    """No toleration covers one of the taints."""
     TOLERATION_EXPIRES = "TolerationExpires"
     """All taints are tolerated, at least one of them for a while."""
     TAINT_REMOVED = "TaintRemoved"
-    """The taint that was the reason is gone and what is left is tolerated for ever."""
+    """The taint that was the reason is gone, and all taints that are left are tolerated for ever."""
     TOLERATED = "Tolerated"
     """The taint is still there, but the pod tolerates it for ever now."""
     POD_GONE = "PodGone"
@@ -76,11 +76,11 @@ class EvictionState(enum.StrEnum):
     RETRYING = "retrying"
     """An attempt failed or was not answered; owed until the pod or the reason is gone."""
     DONE = "done"
-    """It has reached its end; nothing happens for this pod any more."""
+    """The eviction has ended with success; nothing happens for this pod any more."""
 
 
 class Outcome(enum.StrEnum):
-    """What an executor did with an attempt. None of them ends an eviction: only what happens to the pod does."""
+    """What an executor did with an attempt. No outcome ends an eviction: only what happens to pod and node does."""
 
     SUCCEEDED = "Succeeded"
     """The API server has accepted the delete."""
@@ -110,7 +110,7 @@ class DecisionKind(enum.StrEnum):
     RETRIED = "Retried"
     """A further `Evict`."""
     REPORTED = "Reported"
-    """The result of the current attempt was taken in; the next one is set."""
+    """The result of the current attempt was counted; the next attempt is set."""
     WITHDRAWN = "Withdrawn"
     """Issued, but an edit moved the deadline ahead: scheduled again."""
     CANCELLED = "Cancelled"
@@ -131,7 +131,7 @@ class CauseKind(enum.StrEnum):
 
 
 class DecisionWarning(enum.StrEnum):
-    """What a reader of a decision should look at."""
+    """What people should look at when they read a decision."""
 
     LATER_TOLERATION_DIFFERS = "LaterTolerationDiffers"
     """A later toleration of the pod matches the same taint with another time (semantics.md 13 row 23)."""

@@ -1,10 +1,10 @@
 """The inputs: watch events on the nodes and the pods topic, as a feed has to write them. Key: `<cluster>/<node>`.
 
-What the Kubernetes watch gives, with the cluster and the time at which the feed received it. The line format of
-`kubectl get pods -A -o json --watch --output-watch-events` is this less `cluster` and `observedAt`. Records
+A record is what the Kubernetes watch sends, plus the cluster and the time at which the feed received it. The line
+format of `kubectl get pods -A -o json --watch --output-watch-events` lacks both, `cluster` and `observedAt`. Records
 about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
 
-The service itself reads more tolerantly, and only what it uses: see `decoding` and `kubernetes.objects`.
+The service itself accepts more, and reads only what it uses: see `decoding` and `kubernetes.objects`.
 """
 
 from typing import Annotated, Final, Literal
@@ -25,7 +25,7 @@ _CHANGES: Final = frozenset({WatchEventType.ADDED, WatchEventType.MODIFIED, Watc
 KubernetesInstant = Annotated[
     str, Meta(extra_json_schema={"format": "date-time", "examples": ["2026-11-21T02:15:53Z"]})
 ]
-"""An instant to Kubernetes, which reads more than `ReadInstant`: see `kubernetes.times`."""
+"""An instant as Kubernetes reads it, more leniently than `ReadInstant`: see `kubernetes.times`."""
 
 
 class NodeMetadata(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -47,10 +47,10 @@ class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
 
 
 class WatchedTaint(BareTaint, frozen=True, rename="camel", kw_only=True):
-    """A taint as the API server gives it."""
+    """A taint as the API server sends it."""
 
     time_added: Annotated[
-        KubernetesInstant | None, Meta(description="Optional; only tells instances of a taint apart.")
+        KubernetesInstant | None, Meta(description="Optional; shows that a taint was removed and added again.")
     ] = None
 
 
@@ -108,7 +108,7 @@ _OBJECT: Final = {
     "anyOf": [
         {"$ref": "#/$defs/NodeOfFeed"},
         {"$ref": "#/$defs/PodOfFeed"},
-        {"type": "object", "description": "The object of a bookmark: a kind and a resource version. Not looked at."},
+        {"type": "object", "description": "The object of a bookmark: a kind and a resource version. Ignored."},
         {"type": "null"},
     ],
     "default": None,
@@ -122,7 +122,7 @@ class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     type: Annotated[
         WatchEventType,
         Meta(
-            description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch gives them. `HEARTBEAT`:"
+            description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch sends them. `HEARTBEAT`:"
             " the feed is alive. `FORGET`: take the cluster out of the service. `ACCEPT_GAP`: go on although input"
             " expired unread."
         ),
@@ -130,15 +130,15 @@ class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     observed_at: Annotated[
         ReadInstant | None,
         Meta(
-            description="When the feed received it. Counts limited to the minute before the append time and the"
-            " append time itself; absent means the append time."
+            description="When the feed received it. A time outside the minute before the append time is moved to the"
+            " nearer end of that minute; absent means the append time."
         ),
     ] = None
     listed_at: Annotated[
         ReadInstant | None,
         Meta(description="Only on `HEARTBEAT`: when the feed's last complete listing began."),
     ] = None
-    # What it is depends on `type`: `decode_object` reads that of a change.
+    # Its content depends on `type`; `decode_object` reads that of a change.
     object: Annotated[
         msgspec.Raw | msgspec.UnsetType,
         Meta(description="The object, with `ADDED`, `MODIFIED` and `DELETED`.", extra_json_schema=_OBJECT),
@@ -154,7 +154,8 @@ def decode_watch_event(text: bytes | str) -> WatchEvent:
     """Read a watch event, and refuse what its JSON Schema refuses, and what does not belong together.
 
     Raises:
-        Unreadable: it is none; also a change without its object, or `listedAt` on something else than a heartbeat.
+        Unreadable: it is not a watch event; also a change without its object, or `listedAt` with another type than
+            `HEARTBEAT`.
     """
     event = codec.decode(_decoder, text)
     if event.type in _CHANGES:

@@ -1,1 +1,4 @@
-"""Reference models of Kubernetes' own controllers, for replay and what-if to compare with; the service uses none."""
+"""Reference models of Kubernetes' own controllers, to compare the service with; the service uses none of them.
+
+Experimental and private: they may change with any release.
+"""

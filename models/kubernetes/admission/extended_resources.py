@@ -17,7 +17,7 @@ _OWN_DOMAIN: Final = "kubernetes.io/"
 
 
 def is_extended_resource(name: str) -> bool:
-    """Tell whether a resource is an extended one.
+    """Return whether a resource is an extended one.
 
     It has a domain of its own (a `/`, and not Kubernetes' domain anywhere in the name), does not begin with
     `requests.`, and with that prefix, as quotas write it, is a legal qualified name.

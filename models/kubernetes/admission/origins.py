@@ -41,7 +41,7 @@ def written(tolerations: Iterable[Toleration], origin: AddedBy = AddedBy.WRITTEN
 
 
 def plain(admitted: Iterable[AdmittedToleration]) -> Tolerations:
-    """Give the tolerations alone, in pod order."""
+    """Return the tolerations alone, in pod order."""
     return tuple(entry.toleration for entry in admitted)
 
 

@@ -29,7 +29,7 @@ def is_best_effort(
     pod_level: ResourceAmounts | None = None,
     reported_class: str = "",
 ) -> bool:
-    """Tell whether a pod is best-effort: no request and no limit above zero for CPU or memory anywhere.
+    """Return whether a pod is best-effort: no request and no limit above zero for CPU or memory anywhere.
 
     Args:
         containers: of the pod, init containers too; ephemeral containers have no resources.

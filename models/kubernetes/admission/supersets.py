@@ -11,7 +11,7 @@ from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, Toleration
 
 
 def is_superset(wide: Toleration, narrow: Toleration) -> bool:
-    """Tell whether one toleration tolerates at least what another one does.
+    """Return whether one toleration tolerates at least what another one does.
 
     Equal ones do. Otherwise all of these:
 

@@ -1,4 +1,4 @@
-"""Where the tolerations of a pod that exists came from, as far as its object tells (semantics.md 9).
+"""Where the tolerations of a pod that exists came from, as far as its object shows (semantics.md 9).
 
 A stored pod does not say who added what. Some origins follow from what controllers and plugins always do; others are
 only possible, because an author may write the same thing. Namespace and cluster defaults leave no trace at all.

@@ -36,7 +36,7 @@ class TaintCommand(msgspec.Struct, frozen=True):
 
 
 def is_taint_argument(argument: str) -> bool:
-    """Tell whether an argument is a taint: it contains `=` or `:`, or ends in `-`."""
+    """Return whether an argument is a taint: it contains `=` or `:`, or ends in `-`."""
     return "=" in argument or ":" in argument or argument.endswith(REMOVAL_MARK)
 
 

@@ -98,12 +98,12 @@ def reorganize(taints: Sequence[Taint], changes: TaintChanges, *, overwrite: boo
 
 
 def remove_taint(taints: Sequence[Taint], removed: Taint) -> tuple[tuple[Taint, ...], bool]:
-    """Remove the taints with a key and effect; the second value tells whether there was one."""
+    """Remove the taints with a key and effect; the second value says whether there was one."""
     left = tuple(taint for taint in taints if not is_same_taint(removed, taint))
     return left, len(left) != len(taints)
 
 
 def remove_key(taints: Sequence[Taint], key: str) -> tuple[tuple[Taint, ...], bool]:
-    """Remove the taints with a key, whatever the effect; the second value tells whether there was one."""
+    """Remove the taints with a key, whatever the effect; the second value says whether there was one."""
     left = tuple(taint for taint in taints if taint.key != key)
     return left, len(left) != len(taints)

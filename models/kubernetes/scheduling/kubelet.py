@@ -68,7 +68,7 @@ def kubelet_admission(
 
 
 def is_static_pod(annotations: Mapping[str, str]) -> bool:
-    """Tell by its annotations whether the kubelet got a pod from a file or an address, not from the API server.
+    """Return whether the annotations say that the kubelet has a pod from a file or an address, not the API server.
 
     Args:
         annotations: `metadata.annotations`. Without the annotation `kubernetes.io/config.source`, which the kubelet

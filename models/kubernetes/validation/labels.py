@@ -102,7 +102,7 @@ def int64_errors(text: str) -> tuple[str, ...]:
 
 
 def _parse_int_errors(text: str) -> tuple[str, ...]:
-    """Give the error of Go's `strconv.ParseInt(text, 10, 64)`, which stops reading once the number exceeds 64 bit."""
+    """Return the error of Go's `strconv.ParseInt(text, 10, 64)`, which stops reading once the number exceeds 64 bit."""
     found = _SIGN_AND_DIGITS.match(text)
     sign, digits = found.groups() if found else ("", "")
     digits_that_count = digits.lstrip("0")

@@ -1,7 +1,7 @@
 """The JSON Schemas of the messages, made from their definitions.
 
-The files beside this module are what others may read without Python; a test holds them to the definitions. Write them
-anew with `python -m evictstream.models.messages.schemas`.
+The files beside this module are for programs in other languages; a test compares them with the definitions. To write
+them again: `python -m evictstream.models.messages.schemas`.
 """
 
 import json
@@ -27,7 +27,7 @@ MESSAGES: Final[dict[str, type[msgspec.Struct]]] = {
 """File name without its ending, and the message that it describes."""
 
 _NAMED_IN: Final[dict[str, tuple[type[msgspec.Struct], ...]]] = {"watch-event": (NodeOfFeed, PodOfFeed)}
-"""What a schema refers to by name, where the definition leaves JSON undecoded."""
+"""Further types that a schema needs, because its definition leaves a part of the message as raw JSON."""
 
 
 def schema_texts() -> dict[str, str]:

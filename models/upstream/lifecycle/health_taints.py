@@ -39,7 +39,7 @@ def fitting_taint(ready_status: str) -> Taint | None:
 
 
 def opposite_taint(taint: Taint) -> Taint:
-    """Give the other one of the two health taints."""
+    """Return the other one of the two health taints."""
     return UNREACHABLE_TAINT if taint is NOT_READY_TAINT else NOT_READY_TAINT
 
 

@@ -11,7 +11,7 @@ from evictstream.models.kubernetes.taints import Taint
 
 
 def has_taint(taints: Iterable[Taint], wanted: Taint) -> bool:
-    """Tell whether the same taint is in the list; value and time do not count."""
+    """Return whether the same taint is in the list; value and time do not count."""
     return any(taint.key == wanted.key and taint.effect == wanted.effect for taint in taints)
 
 

@@ -48,7 +48,7 @@ def zone_key(labels: Mapping[str, str] | None) -> str:
 
 
 def is_excluded_from_disruption(labels: Mapping[str, str] | None) -> bool:
-    """Tell whether a node does not count for its zone; any value of the label counts, also an empty one."""
+    """Return whether a node does not count for its zone; any value of the label counts, also an empty one."""
     return labels is not None and EXCLUDE_DISRUPTION_LABEL in labels
 
 

@@ -74,7 +74,7 @@ class TaintEvictionController:
         return self._timers.pending()
 
     def is_queued(self, address: str) -> bool:
-        """Tell whether a key is present, pending or running; such a key cannot be added again (semantics.md 6.8)."""
+        """Return whether a key is present, pending or running; such a key cannot be added again (semantics.md 6.8)."""
         return address in self._timers
 
     # ------------------------------------------------------------------- what is seen and queued, semantics.md 6.2

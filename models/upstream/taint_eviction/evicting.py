@@ -108,7 +108,7 @@ class Evictor:
         self.metrics = DeletionMetrics()
 
     def next_us(self) -> int | None:
-        """Tell when the next attempt is answered, or the last pause ends; None if no eviction runs."""
+        """Return when the next attempt is answered, or the last pause ends; None if no eviction runs."""
         return self._runs[0][0] if self._runs else None
 
     def step(self) -> AttemptFailed | PodDeleted | EvictionForgotten:

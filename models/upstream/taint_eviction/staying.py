@@ -24,7 +24,7 @@ def wrapped_int64(number: int) -> int:
 
 
 def stay_us(in_use: Sequence[Toleration]) -> int | None:
-    """Tell how long a pod may stay with these tolerations in use.
+    """Return how long a pod may stay with these tolerations in use.
 
     Returns:
         Microseconds, rounded up because a timer never fires early; 0 for "evict now"; None for ever. A wrapped negative

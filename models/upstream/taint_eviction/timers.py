@@ -69,7 +69,7 @@ class TimerQueue:
         self._serial = 0
 
     def __contains__(self, address: object) -> bool:
-        """Tell whether a key is present, pending or running."""
+        """Return whether a key is present, pending or running."""
         return address in self._entries
 
     def get(self, address: str) -> Timer | None:
@@ -118,7 +118,7 @@ class TimerQueue:
         self._entries.pop(address, None)
 
     def next_ring_us(self) -> int | None:
-        """Tell when the next timer fires, None if there is none."""
+        """Return when the next timer fires, None if there is none."""
         while self._ringing and self._ringing[0][2].is_stopped:
             heapq.heappop(self._ringing)
         return self._ringing[0][0] if self._ringing else None
