@@ -1,8 +1,9 @@
-"""House rules that a machine can hold: one meaning for each public name, no mixed-up arguments, short test names."""
+"""House rules that a machine can hold: public names, arguments, the dialect of docstrings, short test names."""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,6 +36,22 @@ def test_no_constructor_call_has_more_than_four_positional_arguments() -> None:
                 called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
                 if called.lstrip("_")[:1].isupper():
                     found.append(f"{file}:{node.lineno} {called}({len(node.args)})")
+    assert found == []
+
+
+def test_docstrings_are_written_in_one_dialect() -> None:
+    """Single backticks, no roles of Sphinx, no blank line before the closing quotes."""
+    found = []
+    for file, tree in trees():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                text = ast.get_docstring(node, clean=False) or ""
+                if (
+                    "``" in text
+                    or re.search(r":(?:attr|class|func|meth|mod):`", text)
+                    or re.search(r"\n\s*\n\s*$", text)
+                ):
+                    found.append(f"{file} {getattr(node, 'name', '(module)')}")
     assert found == []
 
 

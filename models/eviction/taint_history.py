@@ -2,7 +2,8 @@
 
 A start is kept for each taint, and for the outage that the two health taints show. The controller that sets `not-ready`
 and `unreachable` swaps one for the other, sometimes with both on the node for some milliseconds. When it is restarted,
-it takes the taint off and puts it back within 0.1 s. All of that is one outage; a longer gap begins a new outage.
+it takes the taint off and puts it back within 0.1 s. All of that is one outage. A longer gap begins a new outage: the
+end of a full disruption leaves one on purpose.
 """
 
 from collections.abc import Iterable, Sequence

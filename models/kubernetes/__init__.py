@@ -2,7 +2,10 @@
 
 - here: the objects as they are read, matching (sections 3 and 4), and the eviction verdict for a pod on a node;
 - `validation`: what the API server refuses, all errors with field paths (section 2);
-- `scheduling`: filter, score, cordon, kubelet (section 5).
+- `scheduling`: filter, score, cordon, kubelet (section 5);
+- `admission`: where the tolerations of a pod come from (section 9);
+- `kubectl`: the grammar of `kubectl taint`, cordon and uncordon (section 10);
+- `selectors`: label selectors.
 
 `docs/kubernetes-rules.md` has each rule with its source.
 """
