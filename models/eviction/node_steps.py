@@ -59,7 +59,8 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
         yield from _delete(aggregate, event, version, rules)
         return
     if known is not None and known.uid == seen.uid:
-        if version == known.version and not known.is_undecidable:  # which is tried again: it may have fewer pods now
+        # An undecidable node is tried again with the same version: it may have fewer pods now.
+        if version == known.version and not known.is_undecidable:
             yield DUPLICATE
         elif is_older(version, known.version):
             yield STALE
