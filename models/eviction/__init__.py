@@ -11,6 +11,7 @@ a tainted node binds the members that it needs once; all other code writes them 
 """
 
 from evictstream.models.eviction.decision import NothingDue, decide
+from evictstream.models.eviction.listing_steps import unlisted_node_slices, unlisted_pod_slices
 from evictstream.models.eviction.loading import load_row, wakeups
 from evictstream.models.eviction.node_steps import (
     PODS_IN_SLICE,
@@ -95,6 +96,8 @@ __all__ = [
     "node_slices",
     "row_key",
     "split_row_key",
+    "unlisted_node_slices",
+    "unlisted_pod_slices",
     "wakeups",
     "weight_of",
 ]

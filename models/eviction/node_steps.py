@@ -53,7 +53,7 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
         the effect of the step.
     """
     seen = event.node
-    version = read_version(seen.resource_version)
+    version = read_version(seen.resource_version, event.epoch)
     known = aggregate.node
     if event.type is EventType.DELETED:
         yield from _delete(aggregate, event, version, rules)

@@ -42,6 +42,7 @@ _DELETED = EventType.DELETED
 _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
+_ACCEPTED = Outcome.ACCEPTED
 
 # Outcomes after which the pod is expected to go, so the next attempt waits for `RuleParameters.success_grace_us`.
 _DELETION_EXPECTED = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
@@ -62,7 +63,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
         The changes; `UNCHANGED`, `DUPLICATE`, `STALE` or `UNDECIDABLE` if there is nothing to write.
     """
     seen = event.pod
-    version = read_version(seen.resource_version)
+    version = read_version(seen.resource_version, event.epoch)
     if event.type is _DELETED:
         return _delete(aggregate, event, version, rules)
     pod = aggregate.pods.get(seen.uid)
@@ -99,8 +100,9 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     `Succeeded` or `Gone` the next attempt waits for a grace time, after every other outcome for the retry wait.
 
     A result counts only for the current attempt of the current eviction while that attempt is outstanding, and only
-    once: a repeated result must not move the next attempt. One exception: an executor that runs an attempt twice may
-    fail first and succeed then, so a success counts after a failure.
+    once: a repeated result must not move the next attempt. Two exceptions. An executor that runs an attempt twice may
+    fail first and succeed then, so a success counts after a failure. `Accepted` comes before any other outcome, and as
+    often as the executor repeats it: each one moves the next attempt, up to a limit, and the first one is recorded.
 
     Returns:
         The changes; `STALE` for a result of something else, `DUPLICATE` if this attempt's result was counted.
@@ -110,16 +112,23 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     if pod is None or eviction is None or not _is_current(aggregate, event, eviction):
         return STALE
     counted, reported = eviction.outcome, event.outcome
-    if counted is not None and (counted in _DELETION_EXPECTED or reported not in _DELETION_EXPECTED):
+    is_final = counted not in (None, _ACCEPTED)
+    if is_final and (counted in _DELETION_EXPECTED or reported not in _DELETION_EXPECTED):
         return DUPLICATE
+    next_attempt_us = event.at_us + _pause_us(event, rules)
+    if reported is _ACCEPTED:
+        next_attempt_us = min(next_attempt_us, (eviction.issued_at_us or 0) + rules.accepted_limit_us)
+        if counted is _ACCEPTED and next_attempt_us <= (eviction.next_attempt_us or 0):
+            return DUPLICATE
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
     previous = as_previous(eviction)
-    eviction.outcome = event.outcome
-    eviction.next_attempt_us = event.at_us + _pause_us(event, rules)
-    if event.outcome not in _DELETION_EXPECTED:
+    eviction.outcome = reported
+    eviction.next_attempt_us = next_attempt_us
+    if reported not in _DELETION_EXPECTED and reported is not _ACCEPTED:
         eviction.state = EvictionState.RETRYING
-    verdict = eviction.due.verdict
-    record(step, DecisionKind.REPORTED, pod, eviction, verdict, previous, outcome_reason=event.reason)
+    if counted is not reported:
+        verdict = eviction.due.verdict
+        record(step, DecisionKind.REPORTED, pod, eviction, verdict, previous, outcome_reason=event.reason)
     step.write_eviction(pod)
     step.wake(eviction.next_attempt_us, pod.uid)
     return step.finish()
@@ -254,6 +263,8 @@ def _is_current(aggregate: NodeAggregate, event: ResultEvent, eviction: Eviction
 
 def _pause_us(event: ResultEvent, rules: RuleParameters) -> int:
     match event.outcome:
+        case Outcome.ACCEPTED:
+            return rules.accepted_silence_us
         case Outcome.SUCCEEDED | Outcome.GONE:
             return rules.success_grace_us
         case Outcome.FAILED | Outcome.OBSOLETE | Outcome.REFUSED | Outcome.OBSERVED:

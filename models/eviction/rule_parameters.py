@@ -27,6 +27,16 @@ LONG_LIST: Final = 64
 _MINUTE_US = 60 * MICROSECONDS_PER_SECOND
 
 
+_WAITS: Final = (
+    "retry_base_us",
+    "retry_ceiling_us",
+    "silence_us",
+    "success_grace_us",
+    "accepted_silence_us",
+    "accepted_limit_us",
+)
+
+
 class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
     """The parameters that can be set. A change takes effect with the next decision about each pod.
 
@@ -42,6 +52,10 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
             running executor answers within seconds, even with a queue.
         success_grace_us: wait for the pod to terminate after `Succeeded` or `Gone`. Default 120 s: the watch
             shows it within seconds, so by then the result was wrong or the feed is behind.
+        accepted_silence_us: wait for another word after `Accepted`. Default 60 s: an executor repeats it each 20 s for
+            what is still queued, so three of them were lost by then, or the executor is gone.
+        accepted_limit_us: how long after an attempt `Accepted` keeps the next one back. Default 900 s: 200 evictions
+            a second are 180,000 in that time, more than a full cluster has.
         remember_deleted_us: how long a deleted UID is remembered. Default 1 h: at least the longest delay of a feed,
             so that a late event cannot bring a deleted pod back (semantics.md 12.3).
         comparison_operators: whether `Gt` and `Lt` compare, the feature gate `TaintTolerationComparisonOperators`.
@@ -54,6 +68,8 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
     retry_ceiling_us: int = 5 * _MINUTE_US
     silence_us: int = 30 * MICROSECONDS_PER_SECOND
     success_grace_us: int = 2 * _MINUTE_US
+    accepted_silence_us: int = _MINUTE_US
+    accepted_limit_us: int = 15 * _MINUTE_US
     remember_deleted_us: int = 60 * _MINUTE_US
     comparison_operators: bool = False
     largest_work: int = LARGEST_WORK
@@ -64,7 +80,7 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
         Raises:
             ValueError: a wait is not positive, or another duration is negative; names the field.
         """
-        for field in ("retry_base_us", "retry_ceiling_us", "silence_us", "success_grace_us"):
+        for field in _WAITS:
             if getattr(self, field) <= 0:
                 message = f"{field} must be positive"
                 raise ValueError(message)

@@ -31,6 +31,7 @@ from evictstream.models.messages.envelope import (
     unreadable,
 )
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
+from evictstream.models.messages.fields import Epoch
 from evictstream.models.messages.object_limits import (
     LARGEST_LIST,
     LONGEST_NAMES,
@@ -40,9 +41,10 @@ from evictstream.models.messages.object_limits import (
     is_too_long,
 )
 from evictstream.models.messages.result import decode_result_except_outcome, read_outcome
-from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Signal, Unbound
+from evictstream.models.messages.signals import AcceptGap, Bookmark, Forget, Heartbeat, Listed, Signal, Unbound
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import EventType
+from evictstream.models.messages.watch_event import Listing
 
 _CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for event_type in EventType}
 
@@ -53,7 +55,10 @@ class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=Fals
     cluster: str | None = None
     type: str | None = None
     observed_at: Moment | None = None
+    epoch: Epoch = 0
     listed_at: Moment | None = None
+    cluster_uid: str | None = None
+    listing: Listing | None = None
 
 
 class _NodeWatch(_Watch, gc=False):
@@ -92,7 +97,7 @@ def read_node_record(
         found = _node_decoder.decode(value)
         event_type = _CHANGES.get(found.type)
         if event_type is None:
-            return _read_signal(found, cluster, append_at_us, limits)
+            return _read_signal(found, cluster, append_at_us, origin, limits)
         _check_cluster(found.cluster, cluster)
         if found.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
@@ -112,6 +117,7 @@ def read_node_record(
         node=node,
         at_us=event_at_us(found.observed_at, append_at_us, limits),
         origin=origin,
+        epoch=found.epoch,
         is_undecidable=is_undecidable,
     )
 
@@ -152,7 +158,7 @@ def read_decoded_pod(
     try:
         event_type = _CHANGES.get(found.type)
         if event_type is None:
-            return _read_signal(found, cluster, append_at_us, limits)
+            return _read_signal(found, cluster, append_at_us, origin, limits)
         if found.cluster != cluster:
             _check_cluster(found.cluster, cluster)
         if found.object is None:
@@ -177,6 +183,7 @@ def read_decoded_pod(
         pod=pod,
         at_us=event_at_us(found.observed_at, append_at_us, limits),
         origin=origin,
+        epoch=found.epoch,
         is_undecidable=is_undecidable,
     )
 
@@ -203,12 +210,15 @@ def read_result_record(
     )
 
 
-def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: InputLimits) -> Signal:
+def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin, limits: InputLimits) -> Signal:
     _check_cluster(found.cluster, cluster)
     at_us = event_at_us(found.observed_at, append_at_us, limits)
     match found.type:
         case "HEARTBEAT":
-            return Heartbeat(cluster, at_us, None if found.listed_at is None else microseconds(found.listed_at))
+            listed_at_us = None if found.listed_at is None else microseconds(found.listed_at)
+            return Heartbeat(cluster, at_us, listed_at_us, found.epoch, found.cluster_uid or "")
+        case "LISTED":
+            return _read_listing(found, cluster, at_us, origin)
         case "BOOKMARK":
             return Bookmark(cluster)
         case "FORGET":
@@ -219,6 +229,25 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, limits: InputLi
             raise Unreadable(UnreadableReason.MISSING_FIELD, "type")
         case _:
             raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
+
+
+def _read_listing(found: _Watch, cluster: str, at_us: int, origin: Origin) -> Listed:
+    listing = found.listing
+    if listing is None:
+        raise Unreadable(UnreadableReason.MISSING_FIELD, "listing")
+    if len(listing.resource_version) > LONGEST_VERSION:
+        raise Unreadable(UnreadableReason.OVERSIZED, "listing.resourceVersion")
+    return Listed(
+        cluster=cluster,
+        at_us=at_us,
+        origin=origin,
+        epoch=found.epoch,
+        cluster_uid=found.cluster_uid or "",
+        resource_version=listing.resource_version,
+        after=listing.after,
+        through=listing.through,
+        uids=listing.uids,
+    )
 
 
 def _drop_long_tolerations(found: PodObject) -> bool:

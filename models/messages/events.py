@@ -22,6 +22,7 @@ class NodeEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A node as it is now, or as it was last if it is deleted.
 
     Attributes:
+        epoch: of its resource version.
         is_undecidable: its lists are beyond a limit, and left out of `node` (`object_limits.py`).
     """
 
@@ -29,6 +30,7 @@ class NodeEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     node: Node
     at_us: int
     origin: Origin
+    epoch: int = 0
     is_undecidable: bool = False
 
 
@@ -36,6 +38,7 @@ class PodEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A bound pod as it is now, or as it was last if it is deleted.
 
     Attributes:
+        epoch: of its resource version.
         is_undecidable: its tolerations are beyond a limit, and left out of `pod` (`object_limits.py`).
     """
 
@@ -43,6 +46,7 @@ class PodEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     pod: Pod
     at_us: int
     origin: Origin
+    epoch: int = 0
     is_undecidable: bool = False
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Final
 from msgspec import Meta
 
 from evictstream.models.kubernetes.objects import Moment
+from evictstream.models.kubernetes.resource_versions import LAST_EPOCH
 from evictstream.models.messages.vocabulary import API_VERSION
 
 _INSTANT: Final = {"format": "date-time", "examples": ["2026-11-21T02:15:53.105869Z"]}
@@ -25,5 +26,6 @@ NonEmptyText = Annotated[str, Meta(min_length=1)]
 EvictionIdText = Annotated[str, Meta(pattern="^[0-9a-f]{32}$")]
 Count = Annotated[int, Meta(ge=0)]
 Revision = Annotated[int, Meta(ge=1)]
+Epoch = Annotated[int, Meta(ge=0, le=LAST_EPOCH)]
 
 ApiVersion = Annotated[str, Meta(extra_json_schema={"const": API_VERSION})]

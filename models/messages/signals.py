@@ -4,6 +4,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from evictstream.models.messages.events import Origin
+
 
 class Heartbeat(msgspec.Struct, frozen=True, gc=False):
     """The feed of a cluster is alive.
@@ -18,6 +20,40 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False):
     cluster: str
     at_us: int
     listed_at_us: int | None
+    epoch: int = 0
+    cluster_uid: str = ""
+
+
+class Listed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """What a complete listing of a cluster holds, in a range of node names: whatever else is known there is gone.
+
+    It is whole for itself: neither the order of such records nor what was listed before matters.
+
+    Attributes:
+        cluster: which cluster.
+        at_us: event time, microseconds since 1970.
+        origin: place of the record.
+        epoch: that of the listing; what is known of a later one stays.
+        cluster_uid: UID of the cluster's namespace `kube-system`; empty if the feed does not say.
+        resource_version: that of the list; what is newer stays.
+        after: the range begins behind this node name.
+        through: the last node name of the range, None for no end.
+        uids: by node name the UIDs of its pods, or on the nodes topic its own.
+    """
+
+    cluster: str
+    at_us: int
+    origin: Origin
+    epoch: int
+    cluster_uid: str
+    resource_version: str
+    after: str
+    through: str | None
+    uids: dict[str, tuple[str, ...]]
+
+    def covers(self, node: str) -> bool:
+        """Tell whether the range has this node name. Names compare by code points, which is the order of UTF-8."""
+        return self.after < node and (self.through is None or node <= self.through)
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):
@@ -45,4 +81,4 @@ class AcceptGap(msgspec.Struct, frozen=True, gc=False):
     at_us: int
 
 
-Signal: TypeAlias = Heartbeat | Bookmark | Unbound | Forget | AcceptGap
+Signal: TypeAlias = Heartbeat | Listed | Bookmark | Unbound | Forget | AcceptGap

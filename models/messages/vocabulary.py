@@ -21,6 +21,7 @@ class WatchEventType(enum.StrEnum):
     MODIFIED = "MODIFIED"
     DELETED = "DELETED"
     BOOKMARK = "BOOKMARK"
+    LISTED = "LISTED"
     HEARTBEAT = "HEARTBEAT"
     FORGET = "FORGET"
     ACCEPT_GAP = "ACCEPT_GAP"
@@ -82,6 +83,8 @@ class EvictionState(enum.StrEnum):
 class Outcome(enum.StrEnum):
     """What an executor did with an attempt. No outcome ends an eviction: only what happens to pod and node does."""
 
+    ACCEPTED = "Accepted"
+    """The executor has queued it and will do it; another outcome follows."""
     SUCCEEDED = "Succeeded"
     """The API server has accepted the delete."""
     GONE = "Gone"

@@ -16,11 +16,12 @@ from evictstream.models.kubernetes.objects import FieldTimeError, read_instant
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages import codec
-from evictstream.models.messages.fields import NonEmptyText, ReadInstant
+from evictstream.models.messages.fields import Epoch, NonEmptyText, ReadInstant
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import WatchEventType
 
 _CHANGES: Final = frozenset({WatchEventType.ADDED, WatchEventType.MODIFIED, WatchEventType.DELETED})
+_FROM_THE_FEED: Final = frozenset({WatchEventType.LISTED, WatchEventType.HEARTBEAT})
 
 KubernetesInstant = Annotated[
     str, Meta(extra_json_schema={"format": "date-time", "examples": ["2026-11-21T02:15:53Z"]})
@@ -115,6 +116,21 @@ _OBJECT: Final = {
 }
 
 
+class Listing(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+    """What a complete listing holds in a range of node names: whatever else is known there is gone."""
+
+    resource_version: Annotated[NonEmptyText, Meta(description="Of the list, as the API server gave it.")]
+    after: Annotated[str, Meta(description="The range begins behind this node name; empty for the first.")] = ""
+    through: Annotated[str | None, Meta(description="The last node name of the range; absent for no end.")] = None
+    uids: Annotated[
+        dict[str, tuple[str, ...]],
+        Meta(
+            description="By node name: on the nodes topic the UID of the node, on the pods topic those of its pods."
+            " A node of the range that is not in it has none."
+        ),
+    ]
+
+
 class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
     """One record of the nodes or the pods topic."""
 
@@ -122,9 +138,9 @@ class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
     type: Annotated[
         WatchEventType,
         Meta(
-            description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch sends them. `HEARTBEAT`:"
-            " the feed is alive. `FORGET`: take the cluster out of the service. `ACCEPT_GAP`: go on although input"
-            " expired unread."
+            description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch sends them. `LISTED`:"
+            " what a complete listing holds. `HEARTBEAT`: the feed is alive. `FORGET`: take the cluster out of the service."
+            " `ACCEPT_GAP`: go on although input expired unread."
         ),
     ]
     observed_at: Annotated[
@@ -134,6 +150,18 @@ class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
             " nearer end of that minute; absent means the append time."
         ),
     ] = None
+    epoch: Annotated[
+        Epoch,
+        Meta(
+            description="Resource versions of a cluster only grow within an epoch; its feed begins the next one when"
+            " they have gone back."
+        ),
+    ] = 0
+    cluster_uid: Annotated[
+        NonEmptyText | None,
+        Meta(description="Only on `LISTED` and `HEARTBEAT`: the UID of the cluster's namespace `kube-system`."),
+    ] = None
+    listing: Annotated[Listing | None, Meta(description="Only on `LISTED`, and there always.")] = None
     listed_at: Annotated[
         ReadInstant | None,
         Meta(description="Only on `HEARTBEAT`: when the feed's last complete listing began."),
@@ -154,8 +182,8 @@ def decode_watch_event(text: bytes | str) -> WatchEvent:
     """Read a watch event, and refuse what its JSON Schema refuses, and what does not belong together.
 
     Raises:
-        Unreadable: it is not a watch event; also a change without its object, or `listedAt` with another type than
-            `HEARTBEAT`.
+        Unreadable: it is not a watch event; also a change without its object, `LISTED` without its listing, or
+            `listedAt`, `clusterUid` or `listing` with a type that has none.
     """
     event = codec.decode(_decoder, text)
     if event.type in _CHANGES:
@@ -164,6 +192,12 @@ def decode_watch_event(text: bytes | str) -> WatchEvent:
         codec.decode(_other_decoder, event.object)
     if event.listed_at is not None and event.type is not WatchEventType.HEARTBEAT:
         raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "listedAt: only on HEARTBEAT")
+    if event.cluster_uid is not None and event.type not in _FROM_THE_FEED:
+        raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "clusterUid: only on LISTED and HEARTBEAT")
+    if event.listing is None and event.type is WatchEventType.LISTED:
+        raise Unreadable(UnreadableReason.MISSING_FIELD, "listing")
+    if event.listing is not None and event.type is not WatchEventType.LISTED:
+        raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "listing: only on LISTED")
     return event
 
 

@@ -2,6 +2,9 @@
 
 Each fact is a row, so it survives take-overs and depends on the log alone. Heartbeat times are append times: no clock
 of a feed counts. A cluster whose feed never sent a heartbeat never counts as silent.
+
+A feed that begins a new epoch of resource versions ends the one before: its records, also late ones of another feed,
+are stale from then on, and its heartbeats do not count.
 """
 
 from __future__ import annotations
@@ -9,13 +12,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
+import structlog
 
 from evictstream.streams.service.clock_watch import MILLISECOND_US
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from evictstream.models.messages.signals import Heartbeat, Listed
     from evictstream.streams.engine.core.outbox import Outbox
+
+log = structlog.get_logger(__name__)
 
 CLUSTER_PREFIX = b"cluster\x00"
 GAP_KEY = b"gap"
@@ -28,11 +35,15 @@ class ClusterState(msgspec.Struct, omit_defaults=True):
         nodes_heartbeat_at_us: append time of the newest heartbeat on the node topic, 0 for none.
         pods_heartbeat_at_us: the same on the pod topic.
         forgotten_at_us: records up to that append time are ignored, 0 if the cluster was never forgotten.
+        epoch: the newest one that its feed has named; records of earlier ones are stale.
+        uid: what identifies the cluster in this epoch, the UID of its namespace `kube-system`; empty if not known.
     """
 
     nodes_heartbeat_at_us: int = 0
     pods_heartbeat_at_us: int = 0
     forgotten_at_us: int = 0
+    epoch: int = 0
+    uid: str = ""
 
     @property
     def is_heard(self) -> bool:
@@ -90,16 +101,38 @@ class Clusters:
             self.any_forgotten = self.any_forgotten or state.forgotten_at_us > 0
         return True
 
-    def heartbeat(
-        self, cluster: str, *, on_nodes: bool, appended_at_us: int, listed_at_us: int | None, outbox: Outbox
-    ) -> None:
-        """Note that a feed is alive, and perhaps that it has listed its cluster completely.
+    def is_stale(self, cluster: str, epoch: int) -> bool:
+        """Whether the cluster is in a later epoch than a record of it."""
+        state = self._states.get(cluster)
+        return state is not None and epoch < state.epoch
 
-        A heartbeat from before its cluster was forgotten does not count: the next feed may send none.
+    def admit(self, signal: Heartbeat | Listed, appended_at_us: int, outbox: Outbox) -> bool:
+        """Tell whether a feed's signal counts, and take over the epoch that it names if that is a new one.
+
+        It does not count if it comes from before its cluster was forgotten or from an earlier epoch, nor if another
+        cluster has this name: its UID is not the one that was first named in this epoch.
         """
-        if self.is_forgotten(cluster, appended_at_us):
-            return
-        state = self._states.setdefault(cluster, ClusterState())
+        cluster = signal.cluster
+        state = self._states.get(cluster) or ClusterState()
+        if appended_at_us <= state.forgotten_at_us or signal.epoch < state.epoch:
+            return False
+        if signal.epoch > state.epoch:
+            log.warning("a cluster begins a new epoch", cluster=cluster, epoch=signal.epoch, uid=signal.cluster_uid)
+            state.epoch, state.uid = signal.epoch, signal.cluster_uid
+        elif not state.uid:
+            state.uid = signal.cluster_uid
+        elif signal.cluster_uid not in ("", state.uid):
+            return False
+        self._states[cluster] = state
+        self._write(cluster, outbox)
+        return True
+
+    def heartbeat(self, signal: Heartbeat, *, on_nodes: bool, appended_at_us: int, outbox: Outbox) -> bool:
+        """Note that a feed is alive, and perhaps that it has listed its cluster completely; return if that counts."""
+        if not self.admit(signal, appended_at_us, outbox):
+            return False
+        cluster, listed_at_us = signal.cluster, signal.listed_at_us
+        state = self._states[cluster]
         if on_nodes:
             state.nodes_heartbeat_at_us = max(state.nodes_heartbeat_at_us, appended_at_us)
         else:
@@ -111,6 +144,7 @@ class Clusters:
             if not gap.unlisted[cluster]:
                 del gap.unlisted[cluster]
             self._write_gap(gap if gap.unlisted else None, outbox)
+        return True
 
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
         """Note that all earlier records of a cluster are void, heartbeats included."""

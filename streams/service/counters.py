@@ -37,6 +37,8 @@ class WorkerCounters:
     Attributes:
         events: what became of records, by input topic and outcome.
         dead_letters: records that could not be read or decided, by reason.
+        unlisted: known objects that a complete listing did not hold, by what became of them: `removed`, or `newer` if
+            the listing is older than what is known.
         commands: commands by action.
         decisions: decisions by kind and verdict.
         results: results of executors that belonged to an open attempt, by outcome.
@@ -47,6 +49,7 @@ class WorkerCounters:
     def __init__(self) -> None:
         self.events: dict[str, collections.Counter[str]] = {}
         self.dead_letters: collections.Counter[str] = collections.Counter()
+        self.unlisted: collections.Counter[str] = collections.Counter()
         self.commands: collections.Counter[str] = collections.Counter()
         self.decisions: collections.Counter[tuple[str, str]] = collections.Counter()
         self.results: collections.Counter[str] = collections.Counter()

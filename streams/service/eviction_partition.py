@@ -30,6 +30,8 @@ from evictstream.models.eviction import (
     is_crowded,
     load_row,
     node_slices,
+    unlisted_node_slices,
+    unlisted_pod_slices,
     wakeups,
     weight_of,
 )
@@ -39,7 +41,7 @@ from evictstream.models.messages.decoding import (
     read_node_record,
     read_result_record,
 )
-from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Signal
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.engine.core.outbox import Outbox
@@ -157,7 +159,7 @@ class EvictionPartition:
                     and found.cluster == aggregate.cluster
                     and len(value) <= suspect_bytes  # type: ignore[arg-type]  # it was decoded
                     and not (clusters.any_forgotten and clusters.is_forgotten(aggregate.cluster, appended_at_us))
-                    and (row := apply_plain_change(aggregate, found.object, found.observed_at, appended_at_us, limits))
+                    and (row := apply_plain_change(aggregate, found, found.object, appended_at_us, limits))
                 ):
                     if isinstance(row, tuple):
                         edited += 1
@@ -252,6 +254,9 @@ class EvictionPartition:
                 return None
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
+        if not isinstance(event, ResultEvent) and self._clusters.is_stale(aggregate.cluster, event.epoch):
+            self._effects.counts["stale"] += 1
+            return None
         if self._clusters.any_forgotten and self._clusters.is_forgotten(
             aggregate.cluster, record.timestamp * MILLISECOND_US
         ):
@@ -260,22 +265,36 @@ class EvictionPartition:
         return aggregate, event
 
     def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
+        outcome = "signal"
         match signal:
-            case Heartbeat(cluster=cluster, listed_at_us=listed_at_us):
-                self._clusters.heartbeat(
-                    cluster,
-                    on_nodes=topic == self._config.nodes_topic,
-                    appended_at_us=appended_at_us,
-                    listed_at_us=listed_at_us,
-                    outbox=outbox,
+            case Heartbeat():
+                on_nodes = topic == self._config.nodes_topic
+                counts = self._clusters.heartbeat(
+                    signal, on_nodes=on_nodes, appended_at_us=appended_at_us, outbox=outbox
                 )
+                outcome = "signal" if counts else "foreign"
+            case Listed():
+                if self._clusters.admit(signal, appended_at_us, outbox):
+                    yield from self._effects.put_listing(
+                        self._unlisted(signal, on_nodes=topic == self._config.nodes_topic), outbox
+                    )
+                else:
+                    outcome = "foreign"
             case Forget(cluster=cluster, at_us=at_us):
                 yield from self._forget(cluster, at_us, appended_at_us, outbox)
             case AcceptGap():
                 self._clusters.accept_gap(outbox)
             case _:
                 pass  # bookmarks and unbound pods change no state
-        self._effects.counts["signal"] += 1
+        self._effects.counts[outcome] += 1
+
+    def _unlisted(self, listed: Listed, *, on_nodes: bool) -> Iterator[tuple[NodeAggregate, Changes]]:
+        """Remove what a complete listing does not hold, node by node."""
+        slices = unlisted_node_slices if on_nodes else unlisted_pod_slices
+        for aggregate in list(self._aggregates.values()):
+            if aggregate.cluster == listed.cluster and listed.covers(aggregate.name):
+                for changes in slices(aggregate, listed, self._config.rules):
+                    yield aggregate, changes
 
     def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
         prefix, aside = f"{cluster}/", Outbox()
@@ -324,7 +343,7 @@ class EvictionPartition:
             aggregate = self._by_key.get(key)
             if aggregate is None:
                 continue
-            if aggregate is self._effects.stepped:
+            if aggregate in self._effects.stepped:
                 self._effects.hold(wakeup)
                 continue
             if uid and aggregate.cluster in silent:

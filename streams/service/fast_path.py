@@ -20,10 +20,9 @@ from evictstream.models.messages.envelope import DECODE_ERRORS, event_at_us
 from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
 
 if TYPE_CHECKING:
-    import datetime as dt
-
     from evictstream.models.eviction import NodeAggregate
     from evictstream.models.kubernetes.objects import PodObject
+    from evictstream.models.messages.decoding import PodWatch
     from evictstream.models.messages.envelope import InputLimits
 
 Applied: TypeAlias = tuple[bytes, bytes] | bool
@@ -34,7 +33,7 @@ _POD: Final = RowKind.POD  # see `evictstream.models.eviction` for this constant
 
 
 def apply_plain_change(
-    aggregate: NodeAggregate, seen: PodObject, observed_at: dt.datetime | None, append_at_us: int, limits: InputLimits
+    aggregate: NodeAggregate, found: PodWatch, seen: PodObject, append_at_us: int, limits: InputLimits
 ) -> Applied:
     """Apply an event of a known pod, without exemptions, with a newer version and at most other tolerations.
 
@@ -42,8 +41,8 @@ def apply_plain_change(
 
     Args:
         aggregate: of the node in the record's key; changed in place.
-        seen: the decoded object, not yet checked.
-        observed_at: when the feed saw it, if it says so.
+        found: the decoded record.
+        seen: its object, not yet checked.
         append_at_us: append time of the record, microseconds since 1970.
         limits: how far `observed_at` may lie before that.
     """
@@ -56,7 +55,7 @@ def apply_plain_change(
     tolerations = _tolerations(bytes(spec.tolerations))
     if tolerations is None:
         return False
-    version, known = read_version(metadata.resource_version), pod.version
+    version, known = read_version(metadata.resource_version, found.epoch), pod.version
     if not isinstance(version, int) or not isinstance(known, int) or version <= known:
         return False
     if tolerations is pod.tolerations or tolerations == pod.tolerations:
@@ -67,7 +66,7 @@ def apply_plain_change(
         return False
     pod.version = version
     pod.tolerations = tolerations
-    pod.tolerations_since_us = event_at_us(observed_at, append_at_us, limits)
+    pod.tolerations_since_us = event_at_us(found.observed_at, append_at_us, limits)
     return row_key(_POD, aggregate.key, pod.uid), pod_value(pod)
 
 

@@ -62,6 +62,8 @@ def rules_of(settings: Settings) -> RuleParameters:
         retry_ceiling_us=int(settings.retry_ceiling_seconds * SECOND_US),
         silence_us=int(settings.result_silence_seconds * SECOND_US),
         success_grace_us=int(settings.success_grace_seconds * SECOND_US),
+        accepted_silence_us=int(settings.accepted_silence_seconds * SECOND_US),
+        accepted_limit_us=int(settings.accepted_limit_seconds * SECOND_US),
         remember_deleted_us=int(settings.remember_deleted_seconds * SECOND_US),
         comparison_operators=settings.comparison_operators,
     )

@@ -9,12 +9,12 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from evictstream.models.eviction import InputEffect
+from evictstream.models.eviction import PODS_IN_SLICE, STALE, InputEffect
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.dead_letters import UNDECIDABLE, put_dead_letter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from evictstream.models.eviction import Changes, NodeAggregate
     from evictstream.streams.engine.core.batches import Record
@@ -31,7 +31,7 @@ class StepEffects:
     Attributes:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         counts: what became of the records of the input that is being applied.
-        stepped: the node in the middle of a step, if any.
+        stepped: the nodes in the middle of a step.
     """
 
     __slots__ = ("_config", "_held", "_partition", "_timers", "_writer", "counts", "pending", "stepped")
@@ -39,7 +39,7 @@ class StepEffects:
     def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap) -> None:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
-        self.stepped: NodeAggregate | None = None
+        self.stepped: set[NodeAggregate] = set()
         self._held: list[Wakeup] = []
         self._partition = partition
         self._config = config
@@ -64,20 +64,36 @@ class StepEffects:
         changes = next(slices)
         for following in slices:
             if aside is None:
-                aside, self.stepped = Outbox(), aggregate
+                aside = Outbox()
+                self.stepped.add(aggregate)
             self.put(changes, aggregate, aside)
             yield
             changes = following
         self.put(changes, aggregate, outbox if aside is None else aside)
         if aside is not None:
-            outbox.absorb(aside)
-            self.stepped = None
-            for wakeup in self._held:
-                self._timers.push(wakeup)
-            self._held.clear()
+            self._end_step(aside, outbox)
+
+    def put_listing(self, steps: Iterable[tuple[NodeAggregate, Changes]], outbox: Outbox) -> Iterator[None]:
+        """Carry out what one listing changes about many nodes, all of it or none, with a pause after each slice."""
+        aside = Outbox()
+        counts = self._config.counters.unlisted
+        for number, (aggregate, changes) in enumerate(steps, start=1):
+            counts["newer" if changes is STALE else "removed"] += 1
+            self.stepped.add(aggregate)
+            self.put(changes, aggregate, aside)
+            if number % PODS_IN_SLICE == 0:
+                yield
+        self._end_step(aside, outbox)
+
+    def _end_step(self, aside: Outbox, outbox: Outbox) -> None:
+        outbox.absorb(aside)
+        self.stepped.clear()
+        for wakeup in self._held:
+            self._timers.push(wakeup)
+        self._held.clear()
 
     def hold(self, wakeup: Wakeup) -> None:
-        """Keep a wake-up that is due for the node in the middle of a step, until the last slice."""
+        """Keep a wake-up that is due for a node in the middle of a step, until the last slice."""
         self._held.append(wakeup)
 
     def count(self, effect: InputEffect, topic: str, record: Record, outbox: Outbox) -> None:

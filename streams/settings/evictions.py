@@ -43,3 +43,10 @@ class EvictionSettings(SettingsGroup):
     success_grace_seconds: Seconds = 120.0
     """After `Succeeded` or `Gone` repeats stop for this long, in which the pod's deletion should arrive on the
     input."""
+
+    accepted_silence_seconds: Seconds = 60.0
+    """After `Accepted` an eviction is repeated if the executor has not reported on it again for this long. Executors
+    report every 20 s on what waits in their queue."""
+
+    accepted_limit_seconds: Seconds = 900.0
+    """Longest time after an `Evict` in which `Accepted` holds its repeat back."""

@@ -64,7 +64,7 @@ def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
 def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes] | bool:
     opened = decode_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
     assert opened.object is not None
-    return apply_plain_change(aggregate, opened.object, None, 10**15, DEFAULT_LIMITS)
+    return apply_plain_change(aggregate, opened, opened.object, 10**15, DEFAULT_LIMITS)
 
 
 def test_a_status_change_takes_the_fast_path() -> None:
