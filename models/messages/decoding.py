@@ -216,7 +216,13 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin,
     match found.type:
         case "HEARTBEAT":
             listed_at_us = None if found.listed_at is None else microseconds(found.listed_at)
-            return Heartbeat(cluster, at_us, listed_at_us, found.epoch, found.cluster_uid or "")
+            return Heartbeat(
+                cluster=cluster,
+                at_us=at_us,
+                listed_at_us=listed_at_us,
+                epoch=found.epoch,
+                cluster_uid=found.cluster_uid or "",
+            )
         case "LISTED":
             return _read_listing(found, cluster, at_us, origin)
         case "BOOKMARK":

@@ -35,8 +35,8 @@ class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", forb
         str,
         Meta(
             description="`Accepted`: it is queued, another outcome follows. `Succeeded`: the delete was accepted."
-            " `Gone`: no pod with this UID. `Failed`: it did not work. `Obsolete`: overtaken by what the executor knows."
-            " `Refused`: it may or will not. `Observed`: trial run.",
+            " `Gone`: no pod with this UID. `Failed`: it did not work. `Obsolete`: overtaken by what the executor"
+            " knows. `Refused`: it may or will not. `Observed`: trial run.",
             extra_json_schema={"enum": [outcome.value for outcome in Outcome]},
         ),
     ]

@@ -7,7 +7,7 @@ import msgspec
 from evictstream.models.messages.events import Origin
 
 
-class Heartbeat(msgspec.Struct, frozen=True, gc=False):
+class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The feed of a cluster is alive.
 
     Attributes:
@@ -15,6 +15,8 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False):
         at_us: event time, microseconds since 1970.
         listed_at_us: when the feed's last complete listing of the cluster began, by the feed's clock; None if it does
             not say. The records before the heartbeat cover all that was deleted until then, so it closes a gap.
+        epoch: that of its listing.
+        cluster_uid: UID of the cluster's namespace `kube-system`; empty if the feed does not say.
     """
 
     cluster: str

@@ -139,8 +139,8 @@ class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fie
         WatchEventType,
         Meta(
             description="`ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` (ignored): as the watch sends them. `LISTED`:"
-            " what a complete listing holds. `HEARTBEAT`: the feed is alive. `FORGET`: take the cluster out of the service."
-            " `ACCEPT_GAP`: go on although input expired unread."
+            " what a complete listing holds. `HEARTBEAT`: the feed is alive. `FORGET`: take the cluster out of the"
+            " service. `ACCEPT_GAP`: go on although input expired unread."
         ),
     ]
     observed_at: Annotated[

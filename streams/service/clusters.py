@@ -113,7 +113,8 @@ class Clusters:
         cluster has this name: its UID is not the one that was first named in this epoch.
         """
         cluster = signal.cluster
-        state = self._states.get(cluster) or ClusterState()
+        state = self._states.setdefault(cluster, ClusterState())
+        known = (state.epoch, state.uid)
         if appended_at_us <= state.forgotten_at_us or signal.epoch < state.epoch:
             return False
         if signal.epoch > state.epoch:
@@ -123,8 +124,8 @@ class Clusters:
             state.uid = signal.cluster_uid
         elif signal.cluster_uid not in ("", state.uid):
             return False
-        self._states[cluster] = state
-        self._write(cluster, outbox)
+        if (state.epoch, state.uid) != known:
+            self._write(cluster, outbox)
         return True
 
     def heartbeat(self, signal: Heartbeat, *, on_nodes: bool, appended_at_us: int, outbox: Outbox) -> bool:

@@ -80,6 +80,8 @@ class WorkerMetrics(Collector):
         yield _counter(
             "evictstream_dead_letters", "Records set aside.", ("reason",), _zeros(REASONS) | counters.dead_letters
         )
+        unlisted = _zeros(("removed", "newer")) | counters.unlisted
+        yield _counter("evictstream_unlisted", "Objects that a complete listing did not hold.", ("outcome",), unlisted)
         commands = _zeros(Action) | counters.commands
         yield _counter("evictstream_commands", "Commands decided.", ("action",), commands)
         yield _counter("evictstream_decisions", "Decisions.", ("decision", "verdict"), counters.decisions)

@@ -22,7 +22,7 @@ from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
-from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import (
     Action,
@@ -134,6 +134,13 @@ class TestSignals:
         )
         assert isinstance(found, Heartbeat)
         assert found.listed_at_us is not None
+
+    def test_listed(self) -> None:
+        text = one("json", "watch-event", "pods", "listed").text.encode()
+        found = read_pod_record(b"prod-eu-1/", text, 0, NOWHERE)
+        assert isinstance(found, Listed)
+        assert found.covers("node-0123")
+        assert len(found.uids["node-0123"]) == 2
 
     def test_forget(self) -> None:
         found = read_node_record(b"prod-eu-1/", one("json", "watch-event", "nodes", "forget").text.encode(), 0, NOWHERE)
@@ -273,6 +280,8 @@ class TestTables:
         ("sentence", "value"),
         [
             ("no repeat for {:g} s", SETTINGS.success_grace_seconds),
+            ("no repeat for {:g} s", SETTINGS.accepted_silence_seconds),
+            ("up to {:g} s", SETTINGS.accepted_limit_seconds),
             ("next attempt after {:g} s", SETTINGS.retry_base_seconds),
             ("at most {:g} s", SETTINGS.retry_ceiling_seconds),
             ("No answer within {:g} s", SETTINGS.result_silence_seconds),

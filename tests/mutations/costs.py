@@ -60,15 +60,15 @@ OF_COSTS = (
             Change(
                 product.EFFECTS,
                 "StepEffects.put_slices",
-                "aside, self.stepped = Outbox(), aggregate",
-                "aside, self.stepped = outbox, aggregate",
+                "aside = Outbox()",
+                "aside = outbox",
             ),
         ),
         (SLICES,),
     ),
     Mutation(
         "fire the node that is in the middle of a step",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition.fire", "aggregate is self._effects.stepped", "False"),),
+        (Change(product.EVICTION_PARTITION, "EvictionPartition.fire", "aggregate in self._effects.stepped", "False"),),
         (SLICES,),
     ),
     Mutation(

@@ -11,6 +11,7 @@ from evictstream.models.eviction import DUPLICATE, STALE, UNCHANGED, EventType, 
 from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, SILENT, START_US, A, B, Scene, seconds_of, text, tolerate, us
 
+ACCEPTED = ("accepted_silence_us", "accepted_limit_us")
 FAILING = [Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED, Outcome.OBSERVED]
 
 
@@ -123,6 +124,35 @@ def test_success_then_the_pod_leaves() -> None:
     scene.run_until(10_000)
     assert scene.actions == ["Schedule 60", "Evict 60"]
     assert scene.kinds == ["Scheduled", "Issued", "Reported", "Completed"]
+
+
+def test_accepted_holds_the_repeat_back_while_it_is_repeated() -> None:
+    scene = issued()
+    for at in range(80, 60 + 900, 20):
+        scene.result(at, Outcome.ACCEPTED)
+        assert next_attempt(scene) == min(at + 60, 60 + 900)
+    assert (scene.state, scene.kinds.count("Reported")) == ("issued", 1)
+    assert scene.fire(959.9).commands == ()
+    scene.run_until(960)
+    assert (scene.commands[-1].attempt, _seconds(scene.commands[-1].issued_at)) == (2, 960), "the limit"
+
+
+def test_accepted_once_holds_the_repeat_back_for_a_while() -> None:
+    scene = issued()
+    scene.result(61, Outcome.ACCEPTED)
+    scene.run_until(121)
+    assert (scene.commands[-1].attempt, _seconds(scene.commands[-1].issued_at)) == (2, 121)
+
+
+@pytest.mark.parametrize("outcome", [*FAILING, Outcome.SUCCEEDED, Outcome.GONE])
+def test_any_outcome_counts_after_accepted(outcome: Outcome) -> None:
+    accepted, plain = issued(), issued()
+    accepted.result(61, Outcome.ACCEPTED)
+    for scene in (accepted, plain):
+        scene.result(62, outcome)
+    assert next_attempt(accepted) == next_attempt(plain)
+    assert accepted.state == plain.state
+    assert accepted.result(63, Outcome.ACCEPTED) is DUPLICATE
 
 
 def test_repeated_result_does_not_move_the_next_attempt() -> None:
@@ -291,7 +321,7 @@ def test_only_the_timer_issues() -> None:
 
 
 def test_rules_refuse_attempts_without_a_pause() -> None:
-    for field in ("retry_base_us", "retry_ceiling_us", "silence_us", "success_grace_us"):
+    for field in (*(f"{name}_us" for name in ("retry_base", "retry_ceiling", "silence", "success_grace")), *ACCEPTED):
         with pytest.raises(ValueError, match=field):
             msgspec.structs.replace(RuleParameters(), **{field: 0})
     for field in ("outage_gap_us", "remember_deleted_us"):

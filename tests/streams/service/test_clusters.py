@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evictstream.models.messages.signals import Heartbeat
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.clusters import Clusters
 
@@ -31,10 +32,18 @@ def has_gap(clusters: Clusters) -> bool:
     return clusters.gap is not None
 
 
-def heartbeat(kept: Kept, cluster: str, at_us: int, *, on_nodes: bool, listed_at_us: int | None = None) -> None:
-    kept.clusters.heartbeat(
-        cluster, on_nodes=on_nodes, appended_at_us=at_us, listed_at_us=listed_at_us, outbox=kept.outbox()
-    )
+def heartbeat(
+    kept: Kept,
+    cluster: str,
+    at_us: int,
+    *,
+    on_nodes: bool,
+    listed_at_us: int | None = None,
+    epoch: int = 0,
+    uid: str = "",
+) -> bool:
+    signal = Heartbeat(cluster=cluster, at_us=at_us, listed_at_us=listed_at_us, epoch=epoch, cluster_uid=uid)
+    return kept.clusters.heartbeat(signal, on_nodes=on_nodes, appended_at_us=at_us, outbox=kept.outbox())
 
 
 def test_a_cluster_is_silent_when_either_topic_is() -> None:
@@ -128,3 +137,35 @@ def test_a_gap_does_not_wait_for_a_forgotten_cluster() -> None:
 
 def test_rows_of_other_kinds_are_not_loaded() -> None:
     assert not Clusters().load(b"node\x00lab/n0", b"")
+
+
+def both(kept: Kept, at_us: int, *, epoch: int = 0, uid: str = "") -> list[bool]:
+    return [heartbeat(kept, "a", at_us, on_nodes=on_nodes, epoch=epoch, uid=uid) for on_nodes in (True, False)]
+
+
+def test_heartbeats_of_an_earlier_epoch_do_not_count() -> None:
+    kept = Kept()
+    assert both(kept, 1 * MINUTE_US, epoch=1) == [True, True]
+    assert both(kept, 5 * MINUTE_US, epoch=0) == [False, False]
+    for clusters in (kept.clusters, kept.restarted()):
+        assert list(clusters.silent(2 * MINUTE_US)) == ["a"]
+        assert clusters.is_stale("a", 0)
+        assert not clusters.is_stale("a", 1)
+        assert not clusters.is_stale("other", 0)
+
+
+def test_another_cluster_with_this_name_does_not_count() -> None:
+    kept = Kept()
+    assert both(kept, 1 * MINUTE_US, uid="first") == [True, True]
+    assert both(kept, 2 * MINUTE_US, uid="second") == [False, False]
+    assert both(kept, 3 * MINUTE_US) == [True, True], "a feed that does not say is believed"
+    assert both(kept, 4 * MINUTE_US, epoch=1, uid="second") == [True, True], "a rebuilt cluster begins an epoch"
+    assert both(kept, 5 * MINUTE_US, epoch=1, uid="first") == [False, False]
+
+
+def test_a_forgotten_cluster_begins_with_any_epoch() -> None:
+    kept = Kept()
+    both(kept, 5, epoch=3, uid="first")
+    kept.clusters.forget("a", 1000, kept.outbox())
+    assert both(kept, 1000, epoch=3, uid="first") == [False, False]
+    assert both(kept, 1001, uid="second") == [True, True]
