@@ -47,7 +47,7 @@ class Status(msgspec.Struct):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class ApiAnswer:
     """An answer, whatever its status.
 
     Attributes:
@@ -116,7 +116,7 @@ class Connection:
         *,
         body: object = None,
         content_type: str = "application/json",
-    ) -> Answer:
+    ) -> ApiAnswer:
         """Send a request and read the whole answer, which may be a refusal.
 
         Raises:
@@ -152,7 +152,7 @@ class Connection:
         """Close idle connections; running requests go on."""
         self._client.rest_client.close()
 
-    def refusal(self, path: str, answer: Answer) -> ApiRefusedError:
+    def refusal(self, path: str, answer: ApiAnswer) -> ApiRefusedError:
         """Make an error of an answer."""
         said = answer.said()
         return ApiRefusedError(
@@ -222,14 +222,14 @@ class Connection:
                 self._client = self._access.client()
             return self._client
 
-    def _answer(self, response: Any, path: str) -> Answer:
+    def _answer(self, response: Any, path: str) -> ApiAnswer:
         try:
             body = response.read(LARGEST_ANSWER_BYTES + 1)
         except (HTTPError, OSError) as error:
             raise ApiUnreachableError(host=self.host, reason=_reason(error)) from error
         if len(body) > LARGEST_ANSWER_BYTES:
             raise ApiUnreachableError(host=self.host, reason=f"{path}: more than {LARGEST_ANSWER_BYTES} bytes")
-        return Answer(
+        return ApiAnswer(
             status=response.status, body=body, retry_after_seconds=_seconds(response.headers.get("Retry-After"))
         )
 
