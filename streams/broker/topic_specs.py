@@ -4,6 +4,7 @@
 |---|---|---|---|
 | nodes, pods, results | append time | by time | partition count, policy, time stamps |
 | commands, decisions, dead letters | free | by time | partition count, policy |
+| feeds | free | compacted | policy |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
 Inputs are stamped by the broker because deadlines count from those stamps, and the changelog because comparing them
@@ -57,6 +58,7 @@ def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
         _output(settings, settings.commands_topic, settings.command_retention_hours),
         _output(settings, settings.decisions_topic, settings.decision_retention_hours),
         _output(settings, settings.dead_letters_topic, settings.dead_letter_retention_hours),
+        _feeds(settings),
         _changelog(settings),
     )
 
@@ -85,6 +87,16 @@ def _output(settings: Settings, name: str, retention_hours: float) -> TopicSpec:
         # Compaction would keep one command per node and drop the rest. A partition's messages go to the partition of
         # its own number, in the transaction of its rows, so the count must be the one of the inputs.
         essential=frozenset({"partitions", CLEANUP_POLICY}),
+    )
+
+
+def _feeds(settings: Settings) -> TopicSpec:
+    return TopicSpec(
+        name=settings.feeds_topic,
+        partitions=1,  # a record for each cluster
+        replication_factor=settings.replication_factor,
+        configs={CLEANUP_POLICY: "compact", **_common(settings)},
+        essential=frozenset({CLEANUP_POLICY}),
     )
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from kafka import KafkaProducer
@@ -56,7 +56,7 @@ class _Producer(KafkaProducer):  # type: ignore[misc] # the library has no types
 
 
 class Publisher:
-    """Sends events; used by one thread.
+    """Sends events. Several threads may use it; the order of a key is that of the one thread which writes it.
 
     Attributes:
         partitions: the partition numbers of the inputs.
@@ -141,8 +141,15 @@ class Publisher:
 
 
 @contextlib.contextmanager
-def open_publisher(settings: Settings) -> Iterator[Publisher]:
+def open_publisher(
+    settings: Settings, *, delivery_seconds: float = DELIVERY_SECONDS, also: Sequence[str] = ()
+) -> Iterator[Publisher]:
     """Check the topics of nodes and pods, then yield a publisher. The caller flushes it.
+
+    Args:
+        settings: which Kafka.
+        delivery_seconds: longest time until a record counts as failed.
+        also: further topics that have to be there.
 
     The topics may have any number of partitions, as long as nodes and pods have the same.
 
@@ -152,7 +159,7 @@ def open_publisher(settings: Settings) -> Iterator[Publisher]:
         TopicsDifferError: a topic is missing, or not as it must be.
     """
     names = [settings.nodes_topic, settings.pods_topic]
-    report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in names])
+    report = check_topics(settings, [spec for spec in topic_specs(settings) if spec.name in (*names, *also)])
     wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
     if wrong:
         raise TopicsDifferError(wrong)
@@ -166,7 +173,7 @@ def open_publisher(settings: Settings) -> Iterator[Publisher]:
             batch_size=settings.max_batch_bytes,
             max_request_size=settings.max_message_bytes,
             linger_ms=LINGER_MILLISECONDS,
-            delivery_timeout_ms=_delivery_milliseconds(settings),
+            delivery_timeout_ms=_delivery_milliseconds(settings, delivery_seconds),
         )
     try:
         yield Publisher(producer, settings, _same_partitions(producer, settings, names))
@@ -184,6 +191,6 @@ def _same_partitions(producer: Any, settings: Settings, names: list[str]) -> tup
     return nodes
 
 
-def _delivery_milliseconds(settings: Settings) -> int:
+def _delivery_milliseconds(settings: Settings, delivery_seconds: float) -> int:
     """Kafka refuses less than one request and the linger."""
-    return int(max(DELIVERY_SECONDS, settings.request_timeout_seconds + 1) * 1000)
+    return int(max(delivery_seconds, settings.request_timeout_seconds + 1) * 1000)

@@ -115,6 +115,11 @@ class TopicSettings(SettingsGroup):
         return f"{self.topic_prefix}dead-letters"
 
     @property
+    def feeds_topic(self) -> str:
+        """What each cluster's feed has to know when it starts again."""
+        return f"{self.topic_prefix}feeds"
+
+    @property
     def changelog_topic(self) -> str:
         """Rows. Faust names it after application and table (`state`)."""
         return f"{self.faust_app_id}-state-changelog"

@@ -1,0 +1,238 @@
+"""Feeds one cluster: who it is, its epoch, its two kinds, and the heartbeats that say that nothing was missed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+import msgspec
+import structlog
+
+from evictstream.streams.errors import ApiUnreachableError, ClusterNameTakenError, KubernetesError
+from evictstream.streams.feed.feed_records import FeedRecords
+from evictstream.streams.feed.feed_state import FeedState, Lease, read_state
+from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
+from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.feed.watched_objects import BROKEN, Kind, read_version
+from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.kubernetes.backoff import Backoff
+from evictstream.streams.kubernetes.connection import Connection
+from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+HEARTBEAT_SECONDS: Final = 10.0
+"""Between heartbeats. The service holds evictions back when none has come for 60 s."""
+
+PROOF_SECONDS: Final = 45.0
+"""Heartbeats need a proof of both kinds that is younger: the longest watch is 30 s, and to open the next takes some."""
+
+LOOK_SECONDS: Final = 0.5
+"""Between looks at lease, threads and stop."""
+
+RELEASE_SECONDS: Final = 5.0
+"""To leave the group of the cluster's feeds."""
+
+_IDENTITY: Final = "/api/v1/namespaces/kube-system"
+
+
+class _Namespace(msgspec.Struct):
+    class Metadata(msgspec.Struct):
+        uid: str
+
+    metadata: Metadata
+
+
+class ClusterFeed(threading.Thread):
+    """The thread of one cluster. It ends when it is stopped, or with an error that is kept in `failure`.
+
+    Attributes:
+        cluster: its name.
+        counts: by kind.
+        epochs: how often resource versions went back while it ran.
+        heartbeats: how many were written.
+        is_proven: whether nothing can have been missed for longer than `PROOF_SECONDS`.
+        failure: what ended it.
+    """
+
+    def __init__(
+        self,
+        cluster: str,
+        access: ClusterAccess,
+        *,
+        settings: Settings,
+        publisher: Publisher,
+        keep_whole: bool,
+        new_epoch: bool,
+    ) -> None:
+        super().__init__(name=f"{cluster} feed", daemon=True)
+        self.cluster = cluster
+        self.counts: dict[Kind, KindCounts] = {"Node": KindCounts(), "Pod": KindCounts()}
+        self.epochs = 0
+        self.heartbeats = 0
+        self.is_proven = False
+        self.failure: BaseException | None = None
+        self._access = access
+        self._settings = settings
+        self._publisher = publisher
+        self._keep_whole = keep_whole
+        self._new_epoch = new_epoch
+        self._lease = Lease(settings, cluster)
+        self._stopped = threading.Event()
+        self._session_ended = threading.Event()
+        self._state: FeedState | None = None
+        self._was_replaced = False  # another cluster has answered at the same address while this one was fed
+        self._log = log.bind(cluster=cluster)
+
+    def stop(self) -> None:
+        """Ask it to end; nothing is written from now on."""
+        self._stopped.set()
+        self._session_ended.set()
+
+    def run(self) -> None:
+        """Feed while the lease is held; wait for it otherwise."""
+        self._lease.start()
+        try:
+            while not self._stopped.is_set():
+                if self._lease.is_held:
+                    self._feed()
+                self._stopped.wait(LOOK_SECONDS)
+        except BaseException as error:  # noqa: BLE001 - raised again by the command
+            self.failure = error
+        finally:
+            self._session_ended.set()
+            self._lease.release(RELEASE_SECONDS)
+
+    def _feed(self) -> None:
+        """One session: from the lease to its end, or to the end of an epoch."""
+        self._state = self._state or read_state(self._settings, self.cluster)
+        self._session_ended = threading.Event()
+        if self._stopped.is_set():
+            return
+        connection = Connection(self._access)
+        try:
+            state = self._identify(connection)
+            if state is None:
+                return
+            self._keep(state)
+            self._log.info("feeds", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
+            records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
+            kinds = [self._kind_feed(kind, connection, records) for kind in self.counts]
+            for kind in kinds:
+                kind.start()
+            self._beat(connection, records, kinds)
+        finally:
+            self._session_ended.set()
+            self.is_proven = False
+            connection.close()
+
+    def _kind_feed(self, kind: Kind, connection: Connection, records: FeedRecords) -> KindFeed:
+        return KindFeed(
+            kind,
+            connection=connection,
+            publisher=self._publisher,
+            topic=self._settings.nodes_topic if kind == "Node" else self._settings.pods_topic,
+            records=records,
+            keep_whole=self._keep_whole,
+            largest_bytes=self._settings.max_object_bytes,
+            counts=self.counts[kind],
+            is_stopped=self._session_ended.is_set,
+            before_listing=lambda: self._check_epoch(connection),
+        )
+
+    def _identify(self, connection: Connection) -> FeedState | None:
+        """Ask who the cluster is and where its versions stand, until it answers; None if the lease or time is over."""
+        backoff = Backoff()
+        while self._lease.is_held and not self._stopped.is_set():
+            try:
+                return self._next_state(*self._now(connection))
+            except ClusterNameTakenError:
+                raise
+            except KubernetesError as error:
+                self._log.warning("the API server does not serve", error=str(error))
+            self._stopped.wait(backoff.next_seconds())
+        return None
+
+    def _now(self, connection: Connection) -> tuple[str, int]:
+        """Ask for the cluster's UID and its newest resource version, which only a read from etcd tells."""
+        try:
+            uid = msgspec.json.decode(connection.get(_IDENTITY), type=_Namespace).metadata.uid
+            return uid, int(read_version(connection.get(PATHS["Node"], {"limit": "1"})))
+        except (*BROKEN, ValueError) as error:
+            raise ApiUnreachableError(host=connection.host, reason="it does not say who it is") from error
+
+    def _next_state(self, uid: str, version: int) -> FeedState:
+        """Tell the epoch.
+
+        Raises:
+            ClusterNameTakenError: another cluster has this name, and nobody said that this one takes its place.
+        """
+        known = self._state
+        if known is None:
+            return FeedState(cluster_uid=uid, epoch=0, resource_version=version)
+        if known.cluster_uid != uid and not (self._new_epoch or self._was_replaced):
+            raise ClusterNameTakenError(cluster=self.cluster, uid=uid, other_uid=known.cluster_uid)
+        if known.cluster_uid != uid or version < known.resource_version:
+            self.epochs += 1
+            self._log.warning(
+                "resource versions went back: begins a new epoch",
+                epoch=known.epoch + 1,
+                before=known.resource_version,
+                now=version,
+                uid=uid,
+                uid_before=known.cluster_uid,
+            )
+            return FeedState(cluster_uid=uid, epoch=known.epoch + 1, resource_version=version)
+        return FeedState(cluster_uid=uid, epoch=known.epoch, resource_version=version)
+
+    def _check_epoch(self, connection: Connection) -> int | None:
+        """Ask how far versions have come; end the session if they went back, or another cluster answers."""
+        uid, version = self._now(connection)
+        state = self._state
+        if state is not None and uid == state.cluster_uid and version >= state.resource_version:
+            return version
+        self._was_replaced = True
+        self._session_ended.set()
+        return None
+
+    def _keep(self, state: FeedState) -> None:
+        """Write what the next start has to know, before anything that rests on it."""
+        self._state = state
+        self._publisher.send(self._settings.feeds_topic, self.cluster.encode(), msgspec.json.encode(state), partition=0)
+
+    def _beat(self, connection: Connection, records: FeedRecords, kinds: list[KindFeed]) -> None:
+        """Write heartbeats while both kinds are proven, until the session ends."""
+        next_at = 0.0
+        while not self._session_ended.wait(LOOK_SECONDS) and self._lease.is_held:
+            for kind in kinds:
+                if kind.failure is not None:
+                    raise kind.failure
+            proofs = [kind.proof for kind in kinds if kind.proof is not None]
+            now = time.monotonic()
+            self.is_proven = len(proofs) == len(kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
+            if not self.is_proven or now < next_at:
+                continue
+            if self._advance(connection):
+                next_at = now + HEARTBEAT_SECONDS
+                self._write_heartbeats(records, kinds)
+
+    def _advance(self, connection: Connection) -> bool:
+        """Probe the API server, and keep how far its versions have come; tell whether it has answered."""
+        try:
+            version = self._check_epoch(connection)
+        except KubernetesError:
+            return False
+        if version is None or self._state is None:
+            return False
+        self._keep(msgspec.structs.replace(self._state, resource_version=version))
+        return True
+
+    def _write_heartbeats(self, records: FeedRecords, kinds: list[KindFeed]) -> None:
+        at_us = time.time_ns() // 1000
+        for kind, topic in zip(kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
+            assert kind.proof is not None  # noqa: S101 - the caller has looked
+            value = records.heartbeat(at_us, kind.proof.listed_at_us)
+            for partition in self._publisher.partitions:
+                self._publisher.send(topic, records.whole_key, value, partition)
+        self.heartbeats += 1

@@ -1,0 +1,94 @@
+"""The records that a feed writes about one cluster: changes, what a listing holds, signs of life."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import msgspec
+from kafka.partitioner import DefaultPartitioner
+
+from evictstream.models.instants import instant_text
+
+LISTING_BYTES: Final = 196_608
+"""Of UIDs in one `LISTED`: with its envelope it stays under the 256 KiB that docs/messages.md names."""
+
+_UID_BYTES: Final = 40  # a UID with quotes, comma and blank
+
+_partitioner: Final = DefaultPartitioner()
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeedRecords:
+    """Makes the values for one cluster in one epoch.
+
+    Attributes:
+        cluster: its name.
+        uid: UID of its namespace `kube-system`.
+        epoch: of its resource versions.
+    """
+
+    cluster: str
+    uid: str
+    epoch: int
+
+    @property
+    def whole_key(self) -> bytes:
+        """The key of what is about the whole cluster."""
+        return f"{self.cluster}/".encode()
+
+    def key(self, node: str) -> bytes:
+        """Return the key of a node and its pods."""
+        return f"{self.cluster}/{node}".encode()
+
+    def head(self, type_: str) -> bytes:
+        """Return the first part of a change of this type, up to its time: the same for all of them."""
+        fields = {"cluster": self.cluster, "type": type_} | ({"epoch": self.epoch} if self.epoch else {})
+        return msgspec.json.encode(fields)[:-1] + b',"observedAt":"'
+
+    @staticmethod
+    def change(head: bytes, at_us: int, object_: bytes) -> bytes:
+        """Put a change together, without encoding the object once more."""
+        return b"".join((head, instant_text(at_us).encode(), b'","object":', object_, b"}"))
+
+    def heartbeat(self, at_us: int, listed_at_us: int) -> bytes:
+        """Make a sign of life, with the begin of the newest complete listing."""
+        return self._signal("HEARTBEAT", at_us, {"listedAt": instant_text(listed_at_us)})
+
+    def listed(
+        self, at_us: int, version: str, uids: Mapping[str, Sequence[str]], partitions: Sequence[int]
+    ) -> Iterator[tuple[int, bytes]]:
+        """Say what a complete listing holds, for every partition, also for those that hold nothing.
+
+        Args:
+            at_us: when it was complete.
+            version: of the list.
+            uids: by node, in any order.
+            partitions: of the topic.
+
+        Yields:
+            Partition number and value. The ranges of a partition adjoin and have no end.
+        """
+        nodes: dict[int, list[str]] = {number: [] for number in partitions}
+        for name in sorted(uids):
+            nodes[_partitioner(self.key(name), list(partitions), list(partitions))].append(name)
+        for number, names in nodes.items():
+            after, held, size = "", dict[str, Sequence[str]](), 0
+            for name in names:
+                held[name] = uids[name]
+                size += len(name) + _UID_BYTES * len(uids[name])
+                if size >= LISTING_BYTES and name != names[-1]:
+                    yield number, self._listing(at_us, version, after, name, held)
+                    after, held, size = name, {}, 0
+            yield number, self._listing(at_us, version, after, None, held)
+
+    def _listing(
+        self, at_us: int, version: str, after: str, through: str | None, uids: Mapping[str, Sequence[str]]
+    ) -> bytes:
+        listing = {"resourceVersion": version, "after": after, "through": through, "uids": uids}
+        return self._signal("LISTED", at_us, {"listing": listing})
+
+    def _signal(self, type_: str, at_us: int, more: Mapping[str, object]) -> bytes:
+        common = {"cluster": self.cluster, "type": type_, "observedAt": instant_text(at_us)}
+        return msgspec.json.encode(common | {"epoch": self.epoch, "clusterUid": self.uid} | dict(more))

@@ -1,0 +1,76 @@
+"""Runs the feeds of several clusters in one process, which share one producer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import structlog
+
+from evictstream.streams.feed.cluster_feed import ClusterFeed
+from evictstream.streams.feed.operator_signals import check_cluster_name
+from evictstream.streams.feed.publisher import open_publisher
+from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+LONGEST_OUTAGE_SECONDS: Final = 86_400.0
+"""How long a record may wait for Kafka. A day: the feed holds no more than the producer's buffer meanwhile, and lists
+again afterwards."""
+
+LOOK_SECONDS: Final = 0.2
+STOP_SECONDS: Final = 8.0
+"""For all feeds to leave their groups."""
+
+
+def feed_clusters(
+    accesses: Mapping[str, ClusterAccess],
+    *,
+    settings: Settings,
+    keep_whole: bool,
+    new_epoch: bool,
+    is_stopped: Callable[[], bool],
+) -> None:
+    """Feed clusters until stopped, then write what was read.
+
+    Args:
+        accesses: by the clusters' names.
+        settings: which Kafka and topics.
+        keep_whole: whether objects are not trimmed.
+        new_epoch: whether a cluster may take over the name of another one.
+        is_stopped: asked several times a second.
+
+    Raises:
+        WrongUseError: a name cannot be that of a cluster.
+        CredentialsError: there are none for a cluster.
+        ClusterNameTakenError: a name belongs to another cluster.
+        BrokerError: Kafka is not as needed.
+    """
+    for name, access in accesses.items():
+        check_cluster_name(name)
+        access.client()
+    with open_publisher(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
+        feeds = [
+            ClusterFeed(
+                name, access, settings=settings, publisher=publisher, keep_whole=keep_whole, new_epoch=new_epoch
+            )
+            for name, access in accesses.items()
+        ]
+        for feed in feeds:
+            feed.start()
+        try:
+            while not is_stopped():
+                for feed in feeds:
+                    if feed.failure is not None:
+                        raise feed.failure
+                time.sleep(LOOK_SECONDS)
+        finally:
+            for feed in feeds:
+                feed.stop()
+            end_at = time.monotonic() + STOP_SECONDS
+            for feed in feeds:
+                feed.join(max(0.0, end_at - time.monotonic()))
+        publisher.flush()
+        log.info("feed ends", records=sum(publisher.acknowledged.values()))

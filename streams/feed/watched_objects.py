@@ -1,0 +1,208 @@
+"""Objects of the API server as a feed forwards them: decoded once, trimmed to what is used, never changed.
+
+What is kept is what decides (docs/messages.md#watch-events), and what people will want to decide by: zone and region of
+a node, controller and priority of a pod. Texts and numbers are passed on as they came. Items of a list carry neither
+kind nor API version, so both are set here.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+import msgspec
+
+Kind: TypeAlias = Literal["Node", "Pod"]
+
+_RAW: Final = msgspec.UNSET
+_Raw: TypeAlias = msgspec.Raw | msgspec.UnsetType
+
+
+class _Annotations(msgspec.Struct, omit_defaults=True):
+    mirror: _Raw = msgspec.field(default=_RAW, name="kubernetes.io/config.mirror")
+
+
+class _Labels(msgspec.Struct, omit_defaults=True):
+    zone: _Raw = msgspec.field(default=_RAW, name="topology.kubernetes.io/zone")
+    region: _Raw = msgspec.field(default=_RAW, name="topology.kubernetes.io/region")
+
+
+class _Owner(msgspec.Struct, rename="camel", omit_defaults=True):
+    kind: _Raw = _RAW
+    name: _Raw = _RAW
+    uid: _Raw = _RAW
+    controller: _Raw = _RAW
+
+
+class _NodeMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str
+    uid: str
+    resource_version: str
+    labels: _Labels | None = None
+
+
+class _PodMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str
+    uid: str
+    resource_version: str
+    namespace: str = ""
+    deletion_timestamp: _Raw = _RAW
+    annotations: _Annotations | None = None
+    owner_references: list[_Owner] | None = None
+
+
+class _NodeSpec(msgspec.Struct, omit_defaults=True):
+    taints: _Raw = _RAW
+
+
+class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    node_name: str | None = None
+    tolerations: _Raw = _RAW
+    priority: _Raw = _RAW
+
+
+class _Condition(msgspec.Struct):
+    type: str
+    status: _Raw = _RAW
+
+
+class _NodeStatus(msgspec.Struct, omit_defaults=True):
+    conditions: list[_Condition] | None = None
+
+
+class _PodStatus(msgspec.Struct, omit_defaults=True):
+    phase: _Raw = _RAW
+
+
+class _Node(msgspec.Struct, rename="camel", omit_defaults=True):
+    metadata: _NodeMetadata
+    kind: str = ""
+    api_version: str = ""
+    spec: _NodeSpec | None = None
+    status: _NodeStatus | None = None
+
+
+class _Pod(msgspec.Struct, rename="camel", omit_defaults=True):
+    metadata: _PodMetadata
+    kind: str = ""
+    api_version: str = ""
+    spec: _PodSpec | None = None
+    status: _PodStatus | None = None
+
+
+class WatchedObject(NamedTuple):
+    """A node or a pod.
+
+    Attributes:
+        node: its name, or that of the pod's node; empty for a pod that is not bound.
+        uid: its UID.
+        version: its resource version.
+        json: trimmed.
+    """
+
+    node: str
+    uid: str
+    version: str
+    json: bytes
+
+
+class WatchLine(NamedTuple):
+    """A line of a watch.
+
+    Attributes:
+        type: `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`.
+        object: as it came.
+    """
+
+    type: str
+    object: msgspec.Raw
+
+
+class Page(msgspec.Struct):
+    """A page of a list."""
+
+    class Metadata(msgspec.Struct, rename="camel"):
+        """Of the list."""
+
+        resource_version: str
+        continue_: str = msgspec.field(default="", name="continue")
+
+    metadata: Metadata
+    items: list[msgspec.Raw]
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+class _OnlyMetadata(msgspec.Struct):
+    class Metadata(msgspec.Struct, rename="camel"):
+        """Of a bookmark."""
+
+        resource_version: str
+
+    metadata: Metadata
+
+
+_decoders: Final[dict[Kind, msgspec.json.Decoder[Any]]] = {
+    "Node": msgspec.json.Decoder(_Node),
+    "Pod": msgspec.json.Decoder(_Pod),
+}
+_line_decoder: Final = msgspec.json.Decoder(_Line)
+_page_decoder: Final = msgspec.json.Decoder(Page)
+_metadata_decoder: Final = msgspec.json.Decoder(_OnlyMetadata)
+_encoder: Final = msgspec.json.Encoder()
+
+BROKEN: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What the readers below raise for what is not the API server's."""
+
+
+def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
+    """Read an object and trim it.
+
+    Raises:
+        One of `BROKEN`: it is not an object of this kind.
+    """
+    found = _decoders[kind].decode(text)
+    found.kind, found.api_version = kind, "v1"
+    metadata, status = found.metadata, found.status
+    if kind == "Node":
+        node = metadata.name
+        if status is not None and status.conditions is not None:
+            status.conditions = [condition for condition in status.conditions if condition.type == "Ready"]
+    else:
+        node = (found.spec.node_name if found.spec is not None else None) or ""
+        if metadata.owner_references is not None:
+            metadata.owner_references = [one for one in metadata.owner_references if one.controller == _TRUE]
+    return WatchedObject(node, metadata.uid, metadata.resource_version, _encoder.encode(found))
+
+
+_TRUE: Final = msgspec.Raw(b"true")
+
+
+def read_line(text: bytes) -> WatchLine:
+    """Read a line of a watch; its object is not looked at.
+
+    Raises:
+        One of `BROKEN`: it is none.
+    """
+    found = _line_decoder.decode(text)
+    return WatchLine(found.type, found.object)
+
+
+def read_page(text: bytes) -> Page:
+    """Read a page of a list; its items are not looked at.
+
+    Raises:
+        One of `BROKEN`: it is none.
+    """
+    return _page_decoder.decode(text)
+
+
+def read_version(text: bytes | msgspec.Raw) -> str:
+    """Read the resource version of a list or a bookmark.
+
+    Raises:
+        One of `BROKEN`: there is none.
+    """
+    return _metadata_decoder.decode(text).metadata.resource_version
