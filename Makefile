@@ -13,23 +13,23 @@ TEST_PROCESSES ?= 3
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test check format bench scale faults lock lock-kafka clean
+.PHONY: help demo quick test check format bench scale faults kubernetes e2e lock lock-kafka clean
 
 help: ## Say what each target does.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.ready ## Show the whole story on a recorded incident, with a Kafka of its own.
 	$(BIN)/evictstream demo $(ARGS)
 
 quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on all cores.
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not kafka and not slow" $(ARGS)
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not kafka and not slow and not e2e" $(ARGS)
 
 # Two runs: what bounds how late something may be has the machine for itself. Both run, so that all failures are seen.
 # With ARGS it is one run, in one process, of what they select.
 test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
 ifeq ($(ARGS),)
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone"; together=$$?; \
-	$(BIN)/python -m pytest -m alone && exit $$together
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not e2e"; together=$$?; \
+	$(BIN)/python -m pytest -m "alone and not e2e" && exit $$together
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
@@ -53,6 +53,14 @@ scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour o
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
+
+kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; minutes, once).
+	$(BIN)/python -m tests.e2e.binaries
+
+# Without Go the tests are still collected, and each says why it is skipped.
+e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.
+	-$(BIN)/python -m tests.e2e.binaries
+	$(BIN)/python -m pytest -m e2e $(if $(ARGS),$(ARGS),tests/e2e)
 
 lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
 	$(call compile,runtime.txt,)
