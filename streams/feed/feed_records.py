@@ -7,16 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from kafka.partitioner import DefaultPartitioner
 
 from evictstream.models.instants import instant_text
+from evictstream.streams.engine.kafka.partitioner import partition_of
 
 LISTING_BYTES: Final = 196_608
 """Of UIDs in one `LISTED`: with its envelope it stays under the 256 KiB that docs/messages.md names."""
 
 _UID_BYTES: Final = 40  # a UID with quotes, comma and blank
-
-_partitioner: Final = DefaultPartitioner()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +70,7 @@ class FeedRecords:
         """
         nodes: dict[int, list[str]] = {number: [] for number in partitions}
         for name in sorted(uids):
-            nodes[_partitioner(self.key(name), list(partitions), list(partitions))].append(name)
+            nodes[partition_of(self.key(name), len(partitions))].append(name)
         for number, names in nodes.items():
             after, held, size = "", dict[str, Sequence[str]](), 0
             for name in names:

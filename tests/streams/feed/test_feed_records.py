@@ -1,0 +1,85 @@
+"""Every record that a feed writes is one that the service reads, and listings cover every partition."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evictstream.models.eviction import EventType, NodeEvent, Origin
+from evictstream.models.messages.decoding import read_node_record, read_pod_record
+from evictstream.models.messages.signals import Heartbeat, Listed
+from evictstream.models.messages.watch_event import decode_watch_event
+from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.feed.feed_records import LISTING_BYTES, FeedRecords
+
+NOW_US = 1_795_227_353_000_000
+NOWHERE = Origin("", 0, 0)
+LARGEST_LISTED_BYTES = 262_144
+
+records = FeedRecords(cluster="lab", uid="u-1", epoch=2)
+
+
+def listed(value: bytes) -> Listed:
+    decode_watch_event(value)
+    found = read_pod_record(b"lab/", value, NOW_US, NOWHERE)
+    assert isinstance(found, Listed)
+    return found
+
+
+@pytest.mark.parametrize("epoch", [0, 7])
+def test_a_change_is_read_as_it_was_written(epoch: int) -> None:
+    head = FeedRecords(cluster="lab", uid="u", epoch=epoch).head("MODIFIED")
+    node = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"7"}}'
+    found = read_node_record(b"lab/n", FeedRecords.change(head, NOW_US - 5, node), NOW_US, NOWHERE)
+    assert isinstance(found, NodeEvent)
+    assert (found.type, found.at_us, found.epoch, found.node.uid) == (EventType.MODIFIED, NOW_US - 5, epoch, "u")
+
+
+def test_a_cluster_name_with_quotes_breaks_nothing() -> None:
+    odd = FeedRecords(cluster='a"b', uid="u", epoch=0)
+    node = b'{"kind":"Node","apiVersion":"v1","metadata":{"name":"n","uid":"u","resourceVersion":"7"}}'
+    found = read_node_record(odd.key("n"), FeedRecords.change(odd.head("ADDED"), NOW_US, node), NOW_US, NOWHERE)
+    assert isinstance(found, NodeEvent)
+
+
+def test_a_heartbeat_is_read_as_it_was_written() -> None:
+    value = records.heartbeat(NOW_US, NOW_US - 9)
+    decode_watch_event(value)
+    assert read_node_record(b"lab/", value, NOW_US, NOWHERE) == Heartbeat(
+        cluster="lab", at_us=NOW_US, listed_at_us=NOW_US - 9, epoch=2, cluster_uid="u-1"
+    )
+
+
+def test_an_empty_cluster_is_listed_in_every_partition() -> None:
+    found = [(number, listed(value)) for number, value in records.listed(NOW_US, "9", {}, range(3))]
+    assert [number for number, _ in found] == [0, 1, 2]
+    assert all(one.uids == {} and one.through is None and one.after == "" for _, one in found)
+
+
+@given(
+    nodes=st.dictionaries(st.text("ab-0", min_size=1, max_size=4), st.integers(0, 2_500), max_size=8),
+    count=st.integers(1, 4),
+)
+def test_ranges_hold_each_node_once_and_adjoin(nodes: dict[str, int], count: int) -> None:
+    uids = {name: [f"{number:036}" for number in range(pods)] for name, pods in nodes.items()}
+    ends = dict.fromkeys(range(count), "")
+    held: dict[str, tuple[str, ...]] = {}
+    for number, value in records.listed(NOW_US, "9", uids, range(count)):
+        found = listed(value)
+        assert found.after == ends[number]
+        assert all(found.covers(name) for name in found.uids)
+        assert all(partition_of(f"lab/{name}".encode(), count) == number for name in found.uids)
+        assert len(value) < LARGEST_LISTED_BYTES or len(found.uids) == 1
+        assert not held.keys() & found.uids.keys()
+        held |= found.uids
+        ends[number] = found.through or "end"
+    assert {name: list(pods) for name, pods in held.items()} == uids
+    assert set(ends.values()) == {"end"}
+
+
+def test_a_large_listing_is_cut_between_nodes() -> None:
+    uids = {f"n{number:04}": [f"{pod:036}" for pod in range(110)] for number in range(200)}
+    values = [value for _, value in records.listed(NOW_US, "9", uids, [0])]
+    assert len(values) == -(-200 * 110 * 40 // LISTING_BYTES)
+    assert max(map(len, values)) < LARGEST_LISTED_BYTES
