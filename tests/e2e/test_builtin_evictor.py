@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.api_client import ApiClient
+from tests.e2e.api_client import ApiClient, RefusedError
 from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
 from tests.e2e.hollow_nodes import HollowNodes
 from tests.e2e.objects import NODES, pod, pods, taint, tolerates
@@ -81,4 +81,6 @@ def test_dead_node_keeps_its_pods_without_an_evictor(tmp_path: Path) -> None:
             )
             time.sleep(UNREACHABLE_AND_OVER_SECONDS)  # nothing may happen in it
             assert alive(client) == everything
+        with pytest.raises(RefusedError, match="403 Forbidden"):
+            plane.client("feed").items(NODES)  # nobody has bound a role to this user
         assert list(plane.deletes()) == []
