@@ -226,9 +226,7 @@ class KindFeed(threading.Thread):
                 self._write(found.type, watched, found.object, _now_us())
                 self._version = watched.version
         except BROKEN as error:
-            # It may have been about any object, so what the watch says is not complete any more.
-            self._counts.broken += 1
-            self._version = ""
+            self._counts.broken += 1  # the next watch begins where this one stood, so nothing is passed over
             raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
         self._prove()
 

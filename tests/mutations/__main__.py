@@ -21,12 +21,12 @@ from pathlib import Path
 
 from tests.mutations.catalogue import MUTATIONS, Mutation
 from tests.mutations.costs import OF_COSTS
+from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
-from tests.mutations.listings import OF_LISTINGS
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.torture import BY_TORTURE
 
-ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *OF_LISTINGS, *BY_TORTURE)
+ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *OF_FEEDS, *BY_TORTURE)
 
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240

@@ -1,4 +1,4 @@
-"""Mutations of what feeds say of whole clusters: listings, epochs, who a cluster is; and of what executors accept."""
+"""Mutations of feeds and of what they say: listings, epochs, signs of life; and of what executors accept."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from tests.mutations.matching import Change
 
 LISTINGS = "tests/streams/service/test_listings.py"
 CLUSTERS = "tests/streams/service/test_clusters.py"
+FEED = "tests/streams/feed/test_cluster_feed.py"
 EXECUTING = "tests/models/eviction/test_executing.py"
 
-OF_LISTINGS = (
+OF_FEEDS = (
     Mutation(
         "keep what a listing does not hold",
         (Change(product.EVICTION_PARTITION, "EvictionPartition._unlisted", "listed.covers(aggregate.name)", "False"),),
@@ -40,5 +41,41 @@ OF_LISTINGS = (
         "hold a repeat back for as long as an executor says so",
         (Change(product.POD_STEPS, "apply_result", "min(next_attempt_us, ...)", "next_attempt_us"),),
         (f"{EXECUTING}::test_accepted_holds_the_repeat_back_while_it_is_repeated",),
+    ),
+    Mutation(
+        "list without saying what there is",
+        (Change(product.KIND_FEED, "KindFeed._list", "self._publisher.send(...)", "None"),),
+        (f"{FEED}::test_what_vanished_while_the_feed_was_away",),
+    ),
+    Mutation(
+        "beat without a proof",
+        (Change(product.CLUSTER_FEED, "ClusterFeed._beat", "not self.is_proven or now < next_at", "now < next_at"),),
+        (f"{FEED}::test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats",),
+    ),
+    Mutation(
+        "go on in an epoch whose versions went back",
+        (Change(product.CLUSTER_FEED, "ClusterFeed._next_state", "version < known.resource_version", "False"),),
+        (f"{FEED}::test_versions_that_went_back_while_the_feed_was_away",),
+    ),
+    Mutation(
+        "write without the lease",
+        (
+            Change(product.CLUSTER_FEED, "ClusterFeed.run", "self._lease.is_held", "True"),
+            Change(product.CLUSTER_FEED, "ClusterFeed._identify", "self._lease.is_held", "True"),
+            Change(product.CLUSTER_FEED, "ClusterFeed._beat", "self._lease.is_held", "True"),
+        ),
+        (f"{FEED}::test_a_second_feed_stands_by_until_the_first_one_ends",),
+    ),
+    Mutation(
+        "take half a line for a line",
+        (
+            Change(
+                product.CONNECTION_TO_API,
+                "Connection._lines",
+                "if not piece: ...",
+                "if not piece: yield from rest; return",
+            ),
+        ),
+        (f"{FEED}::test_trouble_of_the_api_server_loses_nothing",),
     ),
 )
