@@ -83,6 +83,7 @@ class ClusterFeed(threading.Thread):
         self._session_ended = threading.Event()
         self._state: FeedState | None = None
         self._was_replaced = False  # another cluster has answered at the same address while this one was fed
+        self._kinds: list[KindFeed] = []
         self._log = log.bind(cluster=cluster)
 
     def stop(self) -> None:
@@ -118,13 +119,14 @@ class ClusterFeed(threading.Thread):
             self._keep(state)
             self._log.info("feeds", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
             records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
-            kinds = [self._kind_feed(kind, connection, records) for kind in self.counts]
-            for kind in kinds:
+            self._kinds = [self._kind_feed(kind, connection, records) for kind in self.counts]
+            for kind in self._kinds:
                 kind.start()
-            self._beat(connection, records, kinds)
+            self._beat(connection, records)
         finally:
             self._session_ended.set()
             self.is_proven = False
+            self._kinds = []
             connection.close()
 
     def _kind_feed(self, kind: Kind, connection: Connection, records: FeedRecords) -> KindFeed:
@@ -187,10 +189,14 @@ class ClusterFeed(threading.Thread):
         return FeedState(cluster_uid=uid, epoch=known.epoch, resource_version=version)
 
     def _check_epoch(self, connection: Connection) -> int | None:
-        """Ask how far versions have come; end the session if they went back, or another cluster answers."""
-        uid, version = self._now(connection)
+        """Ask how far versions have come; end the session if they went back, or another cluster answers.
+
+        The API server says nothing by itself: a watch from a version that lies ahead is only quiet.
+        """
         state = self._state
-        if state is not None and uid == state.cluster_uid and version >= state.resource_version:
+        reached = max((int(kind.proof.version) for kind in self._kinds if kind.proof is not None), default=0)
+        uid, version = self._now(connection)
+        if state is not None and uid == state.cluster_uid and version >= max(state.resource_version, reached):
             return version
         self._was_replaced = True
         self._session_ended.set()
@@ -201,21 +207,21 @@ class ClusterFeed(threading.Thread):
         self._state = state
         self._publisher.send(self._settings.feeds_topic, self.cluster.encode(), msgspec.json.encode(state), partition=0)
 
-    def _beat(self, connection: Connection, records: FeedRecords, kinds: list[KindFeed]) -> None:
+    def _beat(self, connection: Connection, records: FeedRecords) -> None:
         """Write heartbeats while both kinds are proven, until the session ends."""
         next_at = 0.0
         while not self._session_ended.wait(LOOK_SECONDS) and self._lease.is_held:
-            for kind in kinds:
+            for kind in self._kinds:
                 if kind.failure is not None:
                     raise kind.failure
-            proofs = [kind.proof for kind in kinds if kind.proof is not None]
+            proofs = [kind.proof for kind in self._kinds if kind.proof is not None]
             now = time.monotonic()
-            self.is_proven = len(proofs) == len(kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
+            self.is_proven = len(proofs) == len(self._kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
             if not self.is_proven or now < next_at:
                 continue
             if self._advance(connection):
                 next_at = now + HEARTBEAT_SECONDS
-                self._write_heartbeats(records, kinds)
+                self._write_heartbeats(records)
 
     def _advance(self, connection: Connection) -> bool:
         """Probe the API server, and keep how far its versions have come; tell whether it has answered."""
@@ -228,9 +234,9 @@ class ClusterFeed(threading.Thread):
         self._keep(msgspec.structs.replace(self._state, resource_version=version))
         return True
 
-    def _write_heartbeats(self, records: FeedRecords, kinds: list[KindFeed]) -> None:
+    def _write_heartbeats(self, records: FeedRecords) -> None:
         at_us = time.time_ns() // 1000
-        for kind, topic in zip(kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
+        for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
             assert kind.proof is not None  # noqa: S101 - the caller has looked
             value = records.heartbeat(at_us, kind.proof.listed_at_us)
             for partition in self._publisher.partitions:
