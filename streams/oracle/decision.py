@@ -65,6 +65,8 @@ def decide(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
         return MayStay(pod.exempt)
     if node.uid is None:
         return MayStay(frozenset({"NodeGone"}))
+    if not node.taints:
+        return MayStay(frozenset({"TaintRemoved"}))
     for taint in node.taints:
         if in_use(pod.tolerations, taint) is None:
             facts = (taint.since_us, taint.value_since_us, pod.since_us, pod.tolerations_since_us)

@@ -37,7 +37,8 @@ class Promptness:
     """How soon everything has to happen. Without it, only what never happens is missed.
 
     Attributes:
-        late_us: within that time a record leads to its command, and an eviction that is owed to its `Evict`.
+        late_us: within that time a record is taken in and leads to its command, and an eviction that is owed to its
+            `Evict`.
         view_us: no `Evict` comes so long after its reason went. No stretch excuses that.
         excused: stretches that do not count as lateness, such as from a worker's kill to the take-over. They do not
             overlap.

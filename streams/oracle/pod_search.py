@@ -197,13 +197,20 @@ class PodSearch:
         heard_us = self._results[moment.results - 1].record.append_at_us if moment.results else 0
         return max(self._owed_us(moment, due), opened.waiting.latest_us, heard_us)
 
-    def _is_prompt(self, moment: Moment, command: SeenCommand, since_us: int) -> bool:
-        """Whether a command came soon enough after its reason, and after all that had to be taken in before it."""
+    def _is_prompt(self, moment: Moment, after: Moment, command: SeenCommand, since_us: int) -> bool:
+        """Whether a command came soon enough after its reason, and after all that had to be taken in before it.
+
+        Args:
+            moment: before the reason was taken in.
+            after: with it.
+            command: the command.
+            since_us: when the reason was there.
+        """
         if self._promptness is None:
             return True
         if self._promptness.is_late(since_us, command.at_us):
             return self._stuck(moment, "late", command, " was owed from ", shown(since_us), " on")
-        unheard_us = min(self._unheard_us(moment), default=command.at_us)
+        unheard_us = min(self._unheard_us(after), default=command.at_us)
         if self._promptness.is_late(unheard_us, command.at_us) or (
             command.action == "Evict" and command.at_us - unheard_us > self._promptness.view_us
         ):
@@ -231,16 +238,17 @@ class PodSearch:
     def _may_take(self, moment: Moment, append_at_us: int) -> bool:
         """Whether a record can be what was taken in next.
 
-        It was in the log when the next command was written: it cannot be its reason otherwise. And nothing had been
-        owed for too long when it came.
+        It was in the log when the next command was written: it cannot be its reason otherwise. If promptness is asked
+        for, whatever came much earlier was taken in before, and nothing had been owed for long when it came.
         """
         if moment.said < len(self._commands) and append_at_us > self._commands[moment.said].at_us + MILLISECOND_US:
             return False
-        opened = moment.open
-        if self._promptness is None or opened is None or opened.is_done:
+        if self._promptness is None:
             return True
-        decided = self._decide(moment)
-        if isinstance(decided, MayStay):
+        if self._promptness.is_late(min(self._unheard_us(moment)), append_at_us):
+            return False
+        decided, opened = self._decide(moment), moment.open
+        if opened is None or opened.is_done or isinstance(decided, MayStay):
             return True
         owed_us = self._next_owed_us(moment, decided, opened)
         is_late = self._promptness.is_late(owed_us, append_at_us)
@@ -252,9 +260,9 @@ class PodSearch:
         if not self._may_take(before, state.append_at_us):
             return
         for following in self._taken(after, state.at_us):
-            if following.said == before.said or self._is_prompt(
-                following, self._commands[before.said], state.append_at_us
-            ):
+            if following.said == before.said:
+                yield following
+            elif self._is_prompt(before, after, self._commands[before.said], state.append_at_us):
                 yield following
 
     def _taken(self, after: Moment, at_us: int) -> Iterator[Moment]:
@@ -353,7 +361,9 @@ class PodSearch:
         for states, place in ((self._nodes, moment.node), (self._pods, moment.pod)):
             if place + 1 < len(states) and states[place + 1].append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", states[place + 1], " had been there for long")
-        return self._promptness is None or self._is_prompt(moment, command, self._next_owed_us(moment, due, opened))
+        return self._promptness is None or self._is_prompt(
+            moment, moment, command, self._next_owed_us(moment, due, opened)
+        )
 
 
 def _is_ahead(due: MustLeave, at_us: int) -> bool:
