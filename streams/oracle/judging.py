@@ -13,7 +13,8 @@ from evictstream.streams.oracle.decision_records import check_decisions
 from evictstream.streams.oracle.feed_silence import FeedSilence
 from evictstream.streams.oracle.histories import PodHistories, node_history, pod_histories
 from evictstream.streams.oracle.limits import OracleLimits, Promptness
-from evictstream.streams.oracle.pod_search import PodLog, PodSearch, RunFacts
+from evictstream.streams.oracle.obligations import PodLog, RunFacts
+from evictstream.streams.oracle.pod_search import PodSearch
 from evictstream.streams.oracle.reading import Said, UnreadableRecordError, place, read
 from evictstream.streams.oracle.records import InputRecord, MessageRecord, Violation
 

@@ -10,48 +10,18 @@ furthest says what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import NamedTuple
 
-from evictstream.streams.oracle.attempts import AttemptWait, after_attempt, after_result
+from evictstream.streams.oracle.attempts import after_attempt, after_result
 from evictstream.streams.oracle.commands import SeenCommand
-from evictstream.streams.oracle.decision import MayStay, MustLeave, decide
+from evictstream.streams.oracle.decision import MayStay, MustLeave
 from evictstream.streams.oracle.histories import HeardNode, HeardPod
-from evictstream.streams.oracle.limits import OracleLimits, Promptness
+from evictstream.streams.oracle.obligations import Moment, Obligations, OpenEviction, PodLog, RunFacts
 from evictstream.streams.oracle.reading import Said
 from evictstream.streams.oracle.records import shown
 
 MILLISECOND_US = 1000
-
-
-class OpenEviction(NamedTuple):
-    """An eviction that is open.
-
-    Attributes:
-        eviction_id: as told, empty as long as nothing was told.
-        due: what it is open for.
-        waiting: for what, once it was issued; None before.
-        is_done: it was issued and the pod left: nothing more happens.
-        owed_us: before it was issued, and if promptness is asked for: since when it has been owed without a break.
-    """
-
-    eviction_id: str
-    due: MustLeave
-    attempt: int = 0
-    waiting: AttemptWait | None = None
-    is_done: bool = False
-    owed_us: int = 0
-
-
-class Moment(NamedTuple):
-    """How far everything was taken in, and what is open then."""
-
-    node: int
-    pod: int
-    results: int
-    said: int
-    open: OpenEviction | None
 
 
 class DeadEnd(NamedTuple):
@@ -61,34 +31,6 @@ class DeadEnd(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class PodLog:
-    """What is known about one pod after a run."""
-
-    nodes: Sequence[HeardNode]
-    pods: Sequence[HeardPod]
-    results: Sequence[Said]
-    commands: Sequence[SeenCommand]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFacts:
-    """What holds for all pods of a node.
-
-    Attributes:
-        ended_at_us: when the run ended.
-        early_us: how much before its deadline an eviction may be issued.
-        silent_at_end: the cluster's feed was silent when the run ended, so evictions had to wait.
-        promptness: how soon everything had to happen; None asks only that it happened by the end.
-    """
-
-    limits: OracleLimits
-    ended_at_us: int
-    early_us: int
-    silent_at_end: bool
-    promptness: Promptness | None
-
-
 class PodSearch:
     """The search for one pod."""
 
@@ -96,11 +38,11 @@ class PodSearch:
         """Prepare."""
         self._nodes, self._pods, self._results, self._commands = log.nodes, log.pods, log.results, log.commands
         self._facts, self._limits, self._promptness = facts, facts.limits, facts.promptness
+        self._obligations = Obligations(log, facts)
         self._lag_us = facts.limits.lag_us + facts.limits.clock_skew_us
         self._furthest: tuple[int, int] = (-1, -1)
         self._rule = "unexplained"
         self._text: tuple[object, ...] = ("nothing was tried",)
-        self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
 
     def dead_end(self) -> DeadEnd | None:
         """Walk; returns why there is no way, or None if there is one."""
@@ -127,17 +69,9 @@ class PodSearch:
             self._furthest, self._rule, self._text = progress, rule, text
         return False
 
-    def _decide(self, moment: Moment) -> MustLeave | MayStay:
-        where = (moment.node, moment.pod)
-        if where not in self._decisions:
-            self._decisions[where] = decide(self._nodes[moment.node], self._pods[moment.pod])
-        return self._decisions[where]
-
-    # What is asked at the end
-
     def _is_end(self, moment: Moment) -> bool:
         """Whether everything was taken in and said, and nothing is owed that should have been done by now."""
-        if any(self._is_long_ago(append_at_us) for append_at_us in self._unheard_us(moment)):
+        if any(self._obligations.is_long_ago(append_at_us) for append_at_us in self._obligations.unheard_us(moment)):
             return False
         if moment.said < len(self._commands):
             return self._stuck(moment, "unfounded", self._commands[moment.said], ": nothing that was heard explains it")
@@ -145,57 +79,13 @@ class PodSearch:
         if opened is None or opened.is_done or self._facts.silent_at_end:
             return True
         if opened.waiting is not None:
-            is_missing = self._is_long_ago(opened.waiting.latest_us)
+            is_missing = self._obligations.is_long_ago(opened.waiting.latest_us)
             return not is_missing or self._stuck(
                 moment, "not repeated", "attempt ", opened.attempt, ", ", opened.waiting
             )
-        owed_us = self._owed_us(moment, opened.due) if self._promptness is None else opened.owed_us
-        is_missing = self._is_long_ago(owed_us)
+        owed_us = self._obligations.owed_us(moment, opened.due) if self._promptness is None else opened.owed_us
+        is_missing = self._obligations.is_long_ago(owed_us)
         return not is_missing or self._stuck(moment, "not issued", opened.due, " was owed from ", shown(owed_us), " on")
-
-    def _is_long_ago(self, at_us: int) -> bool:
-        """Whether what began then has to have had its effect by the end of the run."""
-        if self._promptness is not None:
-            return self._promptness.is_late(at_us, self._facts.ended_at_us)
-        return at_us < self._facts.ended_at_us - self._limits.slack_us
-
-    def _unheard_us(self, moment: Moment) -> list[int]:
-        """Give when the next record of each history was appended."""
-        found = [
-            states[place + 1].append_at_us
-            for states, place in ((self._nodes, moment.node), (self._pods, moment.pod))
-            if place + 1 < len(states)
-        ]
-        if moment.results < len(self._results):
-            found.append(self._results[moment.results].record.append_at_us)
-        return found
-
-    # What is owed, and since when
-
-    def _known_us(self, moment: Moment) -> int:
-        """When the last of the records had been appended that made node and pod what they are."""
-        return max(self._nodes[moment.node].append_at_us, self._pods[moment.pod].append_at_us)
-
-    def _owed_us(self, moment: Moment, due: MustLeave) -> int:
-        """From when on it was owed: from the deadline, but not before all of its reasons had been appended."""
-        known_us = self._known_us(moment)
-        return known_us if due.is_untolerated else max(due.deadline_us, known_us)
-
-    def _still_owed_us(self, moment: Moment, due: MustLeave, before: OpenEviction | None) -> int:
-        """From when on it was owed without a break: a change that leaves it owed grants no time."""
-        if self._promptness is None:
-            return 0
-        owed_us, known_us = self._owed_us(moment, due), self._known_us(moment)
-        if before is not None and before.waiting is None and before.owed_us <= known_us == owed_us:
-            return before.owed_us
-        return owed_us
-
-    def _next_owed_us(self, moment: Moment, due: MustLeave, opened: OpenEviction) -> int:
-        """From when on the next attempt was owed."""
-        if opened.waiting is None:
-            return opened.owed_us
-        heard_us = self._results[moment.results - 1].record.append_at_us if moment.results else 0
-        return max(self._owed_us(moment, due), opened.waiting.latest_us, heard_us)
 
     def _is_prompt(self, moment: Moment, after: Moment, command: SeenCommand, since_us: int) -> bool:
         """Whether a command came soon enough after its reason, and after all that had to be taken in before it.
@@ -210,7 +100,7 @@ class PodSearch:
             return True
         if self._promptness.is_late(since_us, command.at_us):
             return self._stuck(moment, "late", command, " was owed from ", shown(since_us), " on")
-        unheard_us = min(self._unheard_us(after), default=command.at_us)
+        unheard_us = min(self._obligations.unheard_us(after), default=command.at_us)
         if self._promptness.is_late(unheard_us, command.at_us) or (
             command.action == "Evict" and command.at_us - unheard_us > self._promptness.view_us
         ):
@@ -218,8 +108,6 @@ class PodSearch:
                 moment, "view too old", command, ": the record of ", shown(unheard_us), " says otherwise"
             )
         return True
-
-    # What may come next
 
     def _following(self, moment: Moment) -> Iterator[Moment]:
         if moment.node + 1 < len(self._nodes):
@@ -245,12 +133,12 @@ class PodSearch:
             return False
         if self._promptness is None:
             return True
-        if self._promptness.is_late(min(self._unheard_us(moment)), append_at_us):
+        if self._promptness.is_late(min(self._obligations.unheard_us(moment)), append_at_us):
             return False
-        decided, opened = self._decide(moment), moment.open
+        decided, opened = self._obligations.decide(moment), moment.open
         if opened is None or opened.is_done or isinstance(decided, MayStay):
             return True
-        owed_us = self._next_owed_us(moment, decided, opened)
+        owed_us = self._obligations.next_owed_us(moment, decided, opened)
         is_late = self._promptness.is_late(owed_us, append_at_us)
         return not is_late or self._stuck(
             moment, "late", decided, " was owed from ", shown(owed_us), " on, and not issued by ", shown(append_at_us)
@@ -260,30 +148,30 @@ class PodSearch:
         if not self._may_take(before, state.append_at_us):
             return
         for following in self._taken(after, state.at_us):
-            if following.said == before.said:
-                yield following
-            elif self._is_prompt(before, after, self._commands[before.said], state.append_at_us):
+            if following.said == before.said or self._is_prompt(
+                before, after, self._commands[before.said], state.append_at_us
+            ):
                 yield following
 
     def _taken(self, after: Moment, at_us: int) -> Iterator[Moment]:
         """Decide anew, now that a record was taken in, and say what follows from it."""
-        decided, opened = self._decide(after), after.open
+        decided, opened = self._obligations.decide(after), after.open
         is_gone = bool(self._pods[after.pod].absent)
         if opened is not None and opened.is_done:
             yield after._replace(open=None) if is_gone else after
         elif isinstance(decided, MayStay):
             yield from self._end(after, decided, is_gone=is_gone)
         elif opened is None:
-            owed_us = self._still_owed_us(after, decided, None)
+            owed_us = self._obligations.still_owed_us(after, decided, None)
             yield from self._announce(after, OpenEviction("", decided, owed_us=owed_us), at_us)
         elif opened.waiting is None:
-            moved = opened._replace(due=decided, owed_us=self._still_owed_us(after, decided, opened))
+            moved = opened._replace(due=decided, owed_us=self._obligations.still_owed_us(after, decided, opened))
             if decided.deadline_us == opened.due.deadline_us:  # 12.6: for the same deadline nothing is said
                 yield after._replace(open=moved)
             else:
                 yield from self._announce(after, moved, at_us)
         elif _is_ahead(decided, at_us) and decided.deadline_us > opened.waiting.issued_at_us:
-            owed_us = self._still_owed_us(after, decided, opened)
+            owed_us = self._obligations.still_owed_us(after, decided, opened)
             yield from self._announce(after, opened._replace(due=decided, waiting=None, owed_us=owed_us), at_us)
         else:
             yield after
@@ -340,7 +228,7 @@ class PodSearch:
 
     def _issue(self, moment: Moment, command: SeenCommand) -> Iterator[Moment]:
         """Let a timer issue what is owed now."""
-        decided, opened = self._decide(moment), moment.open
+        decided, opened = self._obligations.decide(moment), moment.open
         if opened is None or opened.is_done or isinstance(decided, MayStay):
             why = decided if isinstance(decided, MayStay) else "it is done"
             self._stuck(moment, "unfounded", command, ": nothing was due (", why, ")")
@@ -362,7 +250,7 @@ class PodSearch:
             if place + 1 < len(states) and states[place + 1].append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", states[place + 1], " had been there for long")
         return self._promptness is None or self._is_prompt(
-            moment, moment, command, self._next_owed_us(moment, due, opened)
+            moment, moment, command, self._obligations.next_owed_us(moment, due, opened)
         )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,7 +30,7 @@ STAYS = [node(0), pod(1, tolerates(seconds=20)), node(10, taint())]
 GOES = [*STAYS, node(25)]
 
 
-def seen(seconds: float, action: str, deadline: float = 30, **more: object) -> Seen:
+def seen(seconds: float, action: str, deadline: float = 30, **more: Any) -> Seen:
     more = {"windowStart": at(10), "issuedAt": at(seconds)} | more
     return Seen(us(seconds), command(action, deadline, **more))
 
@@ -217,7 +218,7 @@ def test_edits_grant_no_time_to_what_stays_owed() -> None:
     assert rules(events, evicted, end_us=us(40), excused=[(us(11), us(20))]) == set()
 
 
-def test_untolerated_is_due_from_the_last_fact_that_made_it_so() -> None:
+def test_untolerated_is_due_from_the_last_fact_behind_it() -> None:
     events = [node(0), pod(1), node(10, taint(value="a")), node(11, taint(value="b"))]
     for deadline, is_right in ((10, False), (11, True), (11.5, False)):
         evicted = seen(13, "Evict", deadline, verdict="Untolerated")
@@ -227,7 +228,7 @@ def test_untolerated_is_due_from_the_last_fact_that_made_it_so() -> None:
 def test_pod_may_terminate_for_an_eviction_withdrawn_that_moment() -> None:
     """Evicted, taint off and on again at once: the new eviction ends because the first one worked."""
     leaving = pod(30.028, tolerates(seconds=20), deletionTimestamp=at(30))
-    again = {"deadline": 50.02, "windowStart": at(30.02), "evictionId": "e2"}
+    again: Event = {"deadline": 50.02, "windowStart": at(30.02), "evictionId": "e2"}
     commands = [
         seen(10, "Schedule"),
         seen(30, "Evict"),
