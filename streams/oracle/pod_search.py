@@ -52,10 +52,12 @@ class PodSearch:
             moment = left.pop()
             if self._is_end(moment):
                 return None
-            for following in self._following(moment):
-                if following not in seen:
-                    seen.add(following)
-                    left.append(following)
+            following = list(self._following(moment))
+            left += [each for each in following if each not in seen]
+            seen.update(following)
+            if not following and moment.said < len(self._commands) and _progress(moment) > self._furthest:
+                command = self._commands[moment.said]
+                self._stuck(moment, "unfounded", command, ": nothing that had been appended by then explains it")
         return DeadEnd(self._rule, "".join(map(str, self._text)))
 
     def _stuck(self, moment: Moment, rule: str, *text: object) -> bool:
@@ -64,7 +66,7 @@ class PodSearch:
         Returns:
             Always False, for those who answer whether a way leads on.
         """
-        progress = (moment.said, moment.node + moment.pod + moment.results)
+        progress = _progress(moment)
         if progress >= self._furthest:
             self._furthest, self._rule, self._text = progress, rule, text
         return False
@@ -252,6 +254,10 @@ class PodSearch:
         return self._promptness is None or self._is_prompt(
             moment, moment, command, self._obligations.next_owed_us(moment, due, opened)
         )
+
+
+def _progress(moment: Moment) -> tuple[int, int]:
+    return moment.said, moment.node + moment.pod + moment.results
 
 
 def _is_ahead(due: MustLeave, at_us: int) -> bool:

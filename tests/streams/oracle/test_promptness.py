@@ -8,54 +8,24 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evictstream.models.instants import instant_text
-from evictstream.streams.demo.input_writer import encode
 from evictstream.streams.demo.judgement import EARLY_US, PATIENCE_US, VIEW_US, limits_of, plan_of, records_of
 from evictstream.streams.demo.reader import Seen
 from evictstream.streams.demo.recording import read_recording
-from evictstream.streams.oracle import InputRecord, MessageRecord, PodPlan, Promptness, Stretch, judge
+from evictstream.streams.oracle import InputRecord, PodPlan, Promptness, Stretch, judge
 from evictstream.streams.oracle.decision import MayStay, MustLeave
 from evictstream.streams.settings import Settings
 from tests.streams.demo.samples import Event, at, command, node, pod, taint, tolerates, us
+from tests.streams.oracle.written import answer, seen, told
 
 INCIDENT = Path(__file__).parents[3] / "examples" / "incidents" / "zone-outage-part-recovers-no-evictor"
-DECISIONS = {"Schedule": "Scheduled", "Evict": "Issued", "Cancel": "Cancelled"}
 
 # The pod tolerates the taint, which comes at 10 s, for 20 s; in the second story it is taken back at 25 s.
 STAYS = [node(0), pod(1, tolerates(seconds=20)), node(10, taint())]
 GOES = [*STAYS, node(25)]
-
-
-def seen(seconds: float, action: str, deadline: float = 30, **more: Any) -> Seen:
-    more = {"windowStart": at(10), "issuedAt": at(seconds)} | more
-    return Seen(us(seconds), command(action, deadline, **more))
-
-
-def answer(seconds: float, outcome: str, attempt: int = 1) -> InputRecord:
-    """A result about the first eviction."""
-    same = {name: value for name, value in command("Evict", 30).items() if name not in NOT_IN_RESULTS}
-    value = encode({**same, "kind": "EvictionResult", "attempt": attempt, "outcome": outcome})
-    return InputRecord(topic="results", partition=0, offset=0, append_at_us=us(seconds), key=b"lab/n-1", value=value)
-
-
-NOT_IN_RESULTS = {"action", "revision", "nodeUid", "reason", "windowStart", "deadline", "issuedAt"}
-
-
-def told(commands: Sequence[Seen]) -> list[MessageRecord]:
-    """Write commands, each with the decision that belongs to it."""
-    found: list[MessageRecord] = []
-    for number, one in enumerate(sorted(commands, key=lambda one: one.at_us)):
-        value = {**one.command, **one.command["reason"], "decision": DECISIONS[one.command["action"]]}
-        decision = {**value, "cause": {"at": value["issuedAt"]}}
-        common = {"partition": 0, "offset": number, "append_at_us": one.at_us}
-        key, ids = f"lab/{value['node']}".encode(), {"ce_id": str(number).encode()}
-        found.append(MessageRecord(topic="commands", key=key, headers=ids, value=encode(one.command), **common))
-        found.append(MessageRecord(topic="decisions", key=key, headers=ids, value=encode(decision), **common))
-    return found
 
 
 def rules(
