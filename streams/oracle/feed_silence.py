@@ -18,7 +18,6 @@ class FeedSilence:
     """Heartbeats by cluster and partition."""
 
     def __init__(self, said: Iterable[Said], limits: OracleLimits) -> None:
-        """Collect them."""
         self._beats: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
         self._silence_us = limits.feed_silence_us
         self._lag_us = limits.lag_us

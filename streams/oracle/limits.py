@@ -50,9 +50,5 @@ class Promptness:
 
     def is_late(self, since_us: int, at_us: int) -> bool:
         """Whether more time than is granted lies between two instants."""
-        return self.counted_us(since_us, at_us) > self.late_us
-
-    def counted_us(self, since_us: int, at_us: int) -> int:
-        """Give how much of a stretch counts."""
-        lost = sum(max(0, min(at_us, stop) - max(since_us, start)) for start, stop in self.excused)
-        return at_us - since_us - lost
+        lost_us = sum(max(0, min(at_us, stop) - max(since_us, start)) for start, stop in self.excused)
+        return at_us - since_us - lost_us > self.late_us

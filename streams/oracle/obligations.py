@@ -103,20 +103,20 @@ class Obligations:
             found.append(self._results[moment.results].record.append_at_us)
         return found
 
-    def known_us(self, moment: Moment) -> int:
+    def _known_us(self, moment: Moment) -> int:
         """When the last of the records had been appended that made node and pod what they are."""
         return max(self._nodes[moment.node].append_at_us, self._pods[moment.pod].append_at_us)
 
     def owed_us(self, moment: Moment, due: MustLeave) -> int:
         """From when on it was owed: from the deadline, but not before all of its reasons had been appended."""
-        known_us = self.known_us(moment)
+        known_us = self._known_us(moment)
         return known_us if due.is_untolerated else max(due.deadline_us, known_us)
 
     def still_owed_us(self, moment: Moment, due: MustLeave, before: OpenEviction | None) -> int:
         """From when on it was owed without a break: a change that leaves it owed grants no time."""
         if self._promptness is None:
             return 0
-        owed_us, known_us = self.owed_us(moment, due), self.known_us(moment)
+        owed_us, known_us = self.owed_us(moment, due), self._known_us(moment)
         if before is not None and before.waiting is None and before.owed_us <= known_us == owed_us:
             return before.owed_us
         return owed_us

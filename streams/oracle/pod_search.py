@@ -21,7 +21,7 @@ from evictstream.streams.oracle.obligations import Moment, Obligations, OpenEvic
 from evictstream.streams.oracle.reading import Said
 from evictstream.streams.oracle.records import shown
 
-MILLISECOND_US = 1000
+MILLISECOND_US = 1000  # append times are cut to milliseconds, so a command may seem older than its reason
 
 
 class DeadEnd(NamedTuple):
@@ -35,7 +35,6 @@ class PodSearch:
     """The search for one pod."""
 
     def __init__(self, log: PodLog, facts: RunFacts) -> None:
-        """Prepare."""
         self._nodes, self._pods, self._results, self._commands = log.nodes, log.pods, log.results, log.commands
         self._facts, self._limits, self._promptness = facts, facts.limits, facts.promptness
         self._obligations = Obligations(log, facts)

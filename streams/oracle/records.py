@@ -22,7 +22,7 @@ class InputRecord:
     """A record of an input topic, topic names without prefix.
 
     Attributes:
-        append_at_us: the broker's append time, whole milliseconds in microseconds since 1970.
+        append_at_us: the broker's append time, microseconds since 1970; a real broker tells whole milliseconds.
     """
 
     topic: InputTopic
