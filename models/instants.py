@@ -31,6 +31,16 @@ def microseconds(moment: dt.datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
+def instant_us(text: str) -> int:
+    """Read RFC 3339 text as microseconds since 1970.
+
+    Raises:
+        TypeError: the text names no zone.
+        ValueError: it is no instant.
+    """
+    return microseconds(dt.datetime.fromisoformat(text))
+
+
 @lru_cache(maxsize=4096)
 def instant_text(at_us: int) -> str:
     """Write an instant as RFC 3339 UTC text with six digits and `Z`.

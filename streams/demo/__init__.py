@@ -1,5 +1,5 @@
 """The demo: a recorded incident, played to real workers, judged by an oracle that shares no code with them.
 
 `recording` reads an incident, `player` re-stamps it to now, `executor` answers commands as an executor and a cluster
-would, `workers` starts and kills, `oracle` says what had to happen, `board` and `view` show it, `story` tells it all.
+would, `workers` starts and kills, `judgement` asks the oracle, `board` and `view` show it, `story` tells it all.
 """

@@ -5,9 +5,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 
-from evictstream.streams.demo.oracle import Seen
-from evictstream.streams.demo.oracle.rules import to_us
-from evictstream.streams.demo.reader import Arrival
+from evictstream.models.instants import instant_us
+from evictstream.streams.demo.reader import Arrival, Seen
 from evictstream.streams.demo.recording import Event
 
 ZONE = "topology.kubernetes.io/zone"
@@ -101,7 +100,7 @@ class Board:
         self.totals[action] += 1
         self.latest.append(seen)
         if action == "Schedule":
-            self.pending[eviction] = Pending(to_us(command["deadline"]), command["node"], command["pod"])
+            self.pending[eviction] = Pending(instant_us(command["deadline"]), command["node"], command["pod"])
         else:
             self.pending.pop(eviction, None)
         if action == "Cancel":

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evictstream.streams.demo.oracle import Expectation
+from evictstream.streams.oracle import PodPlan
 
 LONGEST_TAIL_US = 120_000_000
 """How long after the recording deadlines may lie to be waited for."""
 
 
-def kill_moment_us(plan: Mapping[str, Expectation], start_us: int) -> int | None:
+def kill_moment_us(plan: Mapping[str, PodPlan], start_us: int) -> int | None:
     """Choose the middle of the longest stretch in which at least half as many deadlines are pending as ever.
 
     Returns:
         Microseconds since 1970, not before `start_us`; `None` if no deadline is ever pending.
     """
     changes: dict[int, int] = {}
-    for expectation in plan.values():
-        for begin, end in _pending(expectation):
+    for pod in plan.values():
+        for begin, end in _pending(pod):
             changes[begin] = changes.get(begin, 0) + 1
             changes[end] = changes.get(end, 0) - 1
     pending, peak = 0, 0
@@ -41,11 +41,11 @@ def kill_moment_us(plan: Mapping[str, Expectation], start_us: int) -> int | None
     return max(start_us, (begin + end) // 2)
 
 
-def _pending(expectation: Expectation) -> list[tuple[int, int]]:
+def _pending(pod: PodPlan) -> list[tuple[int, int]]:
     """Return from when to when a deadline of the pod is ahead, if nobody ever fails or waits."""
     found = []
-    evicted_us = expectation.course().evicted_us
-    for span in expectation.spans:
+    evicted_us = pod.course().evicted_us
+    for span in pod.spans:
         if evicted_us is not None and span.since_us >= evicted_us:
             break
         if span.is_announced and span.deadline_us is not None:
@@ -54,17 +54,17 @@ def _pending(expectation: Expectation) -> list[tuple[int, int]]:
     return found
 
 
-def waits_until_us(plan: Mapping[str, Expectation], end_us: int) -> int:
+def waits_until_us(plan: Mapping[str, PodPlan], end_us: int) -> int:
     """Return when the last eviction is due, at least `end_us`; later ones than the longest tail are not waited for."""
     due = [course.evicted_us for course in (one.course() for one in plan.values()) if course.evicted_us is not None]
     return max([end_us, *(moment for moment in due if moment <= end_us + LONGEST_TAIL_US)])
 
 
-def still_owed(plan: Mapping[str, Expectation], now_us: int) -> set[str]:
+def still_owed(plan: Mapping[str, PodPlan], now_us: int) -> set[str]:
     """Return the UIDs of pods that have to be evicted by now, whatever may have kept the service from it."""
     return {
         uid
-        for uid, expectation in plan.items()
-        for span in expectation.spans
+        for uid, pod in plan.items()
+        for span in pod.spans
         if span.due_us is not None and span.due_us <= now_us and (span.until_us is None or now_us < span.until_us)
     }

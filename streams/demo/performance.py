@@ -10,11 +10,10 @@ import dataclasses
 
 from evictstream.streams.demo.board import Board
 from evictstream.streams.demo.input_writer import InputWriter
+from evictstream.streams.demo.judgement import plan_of
 from evictstream.streams.demo.kill_moment import kill_moment_us, still_owed, waits_until_us
-from evictstream.streams.demo.oracle import Expectation, Seen, expected
-from evictstream.streams.demo.oracle.limits import Outage
 from evictstream.streams.demo.player import Heartbeats, Player
-from evictstream.streams.demo.reader import Arrival, CommandReader
+from evictstream.streams.demo.reader import Arrival, CommandReader, Seen
 from evictstream.streams.demo.recording import Event, Recording
 from evictstream.streams.demo.simulated_executor import SimulatedExecutor
 from evictstream.streams.demo.summary import Kill
@@ -22,6 +21,7 @@ from evictstream.streams.demo.view import Show
 from evictstream.streams.demo.worker_kill import WorkerKill
 from evictstream.streams.demo.workers import Worker, Workers, listed, now_us, partitions_of
 from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.oracle import PodPlan, Stretch
 from evictstream.streams.settings import Settings
 
 LOOK_US = 100_000
@@ -36,13 +36,11 @@ LONGEST_WAIT_US = 30_000_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PerformanceResult:
-    """What happened: events as played, commands as seen, failed attempts, the kill, and what went wrong."""
+    """What happened: commands as seen, the kill, and what went wrong."""
 
-    played: list[Event]
     seen: list[Seen]
-    failed: set[tuple[str, int]]
     kill: Kill | None
-    outages: tuple[Outage, ...]
+    outages: tuple[Stretch, ...]
     end_us: int
     problems: tuple[str, ...]
 
@@ -70,12 +68,12 @@ class Performance:
         self.reader = reader
         self.seen: list[Seen] = []
         self.evicted: set[str] = set()
-        self._partitions = settings.partitions
+        self.settings = settings
 
     def all_own(self) -> bool:
         """Whether every worker has partitions and every partition has an owner."""
         owners = self.workers.owners()
-        return len(owners) == self._partitions and set(owners.values()) == set(self.workers.all)
+        return len(owners) == self.settings.partitions and set(owners.values()) == set(self.workers.all)
 
     def look(self) -> None:
         """Look at the workers and show what is new."""
@@ -109,7 +107,7 @@ def play_through(performance: Performance, *, speed: float, kill: bool) -> Perfo
     """Play the whole recording, wait for what has to follow, and say how it went."""
     start_us = now_us()
     player = Player(performance.recording.events, start_us=start_us, speed=speed)
-    plan = expected(player.planned())
+    plan = plan_of(player.planned(), performance.settings)
     performance.show.begin(start_us)
     performance.board.phase = performance.recording.title
     show_text = f"playing {performance.recording.title}: {len(plan)} pods, {(player.end_us - start_us) / 1e6:.0f} s"
@@ -126,9 +124,7 @@ def play_through(performance: Performance, *, speed: float, kill: bool) -> Perfo
     performance.board.phase = "the workers stop"
     performance.show.say(now_us(), "all is played and done; the workers get SIGTERM")
     return PerformanceResult(
-        played=player.played,
         seen=performance.seen,
-        failed=performance.executor.failed,
         kill=act.killing.kill,
         outages=act.killing.outages(),
         end_us=now_us(),
@@ -143,7 +139,7 @@ class _Act:
         self,
         performance: Performance,
         player: Player,
-        plan: dict[str, Expectation],
+        plan: dict[str, PodPlan],
         *,
         killing: WorkerKill,
         speed: float,

@@ -9,8 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from evictstream.models.instants import instant_text
-from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.demo.recording import Event
 
 HEARTBEAT_US = 5_000_000
@@ -29,8 +28,10 @@ class Player:
 
     def __init__(self, events: Sequence[Event], *, start_us: int, speed: float = 1.0) -> None:
         """Play from `start_us` (microseconds since 1970) on, `speed` times as fast as recorded."""
-        first_us = to_us(events[0]["observedAt"])
-        self._planned = [(start_us + int((to_us(event["observedAt"]) - first_us) / speed), event) for event in events]
+        first_us = instant_us(events[0]["observedAt"])
+        self._planned = [
+            (start_us + int((instant_us(event["observedAt"]) - first_us) / speed), event) for event in events
+        ]
         self.start_us = start_us
         self.end_us = self._planned[-1][0]
         self.played: list[Event] = []

@@ -1,7 +1,8 @@
-"""Reads topics as others than the service would: commands as they come, and the inputs as they were logged."""
+"""Reads topics as others than the service would: commands as they come, and at the end everything that was logged."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import queue
 import threading
@@ -12,15 +13,25 @@ from typing import Any, NamedTuple, Self
 from kafka import KafkaConsumer, TopicPartition
 
 from evictstream.streams.broker.clients import client_arguments, our_errors
-from evictstream.streams.demo.oracle import Seen
-from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.streams.oracle import InputRecord, MessageRecord
+from evictstream.streams.oracle.records import InputTopic, OutputTopic
 from evictstream.streams.settings import Settings
+
+MILLISECOND_US = 1000
 
 POLL_MS = 200
 """How long one poll waits for a record; only bounds how soon the thread sees that it has to end."""
 
 JOIN_SECONDS = 10.0
 """For the thread to end; a poll and a goodbye to the broker."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Seen:
+    """A command, and when a `read_committed` reader had it, microseconds since 1970."""
+
+    at_us: int
+    command: dict[str, Any]
 
 
 class Arrival(NamedTuple):
@@ -83,30 +94,55 @@ class CommandReader:
             consumer.close()
 
 
-def logged_times(settings: Settings) -> dict[tuple[str, str], int]:
-    """Return for each watch event on the inputs the instant that counts, by UID and resource version.
+class Log(NamedTuple):
+    """What stands on a run's topics: all inputs as appended, all outputs as committed."""
 
-    That is the time of observation, or of the append if the broker's clock is behind ours, which it tells in
-    milliseconds. Microseconds since 1970.
+    inputs: list[InputRecord]
+    messages: list[MessageRecord]
+
+
+def read_log(settings: Settings) -> Log:
+    """Read inputs and outputs from start to end.
 
     Raises:
         BrokerError: the topics cannot be read.
     """
-    times: dict[tuple[str, str], int] = {}
-    with our_errors(settings, "hand out what was played"):
-        for record in _whole(settings, [settings.nodes_topic, settings.pods_topic]):
-            event = json.loads(record.value)
-            if "object" in event:
-                meta = event["object"]["metadata"]
-                counts_us = min(to_us(event["observedAt"]), record.timestamp * 1000)
-                times.setdefault((meta["uid"], meta["resourceVersion"]), counts_us)
-    return times
-
-
-def count_records(settings: Settings, topic: str) -> int:
-    """Count what a topic holds."""
-    with our_errors(settings, f"hand out {topic}"):
-        return sum(1 for _ in _whole(settings, [topic]))
+    inputs: dict[str, InputTopic] = {
+        settings.nodes_topic: "nodes",
+        settings.pods_topic: "pods",
+        settings.results_topic: "results",
+    }
+    outputs: dict[str, OutputTopic] = {
+        settings.commands_topic: "commands",
+        settings.decisions_topic: "decisions",
+        settings.dead_letters_topic: "dead-letters",
+    }
+    log = Log([], [])
+    with our_errors(settings, "hand out what was written"):
+        for record in _whole(settings, [*inputs, *outputs]):
+            append_at_us = record.timestamp * MILLISECOND_US
+            if record.topic in inputs:
+                heard = InputRecord(
+                    topic=inputs[record.topic],
+                    partition=record.partition,
+                    offset=record.offset,
+                    append_at_us=append_at_us,
+                    key=record.key,
+                    value=record.value,
+                )
+                log.inputs.append(heard)
+            else:
+                said = MessageRecord(
+                    topic=outputs[record.topic],
+                    partition=record.partition,
+                    offset=record.offset,
+                    append_at_us=append_at_us,
+                    key=record.key,
+                    headers=dict(record.headers),
+                    value=record.value,
+                )
+                log.messages.append(said)
+    return log
 
 
 def _whole(settings: Settings, topics: Sequence[str]) -> Iterator[Any]:

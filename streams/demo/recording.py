@@ -12,8 +12,7 @@ import json
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND
-from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.streams.errors import WrongUseError
 
 Event: TypeAlias = dict[str, Any]
@@ -61,7 +60,7 @@ class Recording:
     def seconds(self) -> float:
         """From the first event to the last."""
         first, last = self.events[0]["observedAt"], self.events[-1]["observedAt"]
-        return (to_us(last) - to_us(first)) / MICROSECONDS_PER_SECOND
+        return (instant_us(last) - instant_us(first)) / MICROSECONDS_PER_SECOND
 
 
 def demo_incident() -> Path:
@@ -88,7 +87,7 @@ def read_recording(folder: Path) -> Recording:
         with gzip.open(folder / "events.jsonl.gz", "rt", encoding="utf-8") as lines:
             found = [json.loads(line) for line in lines]
         events = tuple(event for event in found if event["type"] in _CHANGES)
-        first_us = to_us(events[0]["observedAt"])
+        first_us = instant_us(events[0]["observedAt"])
         steps = _read_steps(folder / "actions.jsonl", first_us)
     except FileNotFoundError as error:
         problem = f"{folder} holds no recorded incident (no {Path(error.filename).name})"
@@ -104,7 +103,7 @@ def _read_steps(path: Path, first_us: int) -> tuple[RecordedAction, ...]:
         return ()
     actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return tuple(
-        RecordedAction((to_us(action["at"]) - first_us) / MICROSECONDS_PER_SECOND, _sentence(action))
+        RecordedAction((instant_us(action["at"]) - first_us) / MICROSECONDS_PER_SECOND, _sentence(action))
         for action in actions
         if action["do"] not in _NOT_TOLD
     )

@@ -8,22 +8,22 @@ import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
-from evictstream.models.instants import instant_text
 from evictstream.streams.broker.admin import check_topics, declare_topics
 from evictstream.streams.broker.locate import Broker, locate
 from evictstream.streams.demo.cleanup import PREFIX, delete_own, named, remove_leftovers
-from evictstream.streams.demo.oracle import Expectation, check, expected
+from evictstream.streams.demo.judgement import limits_of, problems_of
 from evictstream.streams.demo.performance import Performance, play_through
-from evictstream.streams.demo.reader import CommandReader, count_records, logged_times
-from evictstream.streams.demo.recording import Event, Recording
+from evictstream.streams.demo.reader import CommandReader, read_log
+from evictstream.streams.demo.recording import Recording
 from evictstream.streams.demo.summary import Summary, count
 from evictstream.streams.demo.view import Show
 from evictstream.streams.demo.workers import Workers, now_us
 from evictstream.streams.errors import FoundProblemError
 from evictstream.streams.feed.publisher import open_publisher
+from evictstream.streams.oracle import PodPlan, plan
 from evictstream.streams.settings import Settings
 from evictstream.streams.settings.connection import ConnectionSettings
 
@@ -120,36 +120,27 @@ def _perform(
         outcome = play_through(performance, speed=options.speed, kill=options.kill)
         problems = workers.stop()
         publisher.flush()
-    expectations = expected(_as_logged(outcome.played, logged_times(settings)))
-    found = check(
-        expectations, outcome.seen, end_us=outcome.end_us, failed=frozenset(outcome.failed), outages=outcome.outages
-    )
+    log = read_log(settings)
+    plans = plan(log.inputs, limits_of(settings), settings.partitions)
+    found = problems_of(log, plans, settings, end_us=outcome.end_us, excused=outcome.outages)
     evicted = {one.command["podUid"] for one in outcome.seen if one.command["action"] == "Evict"}
-    if dead := count_records(settings, settings.dead_letters_topic):
+    if dead := sum(message.topic == "dead-letters" for message in log.messages):
         problems.append(f"{dead} record(s) became dead letters")
     return Summary(
         incident=recording.name,
         kafka=broker.description,
-        pods=len(expectations),
+        pods=len(plans),
         counts=count(outcome.seen, outcome.outages),
-        spared=sum(_was_due(one, outcome.end_us) and uid not in evicted for uid, one in expectations.items()),
+        spared=sum(_was_due(one, outcome.end_us) and uid not in evicted for uid, one in plans.items()),
         kill=outcome.kill,
         problems=(*found, *outcome.problems, *problems),
         logs=None,
     )
 
 
-def _was_due(expectation: Expectation, end_us: int) -> bool:
-    evicted_us = expectation.course().evicted_us
+def _was_due(pod: PodPlan, end_us: int) -> bool:
+    evicted_us = pod.course().evicted_us
     return evicted_us is not None and evicted_us <= end_us
-
-
-def _as_logged(played: Sequence[Event], times: Mapping[tuple[str, str], int]) -> Iterator[Event]:
-    """Yield what was played with the times that count; what did not get into the log keeps its own."""
-    for event in played:
-        meta = event["object"]["metadata"]
-        counts_us = times.get((meta["uid"], meta["resourceVersion"]))
-        yield event if counts_us is None else event | {"observedAt": instant_text(counts_us)}
 
 
 def _wait_for_owners(performance: Performance) -> None:

@@ -7,10 +7,10 @@ import statistics
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from evictstream.streams.demo.oracle import Seen
-from evictstream.streams.demo.oracle.limits import Outage
-from evictstream.streams.demo.oracle.rules import to_us
+from evictstream.models.instants import instant_us
+from evictstream.streams.demo.reader import Seen
 from evictstream.streams.demo.view import duration_text
+from evictstream.streams.oracle import Stretch
 
 PROBLEMS_SHOWN = 20
 """To people; a rule that is broken breaks for hundreds of pods."""
@@ -62,13 +62,13 @@ class Counts:
     lateness_undisturbed: tuple[float, ...]
 
 
-def count(seen: Iterable[Seen], outages: Sequence[Outage]) -> Counts:
+def count(seen: Iterable[Seen], outages: Sequence[Stretch]) -> Counts:
     """Count commands."""
     commands = sorted(seen, key=lambda one: one.at_us)
     schedules = [one for one in commands if one.command["action"] == "Schedule"]
     evicts = [one for one in commands if one.command["action"] == "Evict"]
     firsts = [one for one in evicts if one.command["attempt"] == 1]
-    due = [(to_us(one.command["deadline"]), one.at_us) for one in firsts]
+    due = [(instant_us(one.command["deadline"]), one.at_us) for one in firsts]
     calm = [(a, b) for a, b in due if not any(a <= end and b >= begin for begin, end in outages)]
     announced = {one.command["evictionId"] for one in schedules}
     return Counts(

@@ -11,9 +11,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.streams.demo.board import Board
-from evictstream.streams.demo.oracle.rules import to_us
 
 REFRESH_US = 200_000
 """Between two pictures: countdowns in tenths look alive, and drawing costs a hundredth of a core."""
@@ -200,7 +199,7 @@ def _commands(board: Board) -> RenderableType:
     table.add_column("late by", justify="right", no_wrap=True)
     for seen in list(board.latest)[-COMMANDS_SHOWN:]:
         command = seen.command
-        late = (seen.at_us - to_us(command["deadline"])) / MICROSECONDS_PER_SECOND
+        late = (seen.at_us - instant_us(command["deadline"])) / MICROSECONDS_PER_SECOND
         table.add_row(
             Text(command["action"], style=_STYLES.get(command["action"], "")),
             command["pod"],

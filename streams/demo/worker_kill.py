@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from evictstream.streams.demo.oracle import Outage
 from evictstream.streams.demo.summary import Kill
 from evictstream.streams.demo.workers import listed, now_us, partitions_of
+from evictstream.streams.oracle import Stretch
 
 if TYPE_CHECKING:
     from evictstream.streams.demo.performance import Performance
@@ -26,7 +26,7 @@ class WorkerKill:
         """Whether the kill or the take-over is still to come."""
         return self._at_us is not None and (self.kill is None or not self.kill.survived)
 
-    def outages(self) -> tuple[Outage, ...]:
+    def outages(self) -> tuple[Stretch, ...]:
         """From the kill to the take-over, or without end."""
         if self.kill is None:
             return ()

@@ -20,8 +20,8 @@ from typing import Self
 
 from pydantic import SecretStr
 
+from evictstream.models.instants import instant_us
 from evictstream.streams.broker import reaper
-from evictstream.streams.demo.oracle.rules import to_us
 from evictstream.streams.errors import ExitCode, FoundProblemError
 from evictstream.streams.settings import Settings
 
@@ -97,7 +97,7 @@ class Worker:
         except ValueError:
             return  # a warning of Python itself, or the one line with which a command fails
         if isinstance(entry, dict) and entry.get("event") == "partitions taken over" and entry["partitions"]:
-            self.taken.append((to_us(entry["at"]), tuple(entry["partitions"])))
+            self.taken.append((instant_us(entry["at"]), tuple(entry["partitions"])))
 
     def kill(self) -> None:
         """End it at once (SIGKILL), as a crash would."""

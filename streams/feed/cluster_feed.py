@@ -11,7 +11,7 @@ import structlog
 
 from evictstream.streams.errors import ApiUnreachableError, ClusterNameTakenError, KubernetesError
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.feed_state import FeedState, Lease, read_state
+from evictstream.streams.feed.feed_state import FeedState, FeedLease, read_state
 from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.feed.watched_objects import BROKEN, Kind, read_version
@@ -78,7 +78,7 @@ class ClusterFeed(threading.Thread):
         self._publisher = publisher
         self._keep_whole = keep_whole
         self._new_epoch = new_epoch
-        self._lease = Lease(settings, cluster)
+        self._lease = FeedLease(settings, cluster)
         self._stopped = threading.Event()
         self._session_ended = threading.Event()
         self._state: FeedState | None = None

@@ -65,7 +65,7 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
     return None if found is None else msgspec.json.decode(found, type=FeedState)
 
 
-class Lease(threading.Thread):
+class FeedLease(threading.Thread):
     """Holds, or waits for, the right to write about one cluster."""
 
     def __init__(self, settings: Settings, cluster: str) -> None:

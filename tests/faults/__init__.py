@@ -1,8 +1,9 @@
-"""The torture: random histories and random faults from a seed, judged by an oracle that shares no code with us.
+"""The torture: random histories and random faults from a seed, judged by `streams/oracle`, which shares no code with
+the service.
 
 - `plan`, `generate`, `stories`, `garbage`: what happens, from a seed.
 - `actor`: what the executor and its cluster answer.
-- `oracle`: what may come out.
+- `numbers`: the settings, for the service and for the oracle.
 - `simulated`: runs in this process under virtual time, thousands of them.
 - `real`: runs on a real Kafka with real faults.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.faults.log import InputTopic
+from evictstream.streams.oracle.records import InputTopic
 from tests.faults.objects import Json, watch_event
 from tests.faults.plan import Change
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
+from evictstream.streams.oracle.records import InputTopic
 from tests.faults.absurd import absurd_records
 from tests.faults.garbage import draw_garbage, misplaced, too_large
-from tests.faults.log import InputTopic
 from tests.faults.numbers import NUMBERS, Numbers
 from tests.faults.objects import NOT_READY, UNREACHABLE, Node, Pod, watch_event
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from evictstream.streams.oracle import OracleLimits
+
 SECOND_US = 1_000_000
 
 
@@ -35,6 +37,26 @@ class Numbers:
     def settings(self) -> dict[str, float]:
         """Give the settings of the service, by name."""
         return {name: getattr(self, name) for name in self.__slots__ if name != "slack_seconds"}
+
+    def limits(self) -> OracleLimits:
+        """Give the oracle the same numbers."""
+
+        def us(seconds: float) -> int:
+            return int(seconds * SECOND_US)
+
+        return OracleLimits(
+            outage_gap_us=us(self.outage_gap_seconds),
+            retry_base_us=us(self.retry_base_seconds),
+            retry_ceiling_us=us(self.retry_ceiling_seconds),
+            result_silence_us=us(self.result_silence_seconds),
+            success_grace_us=us(self.success_grace_seconds),
+            max_event_delay_us=us(self.max_event_delay_seconds),
+            feed_silence_us=us(self.feed_silence_limit_seconds),
+            lag_us=us(self.lag_limit_seconds),
+            clock_skew_us=us(self.clock_skew_limit_seconds),
+            max_object_bytes=self.max_object_bytes,
+            slack_us=us(self.slack_seconds),
+        )
 
 
 NUMBERS = Numbers()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from tests.faults.log import InputTopic
+from evictstream.streams.oracle.records import InputTopic
 from tests.faults.numbers import NUMBERS, Numbers
 
 SECOND_US = 1_000_000

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
+from evictstream.streams.oracle import Violation
 from tests.faults.__main__ import main
-from tests.faults.oracle import Violation
 from tests.faults.simulated.run import Outcome
 from tests.faults.tally import Tally
 
@@ -32,7 +32,7 @@ def test_an_unknown_fault_is_wrong_use(capsys: pytest.CaptureFixture[str]) -> No
 
 def test_a_failed_seed_prints_the_command_that_repeats_it() -> None:
     tally = Tally("simulated", range(10, 20), repeat="--simulated 1")
-    violation = Violation("early", "c0", "n0", "pod", "too soon")
+    violation = Violation("early", "too soon", cluster="c0", node="n0", pod_uid="pod")
     lines = list(tally.take(Outcome(17, (violation,), Counter())))
     assert lines[0].endswith("make faults ARGS='--simulated 1 --seed 17'")
     assert lines[1].strip() == "early: c0/n0 pod: too soon"

@@ -6,10 +6,10 @@ import json
 
 import pytest
 
+from evictstream.streams.oracle import Violation
 from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event
-from tests.faults.oracle import Violation
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
 from tests.faults.simulated.run import Simulation, simulate
 

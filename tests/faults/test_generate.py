@@ -7,11 +7,11 @@ from collections import Counter
 
 import pytest
 
+from evictstream.streams.oracle.reading import Said, UnreadableRecordError, read
+from evictstream.streams.oracle.records import InputRecord
 from tests.faults.actor import ClusterActor
 from tests.faults.generate import VIRTUAL_START_US, generate
-from tests.faults.log import InputRecord
 from tests.faults.numbers import NUMBERS
-from tests.faults.oracle.reading import Said, UnreadableError, read
 from tests.faults.plan import SIMULATED_KINDS, Change, FaultKind, Shape
 from tests.faults.simulated.many import simulate_many
 
@@ -82,8 +82,19 @@ def test_pods_of_one_name_come_up_on_two_nodes() -> None:
 def heard(change: Change) -> Said | None:
     partition = 0 if change.partition is None else change.partition
     try:
-        return read(InputRecord(change.topic, partition, 0, change.at_us, change.key, change.value), NUMBERS, 1)
-    except UnreadableError:
+        return read(
+            InputRecord(
+                topic=change.topic,
+                partition=partition,
+                offset=0,
+                append_at_us=change.at_us,
+                key=change.key,
+                value=change.value,
+            ),
+            NUMBERS.limits(),
+            1,
+        )
+    except UnreadableRecordError:
         return None
 
 

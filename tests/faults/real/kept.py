@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from tests.faults.log import InputRecord, MessageRecord
-from tests.faults.oracle import judge
+from evictstream.streams.oracle import judge
+from evictstream.streams.oracle.records import InputRecord, MessageRecord
+from tests.faults.numbers import NUMBERS
 
 INPUTS_FILE = "inputs.json"
 MESSAGES_FILE = "messages.json"
@@ -44,6 +45,7 @@ def main() -> int:
         messages,
         ended_at_us=int(str(facts["ended_at_us"])),
         partitions=int(str(facts["partitions"])),
+        limits=NUMBERS.limits(),
         early_us=int(str(facts["early_us"])),
         may_forget=bool(facts["may_forget"]),
     )

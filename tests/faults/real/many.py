@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.faults.oracle import Violation
+from evictstream.streams.oracle import Violation
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.clock import faketime_library
 from tests.faults.real.crew import NotReadyError
@@ -136,7 +136,7 @@ class _Lane:
                 self._renew()
             return run_schedule(seed, self._arena, self._lane, folder)
         except NotReadyError as error:
-            violation = Violation("not ready", "", "", "", str(error))
+            violation = Violation("not ready", str(error))
             return Outcome(seed, self._arena.kind, [violation], folder=folder)
         except Exception as error:  # noqa: BLE001 - one broken run must not end the others; it counts as failed
             return Outcome(seed, self._arena.kind, [_broke(error)], folder=folder)
@@ -190,4 +190,4 @@ def _is_explained(outcome: Outcome) -> bool:
 
 
 def _broke(error: Exception) -> Violation:
-    return Violation("run broke", "", "", "", f"{error!r}\n{traceback.format_exc()}")
+    return Violation("run broke", f"{error!r}\n{traceback.format_exc()}")

@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from kafka import KafkaConsumer, TopicPartition
 
+from evictstream.streams.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.settings import Settings
-from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
 
 INPUTS: tuple[InputTopic, ...] = ("nodes", "pods", "results")
 OUTPUTS: tuple[OutputTopic, ...] = ("commands", "decisions", "dead-letters")
@@ -69,10 +69,24 @@ def read_log(settings: Settings) -> tuple[list[InputRecord], list[MessageRecord]
         for record in records:
             at_us, key = record.timestamp * 1000, record.key
             if topic in INPUTS:
-                inputs.append(InputRecord(topic, record.partition, record.offset, at_us, key, record.value))
-            else:
-                output, headers = cast("OutputTopic", topic), dict(record.headers)
-                messages.append(
-                    MessageRecord(output, record.partition, record.offset, at_us, key, headers, record.value)
+                heard = InputRecord(
+                    topic=topic,
+                    partition=record.partition,
+                    offset=record.offset,
+                    append_at_us=at_us,
+                    key=key,
+                    value=record.value,
                 )
+                inputs.append(heard)
+            else:
+                told = MessageRecord(
+                    topic=cast("OutputTopic", topic),
+                    partition=record.partition,
+                    offset=record.offset,
+                    append_at_us=at_us,
+                    key=key,
+                    headers=dict(record.headers),
+                    value=record.value,
+                )
+                messages.append(told)
     return inputs, messages

@@ -13,9 +13,9 @@ from typing import Any
 
 import msgspec
 
+from evictstream.streams.oracle import Violation
+from evictstream.streams.oracle.records import MessageRecord
 from evictstream.streams.settings import Settings
-from tests.faults.log import MessageRecord
-from tests.faults.oracle import Violation
 from tests.faults.real.reading import new_consumer, read_all
 
 POSITIONS_KEY = b"\x00positions"
@@ -72,7 +72,7 @@ def unread(settings: Settings, rows: Rows) -> Iterator[Violation]:
         position = rows.positions.get(partition.partition, {}).get(partition.topic, 0)
         if position != end:
             text = f"{partition.topic}-{partition.partition} is read up to {position} of {end}"
-            yield Violation("state: positions", "", "", "", text)
+            yield Violation("state: positions", text)
 
 
 def _strays(rows: Rows) -> Iterator[Violation]:
@@ -121,4 +121,4 @@ def _differs(row: list[Any], command: dict[str, Any] | None) -> str | None:
 
 def _about(rule: str, node: str, uid: str, text: str) -> Violation:
     cluster, _, name = node.partition("/")
-    return Violation(rule, cluster, name, uid, text)
+    return Violation(rule, text, cluster=cluster, node=name, pod_uid=uid)

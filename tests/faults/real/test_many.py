@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from tests.faults.oracle import Violation
+from evictstream.streams.oracle import Violation
 from tests.faults.real import many
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.many import MOST_REPEATS, _Lane
@@ -36,7 +36,7 @@ def run_lane(
     monkeypatch: pytest.MonkeyPatch, folder: Path, arena: FakeArena, seeds: int, rules: tuple[str, ...] = ()
 ) -> Summary:
     def run_schedule(seed: int, *_: object) -> Outcome:
-        return Outcome(seed, ArenaKind.OWN, [Violation(rule, "", "", "", "") for rule in rules])
+        return Outcome(seed, ArenaKind.OWN, [Violation(rule, "") for rule in rules])
 
     monkeypatch.setattr(many, "run_schedule", run_schedule)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.log import InputRecord, MessageRecord
+from evictstream.streams.oracle.records import InputRecord, MessageRecord
 from tests.faults.real.kept import keep, load
 from tests.faults.real.many import run_many
 
@@ -26,7 +26,21 @@ def test_nothing_lost_nothing_twice_nothing_early() -> None:
 
 
 def test_a_kept_log_is_the_one_that_was_judged(tmp_path: Path) -> None:
-    inputs = [InputRecord("pods", 1, 7, 1_700_000_000_000_000, b"c0/\xffn", None)]
-    messages = [MessageRecord("commands", 0, 3, 1_700_000_000_001_000, b"c0/n", {"ce_id": b"\x00a"}, b"{}")]
+    inputs = [
+        InputRecord(
+            topic="pods", partition=1, offset=7, append_at_us=1_700_000_000_000_000, key=b"c0/\xffn", value=None
+        )
+    ]
+    messages = [
+        MessageRecord(
+            topic="commands",
+            partition=0,
+            offset=3,
+            append_at_us=1_700_000_000_001_000,
+            key=b"c0/n",
+            headers={"ce_id": b"\x00a"},
+            value=b"{}",
+        )
+    ]
     keep(tmp_path, inputs, messages, {"seed": 4})
     assert load(tmp_path) == (inputs, messages, {"seed": 4})

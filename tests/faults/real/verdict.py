@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from evictstream.streams.oracle import Violation, check_nodes, judge
+from evictstream.streams.oracle.records import InputRecord, MessageRecord
 from evictstream.streams.settings import Settings
-from tests.faults.log import InputRecord, MessageRecord
-from tests.faults.oracle import Violation, check_nodes, judge
 from tests.faults.plan import SECOND_US, FaultKind, Plan
 from tests.faults.real.arena import ArenaKind
 from tests.faults.real.crew import CLEAN, Crew
@@ -110,7 +110,7 @@ class Trial:
         try:
             self._inputs, self._messages = read_log(self._settings)
         except UnreadableTopicError as error:
-            self._outcome.violations = [Violation("unreadable", "", "", "", str(error))]
+            self._outcome.violations = [Violation("unreadable", str(error))]
             return
         self._may_forget = self._crew.has_taken_over_again(self._settings.partitions)
         self._outcome.violations = judge(
@@ -118,7 +118,7 @@ class Trial:
             self._messages,
             ended_at_us=self._ended_at_us,
             partitions=self._settings.partitions,
-            numbers=self._plan.numbers,
+            limits=self._plan.numbers.limits(),
             early_us=self._early_us,
             may_forget=self._may_forget,
         )
@@ -136,14 +136,14 @@ class Trial:
                 rows.table,
                 self._inputs,
                 positions=rows.positions,
-                numbers=self._plan.numbers,
+                limits=self._plan.numbers.limits(),
                 partitions=self._settings.partitions,
             )
-        outcome.violations += [Violation("unclean stop", "", "", "", str(ending)) for ending in unclean]
+        outcome.violations += [Violation("unclean stop", str(ending)) for ending in unclean]
         for ending in endings:
             outcome.endings.append(f"{ending.worker} {ending.code} {ending.last_line[-300:]}")
             if ending.code not in CLEAN:
-                outcome.violations.append(Violation("worker broke", "", "", "", str(ending)))
+                outcome.violations.append(Violation("worker broke", str(ending)))
 
 
 def _early_us(plan: Plan) -> int:

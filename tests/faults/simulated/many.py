@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from evictstream.streams.oracle import Violation
 from tests.faults.generate import generate
-from tests.faults.oracle import Violation
 from tests.faults.plan import FaultKind, Shape
 from tests.faults.simulated.run import Outcome, simulate
 
@@ -29,5 +29,5 @@ def _run(kinds: tuple[FaultKind, ...], seed: int) -> Outcome:
     try:
         return simulate(generate(seed, Shape(kinds=kinds)))
     except Exception as error:  # noqa: BLE001 - a run that breaks is one that failed, and its seed has to be known
-        violation = Violation("broke", "", "", "", f"{type(error).__name__}: {error}")
+        violation = Violation("broke", f"{type(error).__name__}: {error}")
         return Outcome(seed, (violation,), Counter())

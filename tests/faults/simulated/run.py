@@ -16,13 +16,13 @@ from evictstream.models.eviction import RuleParameters
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
+from evictstream.streams.oracle import Violation, check_nodes, judge
+from evictstream.streams.oracle.reading import place
+from evictstream.streams.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.service_config import ServiceConfig
 from tests.faults.actor import ClusterActor
-from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
-from tests.faults.oracle import Violation, check_nodes, judge
-from tests.faults.oracle.reading import place
 from tests.faults.plan import Change, FaultKind, Plan
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group
@@ -170,7 +170,7 @@ class Simulation:
             [_message(topic, entry) for topic in OUTPUTS for entry in self._outputs(topic)],
             ended_at_us=self.plan.end_at_us,
             partitions=self.plan.shape.partitions,
-            numbers=self.plan.numbers,
+            limits=self.plan.numbers.limits(),
             early_us=early_us,
             may_forget=self.broker.fenced_again,
         )
@@ -199,7 +199,7 @@ class Simulation:
                 due = [entry for entry in log.entries if entry.timestamp * MILLISECOND_US < settled_us]
                 if due and positions.get(topic, 0) <= due[-1].offset:
                     text = f"{topic} at {positions.get(topic)}, record {due[-1].offset} is not taken in"
-                    found.append(Violation("not settled", "", f"partition {partition}", "", text))
+                    found.append(Violation("not settled", text, node=f"partition {partition}"))
         return found
 
     def _misheard(self) -> Iterator[Violation]:
@@ -210,7 +210,7 @@ class Simulation:
             {key: value for key, value in table.items() if value is not None},
             self._inputs(),
             positions={partition: self._positions(partition) for partition in partitions},
-            numbers=self.plan.numbers,
+            limits=self.plan.numbers.limits(),
             partitions=self.plan.shape.partitions,
         )
 
@@ -297,13 +297,27 @@ def _without_logs() -> Iterator[None]:
 
 def _input(topic: InputTopic, entry: Entry) -> InputRecord:
     at_us = entry.timestamp * MILLISECOND_US
-    return InputRecord(topic, entry.partition, entry.offset, at_us, entry.key or b"", entry.value)
+    return InputRecord(
+        topic=topic,
+        partition=entry.partition,
+        offset=entry.offset,
+        append_at_us=at_us,
+        key=entry.key or b"",
+        value=entry.value,
+    )
 
 
 def _message(topic: OutputTopic, entry: Entry) -> MessageRecord:
     at_us = entry.timestamp * MILLISECOND_US
-    headers = dict(entry.headers)
-    return MessageRecord(topic, entry.partition, entry.offset, at_us, entry.key or b"", headers, entry.value or b"")
+    return MessageRecord(
+        topic=topic,
+        partition=entry.partition,
+        offset=entry.offset,
+        append_at_us=at_us,
+        key=entry.key or b"",
+        headers=dict(entry.headers),
+        value=entry.value or b"",
+    )
 
 
 def simulate(plan: Plan) -> Outcome:

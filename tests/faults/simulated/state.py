@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from evictstream.models.eviction import NodeAggregate
+from evictstream.streams.oracle import Violation
 from evictstream.streams.service.eviction_partition import EvictionPartition
-from tests.faults.oracle import Violation
 from tests.faults.simulated.log import Entry
 
 ENGINE = b"\0"  # how its rows' keys begin
@@ -28,7 +28,7 @@ def check_rows(live: EvictionPartition, loaded: EvictionPartition, rows: Iterabl
         if there.get(name) != here.get(name):
             cluster, _, node = name.partition("/")
             text = f"in memory {there.get(name)}, from rows {here.get(name)}"
-            yield Violation("rows differ", cluster, node, "", text)
+            yield Violation("rows differ", text, cluster=cluster, node=node)
 
 
 def _described(partition: EvictionPartition) -> dict[str, object]:

@@ -6,8 +6,7 @@ import pytest
 from rich.console import Console
 
 from evictstream.streams.demo.board import ZONE, Board
-from evictstream.streams.demo.oracle import Seen
-from evictstream.streams.demo.reader import Arrival
+from evictstream.streams.demo.reader import Arrival, Seen
 from evictstream.streams.demo.view import COMMANDS_SHOWN, DEADLINES_SHOWN, LiveShow, PlainShow, picture
 from tests.streams.demo.samples import START_US, UNREACHABLE, command, node, pod, taint, us
 

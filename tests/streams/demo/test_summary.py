@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from evictstream.streams.demo.oracle import Seen
+from evictstream.streams.demo.reader import Seen
 from evictstream.streams.demo.summary import Counts, Kill, Summary, count
 from tests.streams.demo.samples import command, us
 

@@ -1,6 +1,6 @@
-"""Whether the rows at the end know of each node what was heard of it (semantics.md 12.3, 12.4).
+r"""Whether the rows at the end know of each node what was heard of it (semantics.md 12.3, 12.4).
 
-A node's row has the key `node\\0<cluster>/<node>`. Its value is a msgpack array: format, UID (none where it only
+A node's row has the key `node\0<cluster>/<node>`. Its value is a msgpack array: format, UID (none where it only
 remembers), version, taints (each key, value, since when it is there, and more), since when an outage lasts, and more.
 """
 
@@ -11,11 +11,10 @@ from typing import Any
 
 import msgspec
 
-from tests.faults.log import InputRecord
-from tests.faults.numbers import Numbers
-from tests.faults.oracle.histories import NodeState, node_history
-from tests.faults.oracle.judging import by_node, read_all
-from tests.faults.oracle.violation import Violation
+from evictstream.streams.oracle.histories import HeardNode, node_history
+from evictstream.streams.oracle.judging import by_node, read_all
+from evictstream.streams.oracle.limits import OracleLimits
+from evictstream.streams.oracle.records import InputRecord, Violation
 
 UID, TAINTS, OUTAGE = 1, 3, 4  # places in a node's row
 KEY, VALUE, SINCE = 0, 1, 2  # places in a taint
@@ -28,7 +27,7 @@ def check_nodes(
     inputs: Sequence[InputRecord],
     *,
     positions: Mapping[int, Mapping[str, int]],
-    numbers: Numbers,
+    limits: OracleLimits,
     partitions: int,
 ) -> Iterator[Violation]:
     """Say of which nodes the rows know something else than was heard.
@@ -37,23 +36,24 @@ def check_nodes(
         table: rows by key, the newest of each; what was deleted left out.
         inputs: everything that was appended to the three inputs.
         positions: up to where they were taken in, by partition and topic.
-        numbers: the settings of the service.
+        limits: the settings of the service.
         partitions: of each topic.
     """
     taken = [one for one in inputs if one.offset < positions.get(one.partition, {}).get(one.topic, 0)]
-    said, _ = read_all(taken, numbers, partitions)
+    said, _ = read_all(taken, limits, partitions)
     for (cluster, node), heard in by_node(said, ()).items():
-        wanted = _of_state(node_history(heard.of_kind("Node"), numbers)[-1])
+        wanted = _of_state(node_history(heard.of_kind("Node"), limits)[-1])
         value = table.get(f"node\0{cluster}/{node}".encode())
         found = _NOTHING if value is None else _of_row(msgspec.msgpack.decode(value))
         if found != wanted:
-            yield Violation("state: node", cluster, node, "", f"the row says {found}, heard was {wanted}")
+            text = f"the row says {found}, heard was {wanted}"
+            yield Violation("state: node", text, cluster=cluster, node=node)
 
 
 _NOTHING: _Known = (None, (), None)
 
 
-def _of_state(state: NodeState) -> _Known:
+def _of_state(state: HeardNode) -> _Known:
     if state.uid is None:
         return _NOTHING
     return state.uid, tuple((taint.key, taint.value, taint.since_us) for taint in state.taints), state.outage_us

@@ -6,8 +6,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from tests.faults.log import InputRecord, MessageRecord
-from tests.faults.oracle.violation import Violation
+from evictstream.streams.oracle.records import InputRecord, MessageRecord, Violation
 
 Origin = tuple[str, int, int]
 
@@ -39,4 +38,4 @@ def _hash(value: bytes) -> str:
 
 def _wrong(rule: str, origin: Origin, text: str) -> Violation:
     topic, partition, offset = origin
-    return Violation(rule, "", f"{topic}/{partition}/{offset}", "", text)
+    return Violation(rule, text, node=f"{topic}/{partition}/{offset}")

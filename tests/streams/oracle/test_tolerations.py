@@ -2,9 +2,11 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.streams.demo.oracle.rules import Json, allowed_us, in_use, matches
+from evictstream.streams.oracle.decision import in_use, stay_us
+from evictstream.streams.oracle.histories import HeardTaint
+from evictstream.streams.oracle.reading import Json
 
-TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
+TAINT = HeardTaint(key="k", value="v", since_us=0, value_since_us=0, added_us=None)
 
 
 @pytest.mark.parametrize(
@@ -24,7 +26,7 @@ TAINT = {"key": "k", "value": "v", "effect": "NoExecute"}
     ],
 )
 def test_one_toleration_and_one_taint(toleration: Json, *, matched: bool) -> None:
-    assert matches(toleration, TAINT) is matched
+    assert (in_use([toleration], TAINT) is not None) is matched
 
 
 def test_first_match_is_in_use_whatever_its_seconds() -> None:
@@ -39,4 +41,4 @@ def test_first_match_is_in_use_whatever_its_seconds() -> None:
 )
 def test_time_to_stay_is_never_negative_and_never_overflows(seconds: int | None, allowed: int | None) -> None:
     toleration: Json = {"operator": "Exists"} | ({} if seconds is None else {"tolerationSeconds": seconds})
-    assert allowed_us(toleration) == allowed  # section 4
+    assert stay_us(toleration) == allowed  # section 4

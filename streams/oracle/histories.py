@@ -15,41 +15,49 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
-from tests.faults.numbers import SECOND_US, Numbers
-from tests.faults.oracle.reading import Json, Said, to_us
+from evictstream.streams.oracle.limits import OracleLimits
+from evictstream.streams.oracle.reading import Json, Said, to_us
 
 HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 MIRROR = "kubernetes.io/config.mirror"
 
 
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A `NoExecute` taint and since when this instance of it is there."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardTaint:
+    """A `NoExecute` taint.
+
+    Attributes:
+        since_us: since when this instance of it is there.
+        value_since_us: since when it has its value.
+        added_us: the last `timeAdded` that it was seen with.
+    """
 
     key: str
     value: str
     since_us: int
+    value_since_us: int
     added_us: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class NodeState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardNode:
     """A node from one record on. `uid` is None while it is not there."""
 
     append_at_us: int = 0
     at_us: int = 0
     uid: str | None = None
-    taints: tuple[Taint, ...] = ()
+    taints: tuple[HeardTaint, ...] = ()
     outage_us: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PodState:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardPod:
     """A pod from one record on.
 
     Attributes:
         absent: why it is not there; empty if it is.
         since_us: when it was first seen on the node.
+        tolerations_since_us: since when it has its tolerations.
         exempt: why it is left alone though it is there.
     """
 
@@ -58,14 +66,15 @@ class PodState:
     absent: str = "PodGone"
     since_us: int = 0
     tolerations: tuple[Json, ...] = ()
+    tolerations_since_us: int = 0
     exempt: frozenset[str] = frozenset()
 
-    def counts_as(self, other: PodState) -> bool:
+    def counts_as(self, other: HeardPod) -> bool:
         """Tell whether nothing that counts differs."""
         return replace(other, append_at_us=self.append_at_us, at_us=self.at_us) == self
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class PodHistory:
     """One pod, which is one UID.
 
@@ -76,7 +85,7 @@ class PodHistory:
 
     namespace: str
     name: str
-    states: list[PodState] = field(default_factory=lambda: [PodState()])
+    states: list[HeardPod] = field(default_factory=lambda: [HeardPod()])
     version: int = 0
     kept_version: int = 0
 
@@ -89,9 +98,9 @@ class PodHistories:
     overtaken: list[int] = field(default_factory=list)
 
 
-def node_history(said: Iterable[Said], numbers: Numbers) -> list[NodeState]:
+def node_history(said: Iterable[Said], limits: OracleLimits) -> list[HeardNode]:
     """List the states of one node; the first one is "not there"."""
-    states = [NodeState()]
+    states = [HeardNode()]
     dead: dict[str, int] = {}
     version = 0
     gap_us: int | None = None
@@ -100,7 +109,7 @@ def node_history(said: Iterable[Said], numbers: Numbers) -> list[NodeState]:
         now = states[-1]
         if one.is_deleted:
             if now.uid == uid and seen >= version:
-                states.append(NodeState(one.record.append_at_us, one.at_us))
+                states.append(_node_gone(one))
                 gap_us = None
                 dead[uid] = seen
             elif now.uid != uid:
@@ -110,42 +119,52 @@ def node_history(said: Iterable[Said], numbers: Numbers) -> list[NodeState]:
             continue
         if now.uid is not None and now.uid != uid:
             dead[now.uid] = seen
-            now = NodeState(one.record.append_at_us, one.at_us)
+            now = _node_gone(one)
             states.append(now)
             gap_us = None
         version = seen
         taints = _taints(now.taints, one)
-        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, one, numbers)
-        after = NodeState(one.record.append_at_us, one.at_us, uid, taints, outage_us)
+        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, one, limits)
+        after = HeardNode(
+            append_at_us=one.record.append_at_us, at_us=one.at_us, uid=uid, taints=taints, outage_us=outage_us
+        )
         if (after.uid, after.taints, after.outage_us) != (now.uid, now.taints, now.outage_us):
             states.append(after)
     return states
+
+
+def _node_gone(one: Said) -> HeardNode:
+    return HeardNode(append_at_us=one.record.append_at_us, at_us=one.at_us)
 
 
 def _identity(one: Said) -> tuple[str, int]:
     return one.content["metadata"]["uid"], int(one.content["metadata"]["resourceVersion"])
 
 
-def _taints(known: tuple[Taint, ...], one: Said) -> tuple[Taint, ...]:
+def _taints(known: tuple[HeardTaint, ...], one: Said) -> tuple[HeardTaint, ...]:
     """Carry windows over: same key, same taint; a later `timeAdded` tells of a removal that was missed."""
     found = []
     for taint in (one.content.get("spec") or {}).get("taints") or ():
         if taint["effect"] != "NoExecute":
             continue
         key, added_us = taint["key"], to_us(taint["timeAdded"]) if taint.get("timeAdded") else None
-        since_us = one.at_us
+        value = taint.get("value") or ""
+        since_us = value_since_us = one.at_us
         before = next((old for old in known if old.key == key), None)
         if before is not None and not (added_us and before.added_us and added_us > before.added_us):
             since_us, added_us = before.since_us, added_us or before.added_us
-        found.append(Taint(key, taint.get("value") or "", since_us, added_us))
+            value_since_us = before.value_since_us if value == before.value else one.at_us
+        found.append(
+            HeardTaint(key=key, value=value, since_us=since_us, value_since_us=value_since_us, added_us=added_us)
+        )
     return tuple(found)
 
 
 def _outage(
-    outage_us: int | None, gap_us: int | None, taints: tuple[Taint, ...], one: Said, numbers: Numbers
+    outage_us: int | None, gap_us: int | None, taints: tuple[HeardTaint, ...], one: Said, limits: OracleLimits
 ) -> tuple[int | None, int | None]:
     """Give the start of the outage that the node is in, and since when that one is in a gap."""
-    is_too_long = gap_us is not None and one.at_us - gap_us > int(numbers.outage_gap_seconds * SECOND_US)
+    is_too_long = gap_us is not None and one.at_us - gap_us > limits.outage_gap_us
     if any(taint.key in HEALTH for taint in taints):
         return (one.at_us if outage_us is None or is_too_long else outage_us), None
     conditions = (one.content.get("status") or {}).get("conditions") or ()
@@ -189,7 +208,7 @@ def pod_histories(said: Iterable[Said], taken: Collection[int] = ()) -> PodHisto
             _leave(pods[holder], one, "PodReplaced")
             dead[holder] = seen
         holders[name] = uid
-        known = pods.setdefault(uid, PodHistory(*name))
+        known = pods.setdefault(uid, PodHistory(namespace=name[0], name=name[1]))
         known.version = seen
         _see(known, one)
     return found
@@ -207,7 +226,7 @@ def _is_outdated(found: PodHistories, known: PodHistory, one: Said, taken: Colle
 
 
 def _leave(pod: PodHistory, one: Said, why: str) -> None:
-    pod.states.append(PodState(one.record.append_at_us, one.at_us, why))
+    pod.states.append(HeardPod(append_at_us=one.record.append_at_us, at_us=one.at_us, absent=why))
 
 
 def _see(pod: PodHistory, one: Said) -> None:
@@ -220,8 +239,16 @@ def _see(pod: PodHistory, one: Said) -> None:
     if MIRROR in (meta.get("annotations") or {}):
         exempt.add("PodMirror")
     tolerations = tuple((one.content.get("spec") or {}).get("tolerations") or ())
-    since_us = one.at_us if before.absent else before.since_us
-    after = PodState(one.record.append_at_us, one.at_us, "", since_us, tolerations, frozenset(exempt))
+    is_new, is_edited = bool(before.absent), tolerations != before.tolerations
+    after = HeardPod(
+        append_at_us=one.record.append_at_us,
+        at_us=one.at_us,
+        absent="",
+        since_us=one.at_us if is_new else before.since_us,
+        tolerations=tolerations,
+        tolerations_since_us=one.at_us if is_new or is_edited else before.tolerations_since_us,
+        exempt=frozenset(exempt),
+    )
     if not after.counts_as(before):
         pod.states.append(after)
         pod.kept_version = pod.version

@@ -10,12 +10,11 @@ from typing import Any, TypeAlias
 
 from kafka.partitioner.default import murmur2
 
-from tests.faults.log import InputRecord
-from tests.faults.numbers import SECOND_US, Numbers
+from evictstream.streams.oracle.limits import OracleLimits
+from evictstream.streams.oracle.records import EPOCH, InputRecord
 
 Json: TypeAlias = dict[str, Any]
 
-EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 WATCH_FIELDS = {"cluster", "type", "observedAt", "listedAt", "object"}
 RESULT_FIELDS = {
     *("apiVersion", "kind", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node", "outcome"),
@@ -26,7 +25,7 @@ CHANGES = ("ADDED", "MODIFIED", "DELETED")
 LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
     """What a readable record says.
 
@@ -45,7 +44,7 @@ class Said:
     content: Json
 
 
-class UnreadableError(ValueError):
+class UnreadableRecordError(ValueError):
     """The record is a dead letter; the text says why."""
 
 
@@ -53,35 +52,35 @@ def to_us(text: str) -> int:
     """Read RFC 3339 as microseconds since 1970."""
     moment = dt.datetime.fromisoformat(text)
     if moment.tzinfo is None:
-        raise UnreadableError("an instant without zone")
+        raise UnreadableRecordError("an instant without zone")
     return (moment - EPOCH) // dt.timedelta(microseconds=1)
 
 
-def read(record: InputRecord, numbers: Numbers, partitions: int) -> Said:
+def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
     """Read a record.
 
     Raises:
-        UnreadableError: it has to become a dead letter.
+        UnreadableRecordError: it has to become a dead letter.
     """
     try:
-        return _read(record, numbers, partitions)
+        return _read(record, limits, partitions)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableError(repr(error)) from error
+        raise UnreadableRecordError(repr(error)) from error
 
 
-def _read(record: InputRecord, numbers: Numbers, partitions: int) -> Said:
+def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
     cluster, node = _split(record.key)
-    if record.value is None or len(record.value) > numbers.max_object_bytes:
-        raise UnreadableError("no value, or too large")
+    if record.value is None or len(record.value) > limits.max_object_bytes:
+        raise UnreadableRecordError("no value, or too large")
     value = json.loads(record.value)
-    at_us = _instant(value, record, numbers)
+    at_us = _instant(value, record, limits)
     if record.topic == "results":
         said = _result(record, value, cluster, node, at_us)
     else:
         said = _watch(record, value, cluster, node, at_us)
     is_bound = said.kind != "Pod" or bool(node)
     if said.kind in ("Node", "Pod", "Result") and is_bound and place(record.key, partitions) != record.partition:
-        raise UnreadableError("its key belongs to another partition")
+        raise UnreadableRecordError("its key belongs to another partition")
     return said
 
 
@@ -93,15 +92,15 @@ def place(key: bytes, partitions: int) -> int:
 def _split(key: bytes) -> tuple[str, str]:
     cluster, slash, node = key.decode().partition("/")
     if not cluster or not slash or "/" in node:
-        raise UnreadableError("not <cluster>/<node>")
+        raise UnreadableRecordError("not <cluster>/<node>")
     return cluster, node
 
 
-def _instant(value: Json, record: InputRecord, numbers: Numbers) -> int:
+def _instant(value: Json, record: InputRecord, limits: OracleLimits) -> int:
     append_us = record.append_at_us
     if value.get("observedAt") is None:
         return append_us
-    earliest_us = append_us - int(numbers.max_event_delay_seconds * SECOND_US)
+    earliest_us = append_us - limits.max_event_delay_us
     return min(append_us, max(earliest_us, to_us(value["observedAt"])))
 
 
@@ -112,28 +111,37 @@ def _lists(thing: Json, spec: Json) -> tuple[Sequence[object], ...]:
 
 def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
     if set(value) - RESULT_FIELDS or value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult":
-        raise UnreadableError("not a result")
+        raise UnreadableRecordError("not a result")
     if (value["cluster"], value["node"]) != (cluster, node):
-        raise UnreadableError("of another node")
-    return Said(record, cluster, node, at_us, "Result", is_deleted=False, content=value)
+        raise UnreadableRecordError("of another node")
+    return Said(record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value)
 
 
 def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
     if set(value) - WATCH_FIELDS or value["cluster"] != cluster:
-        raise UnreadableError("unknown field, or of another cluster")
+        raise UnreadableRecordError("unknown field, or of another cluster")
     if value["type"] not in CHANGES:
         if value["type"] not in ("HEARTBEAT", "BOOKMARK"):
-            raise UnreadableError("unknown type")
-        return Said(record, cluster, node, at_us, value["type"], is_deleted=False, content={})
+            raise UnreadableRecordError("unknown type")
+        return Said(
+            record=record, cluster=cluster, node=node, at_us=at_us, kind=value["type"], is_deleted=False, content={}
+        )
     thing = value["object"]
     meta, spec = thing["metadata"], thing.get("spec") or {}
     wanted = "Node" if record.topic == "nodes" else "Pod"
     if thing["kind"] != wanted or not (meta["uid"] and meta["name"] and int(meta["resourceVersion"])):
-        raise UnreadableError("not the kind of object that belongs here")
+        raise UnreadableRecordError("not the kind of object that belongs here")
     named = meta["name"] if wanted == "Node" else spec.get("nodeName") or ""
     if named != node or (wanted == "Pod" and not meta["namespace"]):
-        raise UnreadableError("of another node")
+        raise UnreadableRecordError("of another node")
     if value["type"] != "DELETED" and any(len(found) > LARGEST_LIST for found in _lists(thing, spec)):
-        raise UnreadableError("a list beyond the limit: left alone")
-    kind = wanted if node else "Unbound"
-    return Said(record, cluster, node, at_us, kind, is_deleted=value["type"] == "DELETED", content=thing)
+        raise UnreadableRecordError("a list beyond the limit: left alone")
+    return Said(
+        record=record,
+        cluster=cluster,
+        node=node,
+        at_us=at_us,
+        kind=wanted if node else "Unbound",
+        is_deleted=value["type"] == "DELETED",
+        content=thing,
+    )

@@ -8,20 +8,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from tests.faults.numbers import SECOND_US, Numbers
-from tests.faults.oracle.commands import Command
-from tests.faults.oracle.reading import Said
-from tests.faults.oracle.violation import Violation
+from evictstream.streams.oracle.commands import SeenCommand
+from evictstream.streams.oracle.limits import OracleLimits
+from evictstream.streams.oracle.reading import Said
+from evictstream.streams.oracle.records import Violation, shown
 
 
-class Feeds:
+class FeedSilence:
     """Heartbeats by cluster and partition."""
 
-    def __init__(self, said: Iterable[Said], numbers: Numbers) -> None:
-        """Collect them."""
+    def __init__(self, said: Iterable[Said], limits: OracleLimits) -> None:
         self._beats: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
-        self._silence_us = int(numbers.feed_silence_limit_seconds * SECOND_US)
-        self._lag_us = int(numbers.lag_limit_seconds * SECOND_US)
+        self._silence_us = limits.feed_silence_us
+        self._lag_us = limits.lag_us
         for one in said:
             if one.kind == "HEARTBEAT":
                 self._beats[one.cluster, one.record.partition][one.record.topic].append(one.record.append_at_us)
@@ -34,7 +33,7 @@ class Feeds:
         newest = [max((beat for beat in found if beat <= at_us), default=0) for found in beats.values()]
         return any(newest) and min(newest) < at_us - self._silence_us
 
-    def check(self, commands: Iterable[Command]) -> Iterator[Violation]:
+    def check(self, commands: Iterable[SeenCommand]) -> Iterator[Violation]:
         """Find evictions that were issued while their feed was silent.
 
         They are judged by the newest heartbeats in the log, whether or not they had been read. Before the first
@@ -48,5 +47,7 @@ class Feeds:
             first_us = min((found[0] for found in beats.values() if found), default=issued_us)
             newest_us = [max((beat for beat in found if beat <= command.at_us), default=0) for found in beats.values()]
             if first_us < issued_us - self._lag_us and min(newest_us) < issued_us - self._silence_us:
-                text = f"{command}: newest heartbeats at {newest_us}"
-                yield Violation("feed silent", command.cluster, command.node, command.pod_uid, text)
+                text = f"{command}: newest heartbeats at {' and '.join(map(shown, newest_us))}"
+                yield Violation(
+                    "feed silent", text, cluster=command.cluster, node=command.node, pod_uid=command.pod_uid
+                )

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from evictstream.streams.demo.oracle import Expectation, expected
-from evictstream.streams.demo.oracle.rules import to_us
-from evictstream.streams.demo.recording import Recording, read_recording
+from evictstream.models.instants import instant_us
+from evictstream.streams.demo.judgement import plan_of
+from evictstream.streams.demo.recording import Event, Recording, read_recording
+from evictstream.streams.oracle import PodPlan
+from evictstream.streams.settings import Settings
 
 INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"
 
@@ -20,15 +22,19 @@ def recording(name: str) -> Recording:
     return read_recording(INCIDENTS / f"{name}-no-evictor")
 
 
+def planned(events: Sequence[Event]) -> dict[str, PodPlan]:
+    return plan_of(events, Settings())
+
+
 @functools.cache
-def pods(name: str) -> dict[str, Expectation]:
+def pods(name: str) -> dict[str, PodPlan]:
     """By name; of pods that had the same name one after the other the last."""
-    return {one.pod: one for one in expected(recording(name).events).values()}
+    return {one.pod: one for one in planned(recording(name).events).values()}
 
 
 def totals(name: str) -> tuple[int, int, int, int]:
     """Scheduled, moved, cancelled, evicted."""
-    courses = [one.course() for one in expected(recording(name).events).values()]
+    courses = [one.course() for one in planned(recording(name).events).values()]
     return (
         sum(len(course.scheduled) for course in courses),
         sum(len(course.moved) for course in courses),
@@ -39,7 +45,7 @@ def totals(name: str) -> tuple[int, int, int, int]:
 
 def first_taint_us(name: str, node: str) -> int:
     return next(
-        to_us(event["observedAt"])
+        instant_us(event["observedAt"])
         for event in recording(name).events
         if event["object"]["metadata"]["name"] == node
         and any(taint["effect"] == "NoExecute" for taint in event["object"]["spec"].get("taints", ()))
@@ -126,6 +132,6 @@ def test_taints_by_hand(case: str, seconds: float | None) -> None:
         pytest.param(lambda events: [*events, *events[:200]], id="old events again"),
     ],
 )
-def test_repeated_input_changes_nothing(change: Callable[[list[object]], list[dict[str, object]]]) -> None:
+def test_repeated_input_changes_nothing(change: Callable[[list[Event]], list[Event]]) -> None:
     events = list(recording("manual-taints").events)
-    assert expected(change(list(events))) == expected(events)
+    assert planned(change(list(events))) == planned(events)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.faults.telling import Story, evicted, tainted, tolerating
+from tests.streams.oracle.telling import Story, evicted, tainted, tolerating
 
 
 def rules(story: Story) -> list[str]:

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.faults.numbers import SECOND_US
-from tests.faults.oracle.histories import HEALTH, NodeState, PodState, Taint
-from tests.faults.oracle.reading import Json, to_us
+from evictstream.streams.oracle.histories import HEALTH, HeardNode, HeardPod, HeardTaint
+from evictstream.streams.oracle.limits import SECOND_US
+from evictstream.streams.oracle.reading import Json, to_us
+from evictstream.streams.oracle.records import shown
 
 LAST_US = to_us("9999-12-31T23:59:59.999999+00:00")
 NEVER = None
 
 
 @dataclass(frozen=True, slots=True)
-class Due:
+class MustLeave:
     """Something is due.
 
     Attributes:
-        deadline_us: when. For an untolerated taint, which is due at once, the start of the window.
+        deadline_us: when. For an untolerated taint, which is due at once, the last fact that made it so.
         is_untolerated: whether some taint is not tolerated at all.
         taint: key of the taint that decides.
         window_us: since when taint and pod are together.
@@ -33,9 +35,13 @@ class Due:
         """The word for it."""
         return "Untolerated" if self.is_untolerated else "TolerationExpires"
 
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"the eviction by {self.taint} ({self.verdict}) with the deadline {shown(self.deadline_us)}"
+
 
 @dataclass(frozen=True, slots=True)
-class Idle:
+class MayStay:
     """Nothing is due, for these reasons; `keys` are the taints that are on the node all the same."""
 
     why: frozenset[str]
@@ -46,30 +52,36 @@ class Idle:
         """Whether the pod is on its way out, or gone: what was issued is done then."""
         return bool(self.why & {"PodTerminating", "PodFinished", "PodGone", "PodReplaced"})
 
+    def __str__(self) -> str:
+        """Name the reasons."""
+        return " or ".join(sorted(self.why))
 
-def decide(node: NodeState, pod: PodState) -> Due | Idle:
+
+def decide(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
     """Decide."""
     if pod.absent:
-        return Idle(frozenset({pod.absent}))
+        return MayStay(frozenset({pod.absent}))
     if pod.exempt:
-        return Idle(pod.exempt)
+        return MayStay(pod.exempt)
     if node.uid is None:
-        return Idle(frozenset({"NodeGone"}))
+        return MayStay(frozenset({"NodeGone"}))
+    if not node.taints:
+        return MayStay(frozenset({"TaintRemoved"}))
     for taint in node.taints:
         if in_use(pod.tolerations, taint) is None:
-            window_us = max(taint.since_us, pod.since_us)
-            return Due(window_us, is_untolerated=True, taint=taint.key, window_us=window_us)
-    earliest: Due | None = None
+            facts = (taint.since_us, taint.value_since_us, pod.since_us, pod.tolerations_since_us)
+            return MustLeave(max(facts), is_untolerated=True, taint=taint.key, window_us=_window_us(taint, pod))
+    earliest: MustLeave | None = None
     for taint in node.taints:
         time_us = _leaves_at_us(node, pod, taint)
         if time_us is not NEVER and time_us <= LAST_US and (earliest is None or time_us < earliest.deadline_us):
-            earliest = Due(time_us, is_untolerated=False, taint=taint.key, window_us=max(taint.since_us, pod.since_us))
+            earliest = MustLeave(time_us, is_untolerated=False, taint=taint.key, window_us=_window_us(taint, pod))
     if earliest is not None:
         return earliest
-    return Idle(frozenset({"Tolerated", "TaintRemoved"}), frozenset(taint.key for taint in node.taints))
+    return MayStay(frozenset({"Tolerated", "TaintRemoved"}), frozenset(taint.key for taint in node.taints))
 
 
-def in_use(tolerations: tuple[Json, ...], taint: Taint) -> Json | None:
+def in_use(tolerations: Sequence[Json], taint: HeardTaint) -> Json | None:
     """Give the first toleration that matches (3.4); the operators `Gt` and `Lt` match nothing, their gate is off."""
     for toleration in tolerations:
         same_effect = toleration.get("effect") in (None, "", "NoExecute")
@@ -81,24 +93,30 @@ def in_use(tolerations: tuple[Json, ...], taint: Taint) -> Json | None:
     return None
 
 
-def _stay_us(toleration: Json) -> int | None:
+def stay_us(toleration: Json) -> int | None:
+    """Give for how long a toleration lets a pod stay (section 4): never less than nothing, `NEVER` for no end."""
     seconds = toleration.get("tolerationSeconds")
     return NEVER if seconds is None else max(0, seconds) * SECOND_US
 
 
-def _leaves_at_us(node: NodeState, pod: PodState, taint: Taint) -> int | None:
+def _window_us(taint: HeardTaint, pod: HeardPod) -> int:
+    return max(taint.since_us, pod.since_us)
+
+
+def _leaves_at_us(node: HeardNode, pod: HeardPod, taint: HeardTaint) -> int | None:
     """Until when this taint lets the pod stay (12.5, fourth rule)."""
     toleration = in_use(pod.tolerations, taint)
-    stay_us = NEVER if toleration is None else _stay_us(toleration)
-    if stay_us is NEVER:
+    own_us = NEVER if toleration is None else stay_us(toleration)
+    if own_us is NEVER:
         return NEVER
-    time_us = max(taint.since_us, pod.since_us) + stay_us
+    time_us = _window_us(taint, pod) + own_us
     if taint.key not in HEALTH or node.outage_us is None:
         return time_us
     other_key = HEALTH[1 - HEALTH.index(taint.key)]
-    there = next((found for found in node.taints if found.key == other_key), Taint(other_key, "", 0, None))
+    absent = HeardTaint(key=other_key, value="", since_us=0, value_since_us=0, added_us=None)
+    there = next((found for found in node.taints if found.key == other_key), absent)
     other = in_use(pod.tolerations, there)
-    other_us = 0 if other is None else _stay_us(other)
+    other_us = 0 if other is None else stay_us(other)
     if other_us is NEVER:
         return time_us
-    return min(time_us, max(node.outage_us, pod.since_us) + max(stay_us, other_us))
+    return min(time_us, max(node.outage_us, pod.since_us) + max(own_us, other_us))

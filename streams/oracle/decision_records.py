@@ -19,10 +19,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tests.faults.log import MessageRecord
-from tests.faults.oracle.commands import Command
-from tests.faults.oracle.reading import Json, to_us
-from tests.faults.oracle.violation import Violation
+from evictstream.streams.oracle.commands import SeenCommand
+from evictstream.streams.oracle.reading import Json, to_us
+from evictstream.streams.oracle.records import MessageRecord, Violation
 
 ACTIONS = {
     "Scheduled": "Schedule",
@@ -34,7 +33,7 @@ ACTIONS = {
 }
 
 
-class Told(NamedTuple):
+class CommandFacts(NamedTuple):
     """What a command and its decision have in common."""
 
     action: str
@@ -53,12 +52,12 @@ class Told(NamedTuple):
     key: bytes
 
 
-def check_decisions(commands: Sequence[Command], messages: Sequence[MessageRecord]) -> Iterator[Violation]:
+def check_decisions(commands: Sequence[SeenCommand], messages: Sequence[MessageRecord]) -> Iterator[Violation]:
     """Find commands without a decision and decisions without a command."""
     ordered = Counter(_of_command(command) for command in commands)
     known = {(command.cluster, command.eviction_id) for command in commands}
-    decided: Counter[Told] = Counter()
-    optional: set[Told] = set()
+    decided: Counter[CommandFacts] = Counter()
+    optional: set[CommandFacts] = set()
     for message in messages:
         if message.topic != "decisions":
             continue
@@ -79,48 +78,49 @@ def check_decisions(commands: Sequence[Command], messages: Sequence[MessageRecor
             yield _wrong("needless decision", told, "a decision, but no command that belongs to it")
 
 
-def _is_due_at_once(told: Told, found: Json) -> bool:
+def _is_due_at_once(told: CommandFacts, found: Json) -> bool:
     return told.verdict == "Untolerated" or told.deadline_us <= to_us(found["cause"]["at"])
 
 
-def _of_command(command: Command) -> Told:
-    return Told(
-        command.action,
-        command.cluster,
-        command.node,
-        command.pod,
-        command.pod_uid,
-        command.eviction_id,
-        command.revision,
-        command.attempt,
-        command.verdict,
-        command.taint,
-        command.window_us,
-        command.deadline_us,
-        command.record.partition,
-        command.record.key,
+def _of_command(command: SeenCommand) -> CommandFacts:
+    return CommandFacts(
+        action=command.action,
+        cluster=command.cluster,
+        node=command.node,
+        pod=command.pod,
+        pod_uid=command.pod_uid,
+        eviction_id=command.eviction_id,
+        revision=command.revision,
+        attempt=command.attempt,
+        verdict=command.verdict,
+        taint=command.taint,
+        window_us=command.window_us,
+        deadline_us=command.deadline_us,
+        partition=command.record.partition,
+        key=command.record.key,
     )
 
 
-def _of_decision(message: MessageRecord, found: Json) -> Told:
-    return Told(
-        ACTIONS[found["decision"]],
-        found["cluster"],
-        found["node"],
-        f"{found['namespace']}/{found['pod']}",
-        found["podUid"],
-        found["evictionId"],
-        found["revision"],
-        found["attempt"],
-        found["verdict"],
-        found["taint"]["key"],
-        to_us(found["windowStart"]),
-        to_us(found["deadline"]),
-        message.partition,
-        message.key,
+def _of_decision(message: MessageRecord, found: Json) -> CommandFacts:
+    return CommandFacts(
+        action=ACTIONS[found["decision"]],
+        cluster=found["cluster"],
+        node=found["node"],
+        pod=f"{found['namespace']}/{found['pod']}",
+        pod_uid=found["podUid"],
+        eviction_id=found["evictionId"],
+        revision=found["revision"],
+        attempt=found["attempt"],
+        verdict=found["verdict"],
+        taint=found["taint"]["key"],
+        window_us=to_us(found["windowStart"]),
+        deadline_us=to_us(found["deadline"]),
+        partition=message.partition,
+        key=message.key,
     )
 
 
-def _wrong(rule: str, told: Told, text: str) -> Violation:
+def _wrong(rule: str, told: CommandFacts, text: str) -> Violation:
     about = f"{told.action} {told.eviction_id[:6]} revision {told.revision} attempt {told.attempt}"
-    return Violation(rule, told.cluster, told.node, told.pod_uid, f"{about} ({told.verdict} by {told.taint}): {text}")
+    whole = f"{about} ({told.verdict} by {told.taint}): {text}"
+    return Violation(rule, whole, cluster=told.cluster, node=told.node, pod_uid=told.pod_uid)

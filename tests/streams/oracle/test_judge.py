@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from tests.faults.objects import UNREACHABLE, watch_event
-from tests.faults.telling import TAINT, Story, evicted, tainted, tolerating
+from tests.streams.oracle.telling import TAINT, Story, evicted, tainted, tolerating
 
 BEATS = [watch_event("c", "HEARTBEAT", None, None)]
 

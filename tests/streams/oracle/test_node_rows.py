@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from tests.faults.log import InputRecord
+from evictstream.streams.oracle import check_nodes
+from evictstream.streams.oracle.records import InputRecord
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import UNREACHABLE, Json, Node, watch_event
-from tests.faults.oracle import check_nodes
 
 AT_US = 1_760_000_000_000_000
 TAINT: Json = {"key": UNREACHABLE, "effect": "NoExecute"}
@@ -17,7 +17,7 @@ RIGHT = [1, "uid", 2, [[UNREACHABLE, "", AT_US, AT_US, None]], AT_US, None, []]
 
 def heard(node: Node, offset: int) -> InputRecord:
     value = watch_event(node.cluster, "MODIFIED", node.shown(offset + 1), AT_US)
-    return InputRecord("nodes", 0, offset, AT_US, node.key, value)
+    return InputRecord(topic="nodes", partition=0, offset=offset, append_at_us=AT_US, key=node.key, value=value)
 
 
 INPUTS = [heard(Node("c0", "n0", "uid"), 0), heard(Node("c0", "n0", "uid", [TAINT], "Unknown"), 1)]
@@ -39,5 +39,5 @@ INPUTS = [heard(Node("c0", "n0", "uid"), 0), heard(Node("c0", "n0", "uid", [TAIN
 def test_a_nodes_row_says_what_was_heard(row: list[object] | None, taken: int, *, is_wrong: bool) -> None:
     table = {} if row is None else {b"node\0c0/n0": msgspec.msgpack.encode(row)}
     positions = {0: {"nodes": taken}}
-    found = list(check_nodes(table, INPUTS, positions=positions, numbers=NUMBERS, partitions=1))
+    found = list(check_nodes(table, INPUTS, positions=positions, limits=NUMBERS.limits(), partitions=1))
     assert [violation.rule for violation in found] == ["state: node"] * is_wrong

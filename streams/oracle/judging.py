@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from tests.faults.log import InputRecord, MessageRecord
-from tests.faults.numbers import NUMBERS, Numbers
-from tests.faults.oracle.commands import Command, check_names, check_stream, read_command
-from tests.faults.oracle.course import Course, Limits, Told
-from tests.faults.oracle.decisions import check_decisions
-from tests.faults.oracle.feeds import Feeds
-from tests.faults.oracle.histories import PodHistories, node_history, pod_histories
-from tests.faults.oracle.letters import Origin, check_letters
-from tests.faults.oracle.reading import Said, UnreadableError, place, read
-from tests.faults.oracle.violation import Violation
+from evictstream.streams.oracle.commands import SeenCommand, check_names, check_stream, read_command
+from evictstream.streams.oracle.dead_letters import Origin, check_letters
+from evictstream.streams.oracle.decision_records import check_decisions
+from evictstream.streams.oracle.feed_silence import FeedSilence
+from evictstream.streams.oracle.histories import PodHistories, node_history, pod_histories
+from evictstream.streams.oracle.limits import OracleLimits, Promptness
+from evictstream.streams.oracle.obligations import PodLog, RunFacts
+from evictstream.streams.oracle.pod_search import PodSearch
+from evictstream.streams.oracle.reading import Said, UnreadableRecordError, place, read
+from evictstream.streams.oracle.records import InputRecord, MessageRecord, Violation
 
 MOST_OVERTAKEN = 6  # of one node in one run; more were never seen
 
@@ -26,9 +27,10 @@ def judge(
     *,
     ended_at_us: int,
     partitions: int,
-    numbers: Numbers = NUMBERS,
+    limits: OracleLimits,
     early_us: int = 5_000,
     may_forget: bool = False,
+    promptness: Promptness | None = None,
 ) -> list[Violation]:
     """Say what is wrong.
 
@@ -37,39 +39,46 @@ def judge(
         messages: everything that a `read_committed` reader found, each partition's records by offset.
         ended_at_us: when the run ended, quiet; microseconds since 1970 by the broker's clock.
         partitions: of each topic.
-        numbers: the settings of the service.
+        limits: the settings of the service.
         early_us: how much before its deadline an eviction may be issued by the broker's clock: what the clocks of
             workers may be ahead, with the clock gate open.
         may_forget: whether a partition was taken over again, and what changed nothing may so have been forgotten.
+        promptness: how soon everything had to happen; None asks only that it happened by the end.
     """
-    said, unreadable = read_all(inputs, numbers, partitions)
+    said, unreadable = read_all(inputs, limits, partitions)
     commands = [read_command(message) for message in messages if message.topic == "commands"]
-    feeds = Feeds(said, numbers)
+    feeds = FeedSilence(said, limits)
     found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     found += check_decisions(commands, messages)
     found += check_letters(unreadable, messages)
     for (cluster, node), of_node in by_node(said, commands).items():
-        nodes = node_history(of_node.of_kind("Node"), numbers)
+        nodes = node_history(of_node.of_kind("Node"), limits)
         histories = pod_histories(of_node.of_kind("Pod"))
         for uid in {command.pod_uid for command in of_node.commands} - set(histories.pods):
-            found.append(Violation("unfounded", cluster, node, uid, "commands about a pod that was never there"))
+            text = "commands about a pod that was never there"
+            found.append(Violation("unfounded", text, cluster=cluster, node=node, pod_uid=uid))
         partition = place(f"{cluster}/{node}".encode(), partitions)
-        limits = Limits(numbers, ended_at_us, early_us, feeds.is_silent(cluster, partition, ended_at_us))
+        facts = RunFacts(
+            limits=limits,
+            ended_at_us=ended_at_us,
+            early_us=early_us,
+            silent_at_end=feeds.is_silent(cluster, partition, ended_at_us),
+            promptness=promptness,
+        )
         for uid in histories.pods:
-            told = Told(nodes, histories.pods[uid].states, of_node.results_of(uid), of_node.commands_about(uid))
-            failure = Course(told, limits).failure()
-            if failure is not None and may_forget and _is_forgotten(of_node, uid, told, histories, limits):
+            log = PodLog(nodes, histories.pods[uid].states, of_node.results_of(uid), of_node.commands_about(uid))
+            wrong = PodSearch(log, facts).dead_end()
+            if wrong is None or (may_forget and _is_forgotten(of_node, uid, log, histories, facts)):
                 continue
-            if failure is not None:
-                found.append(Violation(failure.rule, cluster, node, uid, failure.text))
+            found.append(Violation(wrong.rule, wrong.text, cluster=cluster, node=node, pod_uid=uid))
     return found
 
 
-def _is_forgotten(of_node: _OfNode, uid: str, told: Told, histories: PodHistories, limits: Limits) -> bool:
+def _is_forgotten(of_node: _OfNode, uid: str, log: PodLog, histories: PodHistories, facts: RunFacts) -> bool:
     """Whether what was said about a pod is right if some of what was overtaken was taken for new."""
     for taken in _some_of(histories.overtaken):
         pods = pod_histories(of_node.of_kind("Pod"), taken).pods
-        if uid in pods and Course(told._replace(pods=pods[uid].states), limits).failure() is None:
+        if uid in pods and PodSearch(dataclasses.replace(log, pods=pods[uid].states), facts).dead_end() is None:
             return True
     return False
 
@@ -82,15 +91,15 @@ def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 
 def read_all(
-    inputs: Sequence[InputRecord], numbers: Numbers, partitions: int
+    inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int
 ) -> tuple[list[Said], dict[Origin, InputRecord]]:
     """Give what records say, and those that say nothing."""
     said: list[Said] = []
     unreadable: dict[Origin, InputRecord] = {}
     for record in inputs:
         try:
-            said.append(read(record, numbers, partitions))
-        except UnreadableError:
+            said.append(read(record, limits, partitions))
+        except UnreadableRecordError:
             unreadable[record.topic, record.partition, record.offset] = record
     return said, unreadable
 
@@ -100,12 +109,12 @@ class _OfNode:
 
     def __init__(self) -> None:
         self.said: list[Said] = []
-        self.commands: list[Command] = []
+        self.commands: list[SeenCommand] = []
 
     def of_kind(self, kind: str) -> list[Said]:
         return [one for one in self.said if one.kind == kind]
 
-    def commands_about(self, uid: str) -> list[Command]:
+    def commands_about(self, uid: str) -> list[SeenCommand]:
         return [command for command in self.commands if command.pod_uid == uid]
 
     def results_of(self, uid: str) -> list[Said]:
@@ -115,7 +124,7 @@ class _OfNode:
         return [one for one in found if (one.content["evictionId"], one.content["attempt"]) in made]
 
 
-def by_node(said: Sequence[Said], commands: Sequence[Command]) -> dict[tuple[str, str], _OfNode]:
+def by_node(said: Sequence[Said], commands: Sequence[SeenCommand]) -> dict[tuple[str, str], _OfNode]:
     """Put together what is about one node, by cluster and name."""
     nodes: dict[tuple[str, str], _OfNode] = defaultdict(_OfNode)
     for one in said:

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.faults.log import MessageRecord
-from tests.faults.oracle.reading import place, to_us
-from tests.faults.oracle.violation import Violation
+from evictstream.streams.oracle.reading import place, to_us
+from evictstream.streams.oracle.records import MessageRecord, Violation, shown
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenCommand:
     """A command. `at_us` is the broker's append time, `issued_at_us` the service's own."""
 
     record: MessageRecord
@@ -35,37 +34,38 @@ class Command:
         """Say it in one line."""
         return (
             f"{self.action} {self.eviction_id[:6]} revision {self.revision} attempt {self.attempt} ({self.verdict} by"
-            f" {self.taint}) for {self.deadline_us}, issued {self.issued_at_us}, appended {self.at_us}"
+            f" {self.taint}) for {shown(self.deadline_us)}, issued at {shown(self.issued_at_us)}, appended at"
+            f" {shown(self.at_us)}"
         )
 
 
-def read_command(record: MessageRecord) -> Command:
+def read_command(record: MessageRecord) -> SeenCommand:
     """Read a command."""
     found = json.loads(record.value)
-    return Command(
-        record,
-        record.append_at_us,
-        found["action"],
-        found["evictionId"],
-        found["revision"],
-        found["attempt"],
-        found["cluster"],
-        found["node"],
-        f"{found['namespace']}/{found['pod']}",
-        found["podUid"],
-        found["reason"]["verdict"],
-        found["reason"]["taint"]["key"],
-        to_us(found["windowStart"]),
-        to_us(found["deadline"]),
-        to_us(found["issuedAt"]),
+    return SeenCommand(
+        record=record,
+        at_us=record.append_at_us,
+        action=found["action"],
+        eviction_id=found["evictionId"],
+        revision=found["revision"],
+        attempt=found["attempt"],
+        cluster=found["cluster"],
+        node=found["node"],
+        pod=f"{found['namespace']}/{found['pod']}",
+        pod_uid=found["podUid"],
+        verdict=found["reason"]["verdict"],
+        taint=found["reason"]["taint"]["key"],
+        window_us=to_us(found["windowStart"]),
+        deadline_us=to_us(found["deadline"]),
+        issued_at_us=to_us(found["issuedAt"]),
     )
 
 
-def check_stream(commands: Sequence[Command], partitions: int) -> Iterator[Violation]:
+def check_stream(commands: Sequence[SeenCommand], partitions: int) -> Iterator[Violation]:
     """Check what needs no inputs: identity, order, numbers that grow. Commands of a partition are in log order."""
     names: set[bytes] = set()
     ended: set[tuple[str, str]] = set()
-    newest: dict[tuple[str, str], Command] = {}
+    newest: dict[tuple[str, str], SeenCommand] = {}
     for command in commands:
         name = command.record.headers.get("ce_id", b"")
         eviction = (command.cluster, command.eviction_id)
@@ -90,7 +90,7 @@ def check_stream(commands: Sequence[Command], partitions: int) -> Iterator[Viola
             ended.add(eviction)
 
 
-def _grows(before: Command, after: Command) -> bool:
+def _grows(before: SeenCommand, after: SeenCommand) -> bool:
     """Tell whether revision and attempt go up as they have to: an `Evict` is a new attempt, a `Schedule` a revision."""
     if after.revision < before.revision:
         return False
@@ -99,8 +99,8 @@ def _grows(before: Command, after: Command) -> bool:
     return after.attempt == before.attempt + (after.action == "Evict")
 
 
-def _wrong(rule: str, command: Command, text: str) -> Violation:
-    return Violation(rule, command.cluster, command.node, command.pod_uid, f"{command}: {text}")
+def _wrong(rule: str, command: SeenCommand, text: str) -> Violation:
+    return Violation(rule, f"{command}: {text}", cluster=command.cluster, node=command.node, pod_uid=command.pod_uid)
 
 
 def check_names(messages: Sequence[MessageRecord]) -> Iterator[Violation]:
@@ -110,6 +110,6 @@ def check_names(messages: Sequence[MessageRecord]) -> Iterator[Violation]:
         for message in messages:
             name = message.headers.get("ce_id", b"")
             if message.topic == topic and name in names:
-                yield Violation("sent twice", "", message.key.decode(errors="replace"), "", f"{topic} {name!r}")
+                yield Violation("sent twice", f"{topic} {name!r}", node=message.key.decode(errors="replace"))
             if message.topic == topic:
                 names.add(name)

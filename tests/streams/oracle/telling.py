@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 
-from tests.faults.log import InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.streams.oracle import InputRecord, MessageRecord, Violation, judge
+from evictstream.streams.oracle.records import InputTopic, OutputTopic
+from tests.faults.numbers import NUMBERS
 from tests.faults.objects import Json, Node, Pod, instant, watch_event
-from tests.faults.oracle import Violation, judge
 
 BEGIN_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000
@@ -37,7 +38,9 @@ class Story:
 
     def hear(self, topic: InputTopic, seconds: float, value: bytes | None, key: bytes = KEY) -> Story:
         offset = sum(record.topic == topic for record in self.inputs)
-        self.inputs.append(InputRecord(topic, 0, offset, at(seconds), key, value))
+        self.inputs.append(
+            InputRecord(topic=topic, partition=0, offset=offset, append_at_us=at(seconds), key=key, value=value)
+        )
         return self
 
     def node(
@@ -101,20 +104,29 @@ class Story:
             "issuedAt": instant(at(seconds)),
         }
         ce_id = f"{name}.{revision}.{int(attempt)}.{action}".encode()
-        offset = len(self.messages)
-        record = MessageRecord("commands", 0, offset, at(seconds), KEY, {"ce_id": ce_id}, json.dumps(value).encode())
-        self.messages.append(record)
-        return self.decide(DECISIONS[action], record)
+        self._write("commands", at(seconds), {"ce_id": ce_id}, json.dumps(value).encode())
+        return self.decide(DECISIONS[action], self.messages[-1])
 
     def decide(self, decision: str, command: MessageRecord) -> Story:
         """Let a decision be written that says what a command says."""
         told = json.loads(command.value)
         reason = told.pop("reason")
         value = {**told, **reason, "decision": decision, "cause": {"at": told["issuedAt"]}}
+        headers = {"ce_id": f"{decision} {len(self.messages)}".encode()}
+        return self._write("decisions", command.append_at_us, headers, json.dumps(value).encode())
+
+    def _write(self, topic: OutputTopic, at_us: int, headers: dict[str, bytes], value: bytes) -> Story:
         offset = len(self.messages)
-        headers = {"ce_id": f"{decision} {offset}".encode()}
         self.messages.append(
-            MessageRecord("decisions", 0, offset, command.append_at_us, KEY, headers, json.dumps(value).encode())
+            MessageRecord(
+                topic=topic,
+                partition=0,
+                offset=offset,
+                append_at_us=at_us,
+                key=KEY,
+                headers=headers,
+                value=value,
+            )
         )
         return self
 
@@ -131,11 +143,17 @@ class Story:
             "originOffset": str(offset).encode(),
             "sha256": digest.encode(),
         }
-        self.messages.append(MessageRecord("dead-letters", 0, len(self.messages), at(20), KEY, headers, b""))
-        return self
+        return self._write("dead-letters", at(20), headers, b"")
 
     def violations(self, *, may_forget: bool = False) -> list[Violation]:
-        return judge(self.inputs, self.messages, ended_at_us=at(60), partitions=1, may_forget=may_forget)
+        return judge(
+            self.inputs,
+            self.messages,
+            ended_at_us=at(60),
+            partitions=1,
+            limits=NUMBERS.limits(),
+            may_forget=may_forget,
+        )
 
 
 def tainted(*tolerations: Json) -> Story:
