@@ -11,7 +11,7 @@ import structlog
 
 from evictstream.streams.errors import ApiUnreachableError, ClusterNameTakenError, KubernetesError
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.feed_state import FeedState, FeedLease, read_state
+from evictstream.streams.feed.feed_state import FeedLease, FeedState, read_state
 from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.feed.watched_objects import BROKEN, Kind, read_version
