@@ -52,14 +52,14 @@ class TopicSpec:
 
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
-    """Return all our topics, inputs first, changelog last."""
+    """Return all our topics, inputs first, those that are no stream last."""
     return (
         *(_input(settings, name) for name in settings.input_topics),
         _output(settings, settings.commands_topic, settings.command_retention_hours),
         _output(settings, settings.decisions_topic, settings.decision_retention_hours),
         _output(settings, settings.dead_letters_topic, settings.dead_letter_retention_hours),
-        _feeds(settings),
         _changelog(settings),
+        _feeds(settings),
     )
 
 

@@ -37,7 +37,13 @@ Key = TypeVar("Key")
 CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each further one would burden every scrape
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
 
-OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal")  # what becomes of records
+OUTCOMES = (
+    *(effect.value for effect in InputEffect),
+    "forgotten",
+    "dead-letter",
+    "signal",
+    "foreign",
+)  # what becomes of records
 
 
 class WorkerMetrics(Collector):
