@@ -1,6 +1,7 @@
-"""Recordings of watches, read and written; and, for the command line, played into the topics.
+"""Nodes and pods on their way into the topics: from live clusters, and from recordings of watches.
 
-Public, and without Kafka: a recording is read as `Entry`, `Skipped` and `Flaw`, and entries are written as a recording.
+Recordings are public, and need no Kafka: a recording is read as `Entry`, `Skipped` and `Flaw`, and entries are
+written as a recording.
 
     with open_recordings(["nodes.jsonl.gz", "pods.jsonl.gz"]) as items, open("both.jsonl", "wb") as file:
         write_recording((item for item in items if isinstance(item, Entry)), file)
@@ -8,6 +9,10 @@ Public, and without Kafka: a recording is read as `Entry`, `Skipped` and `Flaw`,
 The modules are private. `json_documents` cuts a byte stream into JSON documents, `recording` reads them as watch
 events, `trimming` keeps the fields in use, `pace` keeps recorded distances of time, `publisher` writes to Kafka,
 `importer` joins them. `operator_signals` writes an operator's orders.
+
+The live feed (docs/feed.md): `fleet` runs a `cluster_feed` for each cluster, which runs a `kind_feed` for its nodes
+and one for its pods. `watched_objects` trims what the API server sends, `feed_records` makes the records,
+`feed_state` keeps what the next start has to know, and decides who writes. `feed_health` answers probes.
 """
 
 from evictstream.streams.feed.recording import (

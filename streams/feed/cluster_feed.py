@@ -86,7 +86,7 @@ class ClusterFeed(threading.Thread):
         self._stopped = threading.Event()
         self._session_ended = threading.Event()
         self._state: FeedState | None = None
-        self._was_replaced = False  # another cluster has answered at the same address while this one was fed
+        self._has_fed = False  # whoever answers at the same address later takes the place of who did
         self._kinds: list[KindFeed] = []
         self._log = log.bind(cluster=cluster)
 
@@ -126,6 +126,7 @@ class ClusterFeed(threading.Thread):
             state = self._identify(connection)
             if state is None:
                 return
+            self._has_fed = True
             self._keep(state)
             self._log.info("feeds", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
             records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
@@ -184,7 +185,7 @@ class ClusterFeed(threading.Thread):
         known = self._state
         if known is None:
             return FeedState(cluster_uid=uid, epoch=0, resource_version=version)
-        if known.cluster_uid != uid and not (self._new_epoch or self._was_replaced):
+        if known.cluster_uid != uid and not (self._new_epoch or self._has_fed):
             raise ClusterNameTakenError(cluster=self.cluster, uid=uid, other_uid=known.cluster_uid)
         if known.cluster_uid != uid or version < known.resource_version:
             self.epochs += 1
@@ -209,7 +210,6 @@ class ClusterFeed(threading.Thread):
         uid, version = self._now(connection)
         if state is not None and uid == state.cluster_uid and version >= max(state.resource_version, reached):
             return version
-        self._was_replaced = True
         self._session_ended.set()
         return None
 

@@ -35,9 +35,10 @@ from evictstream.streams.feed.json_documents import Broken, documents
 
 STDIN: Final = "-"
 
-SKIPPED_TYPES: Final = frozenset({"BOOKMARK", "HEARTBEAT", "FORGET", "ACCEPT_GAP"})
+SKIPPED_TYPES: Final = frozenset({"BOOKMARK", "LISTED", "HEARTBEAT", "FORGET", "ACCEPT_GAP"})
 """Lines that are left out. A bookmark changes nothing. A heartbeat would promise a live feed, and hold the cluster's
-evictions for ever once the recording is over. An operator's signals are not to be repeated."""
+evictions for ever once the recording is over. A listing would end what else is known of the cluster. An operator's
+signals are not to be repeated."""
 
 _GZIP: Final = b"\x1f\x8b"
 _READ_BYTES: Final = 262_144  # so that decompressing is not done line by line
