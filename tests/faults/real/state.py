@@ -122,9 +122,10 @@ def _differs(row: list[Any], command: dict[str, Any] | None, moved: Mapping[str,
             return "state: nothing said" if command is None else "state: cancelled but open"
     elif row[ATTEMPT] != command["attempt"]:
         return "state: other attempt"
-    elif command["action"] == "Schedule":
-        if row[REVISION] != max(command["revision"], moved.get(command["evictionId"], 0)):
-            return "state: other revision"
+    elif command["action"] == "Schedule" and row[REVISION] != max(
+        command["revision"], moved.get(command["evictionId"], 0)
+    ):
+        return "state: other revision"
     return None
 
 
