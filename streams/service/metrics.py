@@ -17,7 +17,7 @@ from evictstream.models.eviction import InputEffect
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.dead_letters import REASONS
-from evictstream.streams.service.gates import OF_A_PARTITION
+from evictstream.streams.service.gates import PARTITION_GATES
 from evictstream.streams.service.snapshot import NONE_WAITING, Waiting
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class WorkerMetrics(Collector):
             {
                 (view.partition, gate): int(view.closed is not None and view.closed.gate is gate)
                 for view in views
-                for gate in OF_A_PARTITION
+                for gate in PARTITION_GATES
             },
         )
         yield _gauge(
