@@ -5,9 +5,9 @@ that: the wall clock must agree with the append times of the worker's own transa
 forward against the monotonic clock. A clock that is behind, or jumps back, only delays.
 
 A broker appends a transaction between its sending and its acknowledgement. So each transaction bounds how far the
-brokers' clock is from the worker's monotonic clock; the faster the transaction, the closer the bounds. Bounds stay
-valid, however old, since both clocks run on. So a jump shows before any timer fires, a slow transaction does not loosen
-the bounds of a faster one, and a clock that was set right is trusted at once.
+brokers' clock is from the worker's monotonic clock; the faster the transaction, the closer the bounds. Old
+bounds stay valid, because the monotonic clock is never set. So a jump shows before any timer fires, a slow transaction
+does not loosen the bounds of a faster one, and a clock that was set right is trusted at once.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 ASK_SECONDS = 1.0  # between questions; each is one small ListOffsets request for each broker
-ANSWER_TIMEOUT_SECONDS = 5.0  # half of the default `lag_limit_seconds`, so that a second question can still be answered
+ANSWER_TIMEOUT_SECONDS = 5.0  # half of the default `lag_limit_seconds`: one unanswered question closes no gate
 SAMPLES_KEPT = 30  # most answers of one partition whose ends it has not reached: half a minute of them
 
 ASK_NEWEST_AGAIN_SECONDS = 10.0  # seldom, since each question makes a client; each partition needs one answer
