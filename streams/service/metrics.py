@@ -55,7 +55,7 @@ class WorkerMetrics(Collector):
         version: str,
         clock: Clock,
     ) -> None:
-        """`inputs` has the value of the label `input` for each input topic."""
+        """Show each input topic under its name in `inputs`, in the label `input`."""
         self._counters = counters
         self._partitions = partitions
         self._watchdog = watchdog
