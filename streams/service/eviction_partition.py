@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 
 LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
 CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion never takes the fast path
-YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record, which takes up to a third of a millisecond
+YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record: this much may take a third of a millisecond
 FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
