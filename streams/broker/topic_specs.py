@@ -7,9 +7,10 @@
 | feeds | free | compacted | policy |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
-"Free" means that any value is accepted. A topic that differs in what it "must hold" makes the worker refuse to start;
-any other difference is a warning. `evictstream topics check` names both. A changed specification changes no topic that
-exists: `declare_topics` only creates missing ones. Retention and the like come from `streams.settings.topics`.
+"Free" means that any value is accepted. A topic that differs in what it "must hold" makes the workers or feeds that use
+it refuse to start; any other difference is a warning. `evictstream topics check` names both. A changed specification
+changes no topic that exists: `declare_topics` only creates missing ones. Retention and the like come from
+`streams.settings.topics`.
 
 The broker stamps inputs because deadlines count from append times. It stamps the changelog because the worker compares
 its own clock with those append times. Every topic takes records as large as the largest object: a dead letter is the
@@ -56,14 +57,14 @@ class TopicSpec:
 
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
-    """Return the specification of every topic, inputs first, changelog last."""
+    """Return the specification of every topic, in this order: inputs, outputs, changelog, feeds."""
     return (
         *(_input(settings, name) for name in settings.input_topics),
         _output(settings, settings.commands_topic, settings.command_retention_hours),
         _output(settings, settings.decisions_topic, settings.decision_retention_hours),
         _output(settings, settings.dead_letters_topic, settings.dead_letter_retention_hours),
-        _feeds(settings),
         _changelog(settings),
+        _feeds(settings),
     )
 
 

@@ -11,7 +11,7 @@ import structlog
 
 from evictstream.streams.errors import ApiUnreachableError, ClusterNameTakenError, KubernetesError
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.feed_state import FeedState, FeedLease, read_state
+from evictstream.streams.feed.feed_state import FeedLease, FeedState, read_state
 from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.feed.watched_objects import BROKEN, Kind, read_version
@@ -52,6 +52,8 @@ class ClusterFeed(threading.Thread):
         counts: by kind.
         epochs: how often resource versions went back while it ran.
         heartbeats: how many were written.
+        epoch: of its resource versions.
+        looked_at: when its thread last looked around, on the monotonic clock.
         is_proven: whether nothing can have been missed for longer than `PROOF_SECONDS`.
         failure: what ended it.
     """
@@ -71,6 +73,8 @@ class ClusterFeed(threading.Thread):
         self.counts: dict[Kind, KindCounts] = {"Node": KindCounts(), "Pod": KindCounts()}
         self.epochs = 0
         self.heartbeats = 0
+        self.epoch = 0
+        self.looked_at = time.monotonic()
         self.is_proven = False
         self.failure: BaseException | None = None
         self._access = access
@@ -91,11 +95,17 @@ class ClusterFeed(threading.Thread):
         self._stopped.set()
         self._session_ended.set()
 
+    @property
+    def is_leader(self) -> bool:
+        """Whether this feed may write, and no other one of the cluster."""
+        return self._lease.is_held
+
     def run(self) -> None:
         """Feed while the lease is held; wait for it otherwise."""
         self._lease.start()
         try:
             while not self._stopped.is_set():
+                self.looked_at = time.monotonic()
                 if self._lease.is_held:
                     self._feed()
                 self._stopped.wait(LOOK_SECONDS)
@@ -153,6 +163,7 @@ class ClusterFeed(threading.Thread):
                 raise
             except KubernetesError as error:
                 self._log.warning("the API server does not serve", error=str(error))
+            self.looked_at = time.monotonic()
             self._stopped.wait(backoff.next_seconds())
         return None
 
@@ -205,6 +216,7 @@ class ClusterFeed(threading.Thread):
     def _keep(self, state: FeedState) -> None:
         """Write what the next start has to know, before anything that rests on it."""
         self._state = state
+        self.epoch = state.epoch
         self._publisher.send(self._settings.feeds_topic, self.cluster.encode(), msgspec.json.encode(state), partition=0)
 
     def _beat(self, connection: Connection, records: FeedRecords) -> None:
@@ -215,7 +227,7 @@ class ClusterFeed(threading.Thread):
                 if kind.failure is not None:
                     raise kind.failure
             proofs = [kind.proof for kind in self._kinds if kind.proof is not None]
-            now = time.monotonic()
+            self.looked_at = now = time.monotonic()
             self.is_proven = len(proofs) == len(self._kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
             if not self.is_proven or now < next_at:
                 continue

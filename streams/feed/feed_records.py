@@ -74,11 +74,13 @@ class FeedRecords:
         for number, names in nodes.items():
             after, held, size = "", dict[str, Sequence[str]](), 0
             for name in names:
+                more = len(name) + _UID_BYTES * len(uids[name])
+                if held and size + more > LISTING_BYTES:
+                    last = next(reversed(held))
+                    yield number, self._listing(at_us, version, after, last, held)
+                    after, held, size = last, {}, 0
                 held[name] = uids[name]
-                size += len(name) + _UID_BYTES * len(uids[name])
-                if size >= LISTING_BYTES and name != names[-1]:
-                    yield number, self._listing(at_us, version, after, name, held)
-                    after, held, size = name, {}, 0
+                size += more
             yield number, self._listing(at_us, version, after, None, held)
 
     def _listing(

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import msgspec
 from kafka import KafkaConsumer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
 from evictstream.streams.broker.clients import client_arguments, our_errors
@@ -98,6 +99,7 @@ class FeedLease(threading.Thread):
     def _hold(self) -> None:
         consumer: Any = KafkaConsumer(
             **client_arguments(self._settings),
+            partition_assignment_strategy=[CooperativeStickyAssignor],  # who joins takes nothing from who writes
             group_id=f"{self._settings.application_id}-feed-{self._cluster}",
             enable_auto_commit=False,
             auto_offset_reset="latest",

@@ -9,8 +9,10 @@ from typing import Final
 import structlog
 
 from evictstream.streams.feed.cluster_feed import ClusterFeed
+from evictstream.streams.feed.feed_health import FeedHealth
 from evictstream.streams.feed.operator_signals import check_cluster_name
 from evictstream.streams.feed.publisher import open_publisher
+from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 
@@ -46,6 +48,7 @@ def feed_clusters(
         WrongUseError: a name cannot be that of a cluster.
         CredentialsError: there are none for a cluster.
         ClusterNameTakenError: a name belongs to another cluster.
+        AddressTakenError: health cannot be served.
         BrokerError: Kafka is not as needed.
     """
     for name, access in accesses.items():
@@ -60,6 +63,10 @@ def feed_clusters(
         ]
         for feed in feeds:
             feed.start()
+        health = FeedHealth(feeds, publisher)
+        endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
+        endpoint.start()
+        log.info("health is served", host=settings.health_host, port=endpoint.server_address[1])
         try:
             while not is_stopped():
                 for feed in feeds:

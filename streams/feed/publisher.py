@@ -98,6 +98,16 @@ class Publisher:
         sent.add_callback(self._succeeded, topic, size)
         sent.add_errback(self._failed, topic, size)
 
+    @property
+    def in_flight(self) -> int:
+        """How many records Kafka has not acknowledged yet."""
+        return self._records
+
+    @property
+    def is_full(self) -> bool:
+        """Whether `send` would wait: too much is on its way."""
+        return not self._has_room()
+
     def flush(self) -> None:
         """Return when Kafka has everything.
 

@@ -17,7 +17,7 @@ from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import UncleanStopError
-from evictstream.streams.service.endpoint import Endpoint
+from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.service.health import Health
 from evictstream.streams.service.memory_tuning import calm_collector, give_memory_back_in_pauses
 from evictstream.streams.service.metrics import WorkerMetrics

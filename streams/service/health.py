@@ -9,24 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from evictstream.streams.engine.core.waits import WaitKind
+from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 
 if TYPE_CHECKING:
     from evictstream.streams.service.snapshot import Snapshot
     from evictstream.streams.service.watchdog import Watchdog
 
-OK = 200
-UNAVAILABLE = 503
 OLDEST_SNAPSHOT_SECONDS = 5.0  # of one a second; the event loop takes them, and while it is stuck, no timer fires
-
-
-class Report(msgspec.Struct, frozen=True):
-    """An answer: its HTTP status, and its JSON body."""
-
-    status: int
-    body: dict[str, object]
 
 
 class Health:

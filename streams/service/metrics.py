@@ -38,7 +38,7 @@ Key = TypeVar("Key")
 CLUSTERS_SHOWN = 100  # most clusters with series of their own, so that a scrape stays small; most open evictions first
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
 
-OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal")  # of a record
+OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal", "foreign")  # of a record
 
 
 class WorkerMetrics(Collector):

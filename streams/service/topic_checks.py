@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import OtherStateVersionError
 from evictstream.streams.service.service_config import engine_config
@@ -22,14 +23,15 @@ FRAMING_BYTES = 4_096  # most that Kafka's framing and evictstream's headers add
 
 
 async def checked_record_limit(settings: Settings) -> int:
-    """Check all topics; returns how large a record may be, by the smallest `max.message.bytes` that a topic has.
+    """Check the topics of a worker; returns how large a record may be, by their smallest `max.message.bytes`.
 
     Raises:
         TopicsDifferError: a topic is missing, or differs so that a worker would decide wrongly.
         OtherStateVersionError: the changelog is empty, and one of another state version exists.
         BrokerUnreachableError: no Kafka answered in time.
     """
-    report = await asyncio.to_thread(check_topics, settings)
+    used = [spec for spec in topic_specs(settings) if spec.name != settings.feeds_topic]
+    report = await asyncio.to_thread(check_topics, settings, used)
     report.raise_if_breaking()
     for difference in report.differences:
         log.warning("topic is not as it should be", difference=str(difference))

@@ -16,7 +16,7 @@ from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableErro
 from evictstream.streams.settings import Settings, load_settings
 from tests.conftest import MakeSettings
 
-INPUT, CHANGELOG = 0, -1
+INPUT, CHANGELOG = 0, -2
 
 
 def changed(spec: TopicSpec, name: str, value: str) -> TopicSpec:
@@ -113,7 +113,7 @@ def test_check_finds_missing_topics_and_creates_none(settings: Settings) -> None
         report = check_topics(settings)
         assert {difference.what for difference in report.differences} == {"topic"}
         assert report.breaking == report.differences
-        assert len(report.differences) == 7
+        assert len(report.differences) == 8
         assert str(report.differences[0]).endswith("is missing")
 
 

@@ -8,14 +8,20 @@ from evictstream.streams.settings import Settings
 INPUTS = ["evictstream.nodes", "evictstream.pods", "evictstream.results"]
 OUTPUTS = ["evictstream.commands", "evictstream.decisions", "evictstream.dead-letters"]
 CHANGELOG = "evictstream-v1-state-changelog"
+FEEDS = "evictstream.feeds"
 
 
 def specs(**overrides: object) -> dict[str, TopicSpec]:
     return {spec.name: spec for spec in topic_specs(Settings.model_validate(overrides))}
 
 
-def test_all_topics_inputs_first_changelog_last() -> None:
-    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG]
+def test_all_topics_inputs_first() -> None:
+    assert list(specs()) == [*INPUTS, *OUTPUTS, CHANGELOG, FEEDS]
+
+
+def test_feeds_is_compacted_and_has_one_partition() -> None:
+    spec = specs(partitions=64, replication_factor=3)[FEEDS]
+    assert (spec.partitions, spec.replication_factor, spec.configs["cleanup.policy"]) == (1, 3, "compact")
 
 
 @pytest.mark.parametrize("name", INPUTS)

@@ -6,12 +6,10 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import ClusterNameTakenError
 from evictstream.streams.feed import kind_feed
 from evictstream.streams.feed.cluster_feed import ClusterFeed
@@ -19,7 +17,7 @@ from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 from tests.harness.fake_api import FakeApi
-from tests.harness.reading import TopicReader
+from tests.harness.known_cluster import KnownCluster
 
 PATIENCE_SECONDS = 60.0
 
@@ -79,46 +77,8 @@ def listed(feed: ClusterFeed, times: int = 1) -> None:
     wait_for(lambda: feed.heartbeats >= times)
 
 
-class Known:
-    """What a reader of the topics knows, by the rules of docs/messages.md: epochs, versions, listings."""
-
-    def __init__(self, settings: Settings) -> None:
-        self.objects: dict[str, tuple[str, str, tuple[int, int]]] = {}  # by UID: kind, node, version
-        self.heartbeats = 0
-        self.epochs: set[int] = set()
-        for topic, kind in ((settings.nodes_topic, "Node"), (settings.pods_topic, "Pod")):
-            reader = TopicReader(settings, topic)
-            for record in reader.quiet(1.0):
-                self._take(kind, record.value, record.place[0], settings)
-            reader.close()
-
-    def _take(self, kind: str, event: Any, partition: int, settings: Settings) -> None:
-        epoch = event.get("epoch", 0)
-        self.epochs.add(epoch)
-        if event["type"] == "HEARTBEAT":
-            self.heartbeats += 1
-        elif event["type"] == "LISTED":
-            listing = event["listing"]
-            version = (epoch, int(listing["resourceVersion"]))
-            for uid, (of, node, known) in list(self.objects.items()):
-                is_covered = listing["after"] < node and (listing["through"] is None or node <= listing["through"])
-                here = partition_of(f"lab/{node}".encode(), settings.partitions) == partition
-                if of == kind and here and is_covered and known <= version and uid not in listing["uids"].get(node, ()):
-                    del self.objects[uid]
-        else:
-            found = event["object"]
-            meta = found["metadata"]
-            version = (epoch, int(meta["resourceVersion"]))
-            node = meta["name"] if kind == "Node" else found["spec"]["nodeName"]
-            if meta["uid"] in self.objects and self.objects[meta["uid"]][2] > version:
-                return
-            self.objects.pop(meta["uid"], None)
-            if event["type"] != "DELETED":
-                self.objects[meta["uid"]] = (kind, node, version)
-
-
-def assert_told(settings: Settings, api: FakeApi) -> Known:
-    known = Known(settings)
+def assert_told(settings: Settings, api: FakeApi) -> KnownCluster:
+    known = KnownCluster(settings, "lab")
     held = {one["metadata"]["uid"] for one in api.objects.values() if one.get("spec", {}).get("nodeName") != ""}
     assert set(known.objects) == held
     return known

@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import AddressTakenError
-from evictstream.streams.service.endpoint import REQUESTS_AT_ONCE, Endpoint
+from evictstream.streams.health.endpoint import REQUESTS_AT_ONCE, Endpoint
 from tests.streams.service.test_watchdog import Worker
 
 LOOPBACK = "127.0.0.1"

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 import structlog
@@ -21,12 +21,31 @@ from evictstream.streams.errors import AddressTakenError
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
 
-    from evictstream.streams.service.health import Health, Report
-
 log = structlog.get_logger(__name__)
 
 REQUEST_TIMEOUT_SECONDS = 5.0  # a slower client would keep one of the threads below
 REQUESTS_AT_ONCE = 16  # far more than probes and scrapers make; further connections are closed
+
+OK = 200
+UNAVAILABLE = 503
+
+
+class Report(msgspec.Struct, frozen=True):
+    """An answer to a probe: its HTTP status, and its JSON body."""
+
+    status: int
+    body: dict[str, object]
+
+
+class Probes(Protocol):
+    """The answers to `/livez` and `/readyz`, from any thread; `now` is monotonic seconds."""
+
+    def live(self, now: float) -> Report:
+        """Report whether the process has to be started again."""
+
+    def ready(self, now: float) -> Report:
+        """Report whether the process does its work."""
+
 
 Answer = tuple[int, str, bytes]
 """Status, content type, body."""
@@ -41,7 +60,7 @@ class Endpoint(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = REQUESTS_AT_ONCE
 
-    def __init__(self, host: str, port: int, health: Health, metrics: Collector) -> None:
+    def __init__(self, host: str, port: int, health: Probes, metrics: Collector) -> None:
         """Listen; with port 0 at any free port.
 
         Raises:
