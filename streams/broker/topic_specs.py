@@ -7,10 +7,10 @@
 | feeds | free | compacted | policy |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
-"Free" means that any value is accepted. A topic that differs in what it "must hold" makes the workers or feeds that use
-it refuse to start; any other difference is a warning. `evictstream topics check` names both. A changed specification
-changes no topic that exists: `declare_topics` only creates missing ones. Retention and the like come from
-`streams.settings.topics`.
+"Free" means that any value is accepted. If a topic differs in what it "must hold", workers and feeds that use it refuse
+to start (feeds accept any partition count); any other difference is a warning. `evictstream topics check` names both.
+A changed specification changes no topic that exists: `declare_topics` only creates missing ones. Retention and the like
+come from `streams.settings.topics`.
 
 The broker stamps inputs because deadlines count from append times. It stamps the changelog because the worker compares
 its own clock with those append times. Every topic takes records as large as the largest object: a dead letter is the
