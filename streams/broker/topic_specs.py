@@ -1,4 +1,4 @@
-"""What our topics must be, computed from settings; nothing here talks to Kafka.
+"""The specification of evictstream's topics, computed from settings; nothing here talks to Kafka.
 
 | topic | time stamps | kept | must hold |
 |---|---|---|---|
@@ -7,9 +7,14 @@
 | feeds | free | compacted | policy |
 | state changelog | append time | compacted | partition count, policy, time stamps |
 
-Inputs are stamped by the broker because deadlines count from those stamps, and the changelog because comparing them
-with our own clock shows when that is wrong. Every topic takes records as large as the largest object: a dead letter is
-the record as it came.
+"Free" means that any value is accepted. If a topic differs in what it "must hold", workers and feeds that use it refuse
+to start (feeds accept any partition count); any other difference is a warning. `evictstream topics check` names both.
+A changed specification changes no topic that exists: `declare_topics` only creates missing ones. Retention and the like
+come from `streams.settings.topics`.
+
+The broker stamps inputs because deadlines count from append times. It stamps the changelog because the worker compares
+its own clock with those append times. Every topic takes records as large as the largest object: a dead letter is the
+record as it came.
 """
 
 from __future__ import annotations
@@ -23,9 +28,9 @@ from evictstream.streams.settings import Settings
 CLEANUP_POLICY: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
 
-# Only closed segments are compacted, and each partition has one that is open. With Kafka's 1 GiB a fleet with 2,000
-# changes a second would have an hour of them, some 2 GB, in open ones; with 64 MiB four partitions could still hold six
-# times as much as the 40 MB that 150,000 pods take.
+# Size at which a segment of the changelog closes. Kafka compacts closed segments only, and each partition has an open
+# one. With Kafka's default of 1 GiB the open segments of a fleet with 2,000 changes a second would grow for an hour, to
+# about 2 GB. With 64 MiB those of four partitions could still hold six times the 40 MB that 150,000 pods take.
 _CHANGELOG_SEGMENT_BYTES = 16 * 1024 * 1024
 _MILLISECONDS_PER_HOUR = 3_600_000
 _MILLISECONDS_PER_MINUTE = 60_000
@@ -33,15 +38,15 @@ _MILLISECONDS_PER_MINUTE = 60_000
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """One topic as it must be.
+    """The specification of one topic.
 
     Attributes:
         name: full name, prefix included.
-        partitions: how many.
+        partitions: their count.
         replication_factor: copies of each partition.
-        configs: Kafka's topic settings by name, values as Kafka writes them; what is not in here is free.
-        essential: what evictstream cannot work without: names of `configs`, and `partitions`. A difference in anything
-            else makes us slower or less safe, not wrong.
+        configs: Kafka's topic settings by name, values as Kafka writes them; other settings are free.
+        essential: names of `configs`, or `partitions`, without which evictstream would decide wrongly. Any other
+            difference makes it slower or less safe.
     """
 
     name: str
@@ -52,7 +57,7 @@ class TopicSpec:
 
 
 def topic_specs(settings: Settings) -> tuple[TopicSpec, ...]:
-    """Return all our topics, inputs first, those that are no stream last."""
+    """Return the specification of every topic, in this order: inputs, outputs, changelog, feeds."""
     return (
         *(_input(settings, name) for name in settings.input_topics),
         _output(settings, settings.commands_topic, settings.command_retention_hours),
@@ -85,7 +90,7 @@ def _output(settings: Settings, name: str, retention_hours: float) -> TopicSpec:
         replication_factor=settings.replication_factor,
         configs={CLEANUP_POLICY: "delete", "retention.ms": _milliseconds(retention_hours), **_common(settings)},
         # Compaction would keep one command per node and drop the rest. A partition's messages go to the partition of
-        # its own number, in the transaction of its rows, so the count must be the one of the inputs.
+        # the same number, in the transaction of its rows, so the count must be that of the inputs.
         essential=frozenset({"partitions", CLEANUP_POLICY}),
     )
 
@@ -93,7 +98,7 @@ def _output(settings: Settings, name: str, retention_hours: float) -> TopicSpec:
 def _feeds(settings: Settings) -> TopicSpec:
     return TopicSpec(
         name=settings.feeds_topic,
-        partitions=1,  # a record for each cluster
+        partitions=1,  # it has one record for each cluster
         replication_factor=settings.replication_factor,
         configs={CLEANUP_POLICY: "compact", **_common(settings)},
         essential=frozenset({CLEANUP_POLICY}),
@@ -106,7 +111,7 @@ def _changelog(settings: Settings) -> TopicSpec:
         partitions=settings.partitions,
         replication_factor=settings.replication_factor,
         configs={
-            # With "delete" rows that have not changed for a week would be forgotten.
+            # With "delete", Kafka would drop rows that have not changed for a week.
             CLEANUP_POLICY: "compact",
             TIMESTAMP_TYPE: "LogAppendTime",
             "segment.bytes": str(_CHANGELOG_SEGMENT_BYTES),

@@ -1,4 +1,4 @@
-"""`evictstream accept-gap`: input expired before it was read, and an operator says that evictions may go on."""
+"""`evictstream accept-gap`: an operator lets evictions go on although input expired before it was read."""
 
 from __future__ import annotations
 

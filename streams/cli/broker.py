@@ -14,7 +14,7 @@ from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
 
 POLL_SECONDS = 0.5
-"""How soon the command notices that Kafka has ended by itself."""
+"""Between two checks whether Kafka has ended by itself."""
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -54,7 +54,7 @@ def broker(
     """
     from evictstream.streams.broker.embedded import EmbeddedBroker
 
-    _ = global_options(context).settings  # wrong settings are said before anything starts; logs are set up
+    _ = global_options(context).settings  # reports wrong settings before anything starts, and sets up logs
     for number in STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
     try:
@@ -73,5 +73,5 @@ def broker(
 
 def _ask_to_stop(_number: int, _frame: FrameType | None) -> None:
     for number in STOP_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)  # once is enough; a second one must not interrupt the cleaning up
+        signal.signal(number, signal.SIG_IGN)  # a second signal must not interrupt the clean-up
     raise _StopRequested

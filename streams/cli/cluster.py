@@ -24,7 +24,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
 @app.callback()
 def cluster() -> None:
-    """Tell the service about a whole cluster."""
+    """Commands about a whole cluster."""
 
 
 @app.command()
@@ -95,7 +95,7 @@ def forget(
 
 
 def _unknown(settings: Settings, known: KnownClusters, name: str, found: dict[str, object] | None) -> ExitCode:
-    """Say that nothing was done, and what could have been meant."""
+    """Report that nothing was sent, and which cluster may have been meant."""
     from evictstream.streams.broker.group_progress import wait_until_read
 
     unread = {

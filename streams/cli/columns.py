@@ -1,4 +1,4 @@
-"""Rows of columns for output that is not known as a whole: each row goes out as it comes."""
+"""Aligned columns for output that is printed row by row, before later rows are known."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ class Columns:
     """Aligns one row after the other; a column is as wide as its widest cell so far."""
 
     def __init__(self, widths: Sequence[int]) -> None:
-        """Set the first widths, which later rows may only widen."""
+        """Begin with `widths`; wider cells widen them."""
         self._widths = list(widths)
 
     def make_room(self, cells: Sequence[str]) -> None:
-        """Widen columns for a row that comes later."""
+        """Widen columns for a later row."""
         self._widths = [max(width, len(cell)) for width, cell in zip(self._widths, cells, strict=True)]
 
     def line(self, cells: Sequence[str]) -> str:
-        """Return a row as a line, without what could steer a terminal: names come from elsewhere."""
+        """Return a row as a line, without characters that steer a terminal: names come from outside."""
         safe = [cell if cell.isprintable() else _printable(cell) for cell in cells]
         self.make_room(safe)
         return _GAP.join(map(str.ljust, safe, self._widths)).rstrip()

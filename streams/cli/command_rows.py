@@ -1,61 +1,56 @@
-"""Eviction commands as lines on a terminal, for output that has no end."""
+"""The table of `evictstream commands`: its columns, and its lines, one for each eviction command."""
 
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from typing import Final, NamedTuple
 
 from evictstream.models.kubernetes.taints import taint_text
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.cli.columns import Columns
 
-TITLES = ("TIME", "ACTION", "CLUSTER", "POD", "NODE", "DEADLINE", "IN", "VERDICT", "TAINT", "TRY")
-
-_WIDTHS = (23, 8, 8, 24, 12, 23, 8, 17, 0, 0)  # what most rows need, so that few shift the others
-
 
 class ShownCommand(EvictionCommand, frozen=True, forbid_unknown_fields=False):
     """An eviction command, perhaps of a newer worker that writes more fields than this version knows."""
+
+
+class CommandColumn(NamedTuple):
+    """One column of the table.
+
+    Attributes:
+        title: its title.
+        width: characters that most cells need, so that few rows widen it; 0 where no column of fixed place follows.
+        cell: the text for a command as seen at an instant.
+    """
+
+    title: str
+    width: int
+    cell: Callable[[EvictionCommand, dt.datetime], str]
 
 
 class CommandRows:
     """Formats one row after the other."""
 
     def __init__(self) -> None:
-        self._columns = Columns(_WIDTHS)
+        self._columns = Columns([column.width for column in COMMAND_COLUMNS])
 
     def titles(self) -> str:
         """Return the first line."""
-        return self._columns.line(TITLES)
+        return self._columns.line([column.title for column in COMMAND_COLUMNS])
 
     def row(self, command: EvictionCommand, now: dt.datetime) -> str:
         """Return the line of a command as seen at `now`.
 
-        The columns are when it was issued, what to do, where, by when (UTC), how far away that is, why, because of
-        which taint, and attempt and revision.
-
         Raises:
-            ValueError: an instant in it is none.
+            ValueError: one of its instants is malformed or has no zone.
         """
-        deadline = _instant(command.deadline)
-        return self._columns.line(
-            (
-                _shown(_instant(command.issued_at)),
-                command.action,
-                command.cluster,
-                f"{command.namespace}/{command.pod}",
-                command.node,
-                _shown(deadline),
-                "-" if command.action is Action.CANCEL else distance((deadline - now).total_seconds()),
-                command.reason.verdict,
-                taint_text(command.reason.taint),
-                f"{command.attempt}/{command.revision}",
-            )
-        )
+        return self._columns.line([column.cell(command, now) for column in COMMAND_COLUMNS])
 
 
 def distance(seconds: float) -> str:
-    """Write a time ahead as `4m58s`, one behind with a minus; two units at most, cut, not rounded."""
+    """Format a time ahead as `4m58s`, a past one with a minus; at most two units, cut, not rounded."""
     left = abs(int(seconds))
     days, left = divmod(left, 86_400)
     hours, left = divmod(left, 3_600)
@@ -75,3 +70,22 @@ def _instant(text: str) -> dt.datetime:
 
 def _shown(instant: dt.datetime) -> str:
     return instant.strftime("%Y-%m-%d %H:%M:%S.") + f"{instant.microsecond // 1000:03d}"
+
+
+def _until(command: EvictionCommand, now: dt.datetime) -> str:
+    deadline = _instant(command.deadline)
+    return "-" if command.action is Action.CANCEL else distance((deadline - now).total_seconds())
+
+
+COMMAND_COLUMNS: Final = (
+    CommandColumn("TIME", 23, lambda command, _: _shown(_instant(command.issued_at))),
+    CommandColumn("ACTION", 8, lambda command, _: command.action),
+    CommandColumn("CLUSTER", 8, lambda command, _: command.cluster),
+    CommandColumn("POD", 24, lambda command, _: f"{command.namespace}/{command.pod}"),
+    CommandColumn("NODE", 12, lambda command, _: command.node),
+    CommandColumn("DEADLINE", 23, lambda command, _: _shown(_instant(command.deadline))),
+    CommandColumn("IN", 8, _until),  # how far away the deadline is
+    CommandColumn("VERDICT", 17, lambda command, _: command.reason.verdict),
+    CommandColumn("TAINT", 0, lambda command, _: taint_text(command.reason.taint)),
+    CommandColumn("TRY", 0, lambda command, _: f"{command.attempt}/{command.revision}"),
+)

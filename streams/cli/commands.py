@@ -37,10 +37,12 @@ def commands(
         list[Action] | None,
         typer.Option(help="Only these; may be given several times.", case_sensitive=False),
     ] = None,
-    maximum: Annotated[int | None, typer.Option("--max", help="End after so many.", min=1, metavar="N")] = None,
+    maximum: Annotated[int | None, typer.Option("--max", help="End after N commands.", min=1, metavar="N")] = None,
     idle_seconds: Annotated[
         float | None,
-        typer.Option(help="End when all is read and none has come for so long; else never.", min=0, metavar="S"),
+        typer.Option(
+            help="End when all is read and none has come for S seconds; by default never.", min=0, metavar="S"
+        ),
     ] = None,
     output: Annotated[
         OutputFormat | None,
@@ -81,16 +83,16 @@ def commands(
             for batch in batches:
                 show.batch(batch)
         except BrokenPipeError:
-            # Python would try once more to flush at the end, and complain.
+            # Python flushes stdout once more at the end, and would report the broken pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.DONE
 
 
 def read_start(text: str) -> Start:
-    """Read what `--from` takes.
+    """Parse the value of `--from`.
 
     Raises:
-        WrongUseError: it is neither of the words nor an instant with a zone.
+        WrongUseError: the value is neither `beginning` nor `now` nor an instant with a zone.
     """
     if text == "beginning":
         return "beginning"
@@ -115,7 +117,7 @@ def _wanted(cluster: str | None, node: str | None, actions: list[Action] | None)
 
 
 class _Show:
-    """Writes to stdout what is wanted, until it has shown enough."""
+    """Writes the wanted commands to stdout, up to a maximum."""
 
     def __init__(
         self, topic: str, *, as_text: bool, maximum: int | None, wanted: Callable[[EvictionCommand], bool]
@@ -154,7 +156,7 @@ class _Show:
         sys.stdout.buffer.flush()
 
     def _line(self, value: bytes | None) -> bytes | None:
-        """Return what to show of a record, None if it is not wanted. Raises `ValueError` if it cannot be read."""
+        """Return the line for a record, `None` if it is not wanted. Raises `ValueError` if it cannot be read."""
         import msgspec
 
         from evictstream.models.messages.command import COMMAND_KIND

@@ -1,4 +1,4 @@
-"""Asking before something that cannot be taken back."""
+"""Asks an operator before a command that cannot be undone."""
 
 from __future__ import annotations
 
@@ -34,4 +34,4 @@ def is_confirmed(question: str, yes: bool) -> bool:
 
 
 DECLINED = ExitCode.FOUND_PROBLEM
-"""What a command returns after a no: it was not done."""
+"""The exit code of a command after a no."""

@@ -40,7 +40,7 @@ def demo(
     ] = None,
     speed: Annotated[
         float,
-        typer.Option(help="Play so many times as fast. Tolerations stay as they are.", min=0.1, max=100.0),
+        typer.Option(help="Play this many times as fast. Tolerations stay as they are.", min=0.1, max=100.0),
     ] = 1.0,
     no_kill: Annotated[bool, typer.Option("--no-kill", help="Let both workers live.")] = False,
     output: OutputOption = OutputFormat.TEXT,

@@ -1,4 +1,4 @@
-"""The global options of one run, and the settings that follow from them."""
+"""The global options of one run, and the settings that they lead to."""
 
 from __future__ import annotations
 

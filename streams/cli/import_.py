@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from evictstream.streams.settings import Settings
 
 MOST_FLAWS_SHOWN = 20
-"""Unreadable lines that are shown; a file of another kind is one mistake, not a million. All are counted."""
+"""Most unreadable lines that are shown: a file of another kind is one mistake, not a million. All are counted."""
 
 PROGRESS_SECONDS = 0.2
-"""Between two looks at the counts; a person sees no more."""
+"""Between two updates of the progress; faster ones a person cannot read."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -111,7 +111,7 @@ def import_(
 
 
 def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
-    """Say what is not known now, what follows from that, and what to do."""
+    """Describe which changes are missing from now on, what follows, and what to do."""
     source, cluster = ended.source, " and ".join(clusters) or "its cluster"
     kinds = " and ".join(f"{kind.lower()}s" for kind in ended.kinds)
     happened = (
@@ -129,12 +129,12 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
 
 
 class _Screen:
-    """What the import prints on stderr meanwhile: lines, and on a terminal its progress."""
+    """Prints on stderr while the import runs: lines, and on a terminal its progress."""
 
     def __init__(self) -> None:
         from rich.console import Console
 
-        self._told = 0
+        self._flaws = 0
         self._next_at = 0.0
         self._console = Console(stderr=True, highlight=False, soft_wrap=True)
         self._status = self._console.status("importing") if sys.stderr.isatty() else None
@@ -154,15 +154,15 @@ class _Screen:
             self._status.stop()
 
     def say(self, line: str) -> None:
-        # Without a reader on stderr the import goes on: what it says is also in the counts.
+        # Without a reader on stderr the import goes on: the counts show the same.
         with contextlib.suppress(BrokenPipeError):
             self._console.print(f"evictstream: {line}", markup=False)
 
     def flaw(self, flaw: Flaw) -> None:
-        self._told += 1
-        if self._told <= MOST_FLAWS_SHOWN:
+        self._flaws += 1
+        if self._flaws <= MOST_FLAWS_SHOWN:
             self.say(str(flaw))
-        elif self._told == MOST_FLAWS_SHOWN + 1:
+        elif self._flaws == MOST_FLAWS_SHOWN + 1:
             self.say("further lines that cannot be read are only counted")
 
     def progress(self, counts: ImportCounts) -> None:

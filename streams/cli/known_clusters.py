@@ -1,4 +1,4 @@
-"""What the partitions keep of each cluster: read with progress, shown as sentences and as JSON."""
+"""The rows of each cluster by partition: read with progress, shown as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class KnownClusters:
 
     @property
     def names(self) -> list[str]:
-        """All clusters of which a partition keeps anything."""
+        """The clusters with nodes, pods, evictions or heartbeats in a partition."""
         return sorted(
             {name for rows in self._rows.values() for name, found in rows.clusters.items() if found.is_anything}
         )
@@ -63,13 +63,13 @@ class KnownClusters:
         }
 
     def is_known(self, cluster: str) -> bool:
-        """Whether a partition keeps anything of the cluster, or only some partitions have forgotten it."""
+        """Whether the cluster is among `names`, or only some partitions have forgotten it."""
         of_it = self._of(cluster)
         forgotten = sum(found.state.forgotten_at_us > 0 for found in of_it.values())
         return any(found.is_anything for found in of_it.values()) or 0 < forgotten < len(self._rows)
 
     def of_cluster(self, cluster: str) -> dict[str, object]:
-        """Return what is known of a cluster, as JSON."""
+        """Return the counts of a cluster's rows by partition, as JSON."""
         of_it = self._of(cluster)
         known = [
             {"partition": number, "nodes": found.nodes, "pods": found.pods, "openEvictions": found.open_evictions}
@@ -79,7 +79,7 @@ class KnownClusters:
         return {"known": known, "heartbeatAt": self._heartbeat(of_it), "forgottenAt": self._forgotten(of_it)}
 
     def sentence(self, cluster: str) -> str:
-        """Say what is known of a cluster."""
+        """Describe a cluster in one sentence: nodes, pods, open evictions, partitions, newest heartbeat."""
         of_it = {number: found for number, found in self._of(cluster).items() if found.is_anything}
         nodes, pods, evictions = (
             sum(getattr(found, what) for found in of_it.values()) for what in ("nodes", "pods", "open_evictions")
@@ -90,7 +90,7 @@ class KnownClusters:
         return f"{cluster}: {nodes} nodes, {pods} pods and {evictions} open evictions are known {where}{heard}"
 
     def nothing_known(self, cluster: str) -> Iterator[str]:
-        """Say that nothing is known of a cluster, since when, and what else is known."""
+        """Yield lines about an unknown cluster: when it was forgotten, similar names, and the known clusters."""
         forgotten = self._forgotten(self._of(cluster))
         since = "" if forgotten is None else f": it was forgotten at {forgotten}"
         yield f"nothing is known of {cluster}{since}; nothing was sent"
@@ -123,12 +123,12 @@ def _newest(instants_us: Iterator[int]) -> str | None:
 
 
 def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> KnownClusters:
-    """Read what is known, and show on a terminal how far that is.
+    """Read the rows of all clusters; a terminal shows the count so far.
 
     Raises:
-        TopicsDifferError: the changelog is missing, or has other partitions than the inputs.
+        TopicsDifferError: the changelog is missing, or has another count of partitions than the inputs.
         BrokerUnreachableError: Kafka did not answer.
-        FoundProblemError: the rows are those of another version.
+        FoundProblemError: another version wrote the rows.
     """
     from rich.console import Console
 

@@ -48,21 +48,21 @@ COMMANDS = {
 
 
 class LazyGroup(TyperGroup):
-    """Knows names and sentences of all commands, and imports the one that is run."""
+    """Has name and help of every command, and imports only the command that is run."""
 
     def __init__(self, **attributes: Any) -> None:
-        """Make a stub for each command: enough for help and for suggestions."""
+        """Make a stub for each command, enough for help and suggestions."""
         super().__init__(**attributes)
         self.commands = {name: TyperCommand(name, help=sentence) for name, sentence in COMMANDS.items()}
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
-        """Replace the stub by the real thing."""
+        """Replace the stub of the named command by the command."""
         name, stub, rest = super().resolve_command(ctx, args)
         return name, None if stub is None or name is None else _load(name), rest
 
 
 def _load(name: str) -> Command:
-    # A word of Python's own cannot name a module that anybody imports.
+    # The module of a command named like a Python keyword ends with an underscore.
     suffix = "_" if keyword.iskeyword(name) else ""
     module = importlib.import_module(f"evictstream.streams.cli.{name.replace('-', '_')}{suffix}")
     command = typer.main.get_command(module.app)
@@ -120,7 +120,7 @@ def root(
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Run one command line (without the program's name) and return its exit code; never raises but for `SystemExit`."""
+    """Run one command line (without the program's name) and return its exit code; raises only `SystemExit`."""
     state = GlobalOptions()
     try:
         result = typer.main.get_command(app).main(

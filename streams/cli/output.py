@@ -13,15 +13,15 @@ import typer
 
 from evictstream.streams.cli.columns import Columns
 
-# A pipe has no width; rich would take 80 columns and break what scripts search for.
+# A pipe has no width; with rich's 80 columns it would break lines that scripts search.
 PIPE_WIDTH = 1_000
 
 LOOK_AHEAD_ROWS = 200
-"""Rows of a long table that are looked at before the first is printed: enough that few later ones widen a column."""
+"""Rows of a long table that set the widths before the first is printed; enough that few later rows widen a column."""
 
 
 class OutputFormat(enum.StrEnum):
-    """What `-o` takes."""
+    """The values of `-o`."""
 
     TEXT = "text"
     JSON = "json"
@@ -53,7 +53,7 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
 
 
 def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """Print rows under column titles as they come, at most `LOOK_AHEAD_ROWS` of them late; breaks no line."""
+    """Print rows under column titles as they come, the first `LOOK_AHEAD_ROWS` together; breaks no line."""
     coming = iter(rows)
     first = list(itertools.islice(coming, LOOK_AHEAD_ROWS))
     lines = Columns([len(title) for title in columns])
@@ -66,7 +66,7 @@ def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> N
 
 
 def print_long_json(head: Mapping[str, object], name: str, items: Iterable[Mapping[str, object]]) -> None:
-    """Print one JSON object as it comes: what is in `head`, then under `name` a list with an item in each line."""
+    """Print one JSON object piece by piece: the fields of `head`, then the list `name` with an item in each line."""
     import msgspec
 
     encode = msgspec.json.Encoder().encode

@@ -43,7 +43,7 @@ class StopSignals:
 
     @property
     def exit_code(self) -> int | None:
-        """What shells expect of a command that was stopped before its end: 130 after Ctrl-C, 143 after SIGTERM."""
+        """The exit code that shells expect of a stopped command: 130 after Ctrl-C, 143 after SIGTERM."""
         return None if self._number is None else 128 + self._number
 
     def interruptible(self, items: Iterator[T]) -> Iterator[T]:

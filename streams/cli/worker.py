@@ -39,7 +39,7 @@ def worker(context: typer.Context) -> None:
 
 
 def leave(error: BaseException) -> NoReturn:
-    """Say what it was, in one line, and end at once with its exit code."""
+    """Write one line about the error, and end the process at once with its exit code."""
     known = isinstance(error, EvictstreamError)
     line = str(error) if known else f"internal failure, {type(error).__name__}: {error}"
     if not known:

@@ -1,7 +1,7 @@
-"""Health and metrics over HTTP, from threads of their own: they answer while the event loop is stuck.
+"""Health and metrics over HTTP, from threads of their own, which answer while the event loop is stuck.
 
 Plain `http.server` is enough for a probe a second. A web framework on the event loop would be silent exactly when a
-probe asks whether the loop is stuck. There is no password and no TLS, so it listens on loopback by default.
+probe asks whether the loop is stuck. Without password and TLS, the default address is loopback.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-REQUEST_TIMEOUT_SECONDS = 5.0  # for a client to finish its request
-REQUESTS_AT_ONCE = 16  # far more than probes and scrapers make; beyond it connections are closed
+REQUEST_TIMEOUT_SECONDS = 5.0  # a slower client would keep one of the threads below
+REQUESTS_AT_ONCE = 16  # far more than probes and scrapers make; further connections are closed
 
 OK = 200
 UNAVAILABLE = 503
@@ -38,13 +38,13 @@ class Report(msgspec.Struct, frozen=True):
 
 
 class Probes(Protocol):
-    """What answers `/livez` and `/readyz`; `now` is of the monotonic clock. Any thread may ask."""
+    """The answers to `/livez` and `/readyz`, from any thread; `now` is monotonic seconds."""
 
     def live(self, now: float) -> Report:
-        """Say whether the process has to be started again."""
+        """Report whether the process has to be started again."""
 
     def ready(self, now: float) -> Report:
-        """Say whether it does its work."""
+        """Report whether the process does its work."""
 
 
 Answer = tuple[int, str, bytes]
@@ -61,7 +61,7 @@ class Endpoint(ThreadingHTTPServer):
     request_queue_size = REQUESTS_AT_ONCE
 
     def __init__(self, host: str, port: int, health: Probes, metrics: Collector) -> None:
-        """Listen; port 0 takes a free one.
+        """Listen; with port 0 at any free port.
 
         Raises:
             AddressTakenError: the address cannot be listened on.
@@ -84,9 +84,9 @@ class Endpoint(ThreadingHTTPServer):
         threading.Thread(target=self.serve_forever, name="health", daemon=True).start()
 
     def process_request(self, request: object, client_address: object) -> None:
-        """Answer in a thread, or not at all while too many are being answered."""
+        """Answer in a thread; close the connection while `REQUESTS_AT_ONCE` are being answered."""
         if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)  # type: ignore[arg-type]  # what socketserver hands us
+            super().process_request(request, client_address)  # type: ignore[arg-type]  # as socketserver passes it
         else:
             self.shutdown_request(request)  # type: ignore[arg-type]  # as above
 
@@ -98,7 +98,7 @@ class Endpoint(ThreadingHTTPServer):
             self._room.release()
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Log nothing: clients may go away."""
+        """Log nothing: clients may close their connections."""
 
 
 class _Handler(BaseHTTPRequestHandler):

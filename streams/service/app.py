@@ -37,16 +37,16 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
-STOP_TIMEOUT_SECONDS = 25.0  # below the 30 s after which Kubernetes kills; enough to commit and leave the group
-PULSE_SECONDS = 1.0  # how old a snapshot may be; taking one costs microseconds for each partition
-SHORT_TIMEOUT_SECONDS = 3.0  # after a crash some of Faust's services never end; nothing is left to be saved
+STOP_TIMEOUT_SECONDS = 25.0  # to commit and leave the group, before Kubernetes kills after 30 s
+PULSE_SECONDS = 1.0  # between snapshots; one takes microseconds for each partition
+SHORT_TIMEOUT_SECONDS = 3.0  # after a crash, when some of Faust's services never end and nothing is left to commit
 
 
 class EvictionService:
-    """One worker's share of the service. Make it inside a running event loop."""
+    """One worker process. Make it inside a running event loop."""
 
     def __init__(self, settings: Settings, record_limit_bytes: int, leave: Leave) -> None:
-        """`record_limit_bytes` is what the smallest of the service's topics takes; `leave` ends the process."""
+        """`record_limit_bytes` is the largest record that every topic takes; `leave` ends the process."""
         engine = engine_config(settings, record_limit_bytes)
         config = service_config(settings, record_limit_bytes)
         group = FaustGroup()
@@ -94,14 +94,14 @@ class EvictionService:
         return endpoint
 
     async def _pulse(self) -> None:
-        """Show once a second that the event loop runs, and take the snapshot that probes and metrics read."""
+        """Every second, note for the watchdog that the event loop runs, and take a snapshot for probes and metrics."""
         while True:
             self.partitions.waits.loop.progress(SYSTEM_CLOCK.monotonic())
             self._snapshot = self._core.snapshot()
             await asyncio.sleep(PULSE_SECONDS)
 
     async def run(self) -> BaseException | None:
-        """Work until SIGTERM or SIGINT, or until something cannot go on; returns what that was.
+        """Run until SIGTERM, SIGINT or an error; returns the error, or `None`.
 
         A signal stops in order: the worker commits all steps and the group offsets, then leaves the group.
         """
@@ -118,7 +118,7 @@ class EvictionService:
             asyncio.create_task(self.app.wait_crashed(), name="crash"),
             asyncio.create_task(stop.wait(), name="stop"),
         ]
-        # Starting lasts until the first take-over, which others may hold up: a signal must not have to wait for it.
+        # `start` ends after the first take-over, which other members can delay. A signal must not wait for it.
         await asyncio.wait([starting, pulse, *ends], return_when=asyncio.FIRST_COMPLETED)
         if starting.done() and (refusal := starting.exception()) is not None:
             return refusal
@@ -143,7 +143,7 @@ class EvictionService:
         }
 
     async def _stop_app(self, error: BaseException | None, *, has_begun: bool) -> BaseException | None:
-        """Commit, leave the group and end Faust's services, as long as that may take; returns what went wrong first."""
+        """Commit, leave the group and end Faust's services within a time limit; returns the first error."""
         # A worker that has crashed or never began has nothing to commit.
         patience_seconds = STOP_TIMEOUT_SECONDS if error is None and has_begun else SHORT_TIMEOUT_SECONDS
         try:
@@ -151,9 +151,9 @@ class EvictionService:
                 await self.app.stop()
         except (TimeoutError, asyncio.CancelledError):
             error = error or UncleanStopError(waited_seconds=patience_seconds)
-        except Exception as failure:  # noqa: BLE001 - after a crash a thread that it needs may be gone; it ends all the same
+        except Exception as failure:  # noqa: BLE001 - after a crash a thread that it needs may be gone; the process ends all the same
             error = error or failure
-        if not has_begun:  # its request to join is still out, in a thread that does not end before the answer
+        if not has_begun:  # its JoinGroup is unanswered, and the thread that sent it ends only with the answer
             error = error or UncleanStopError(waited_seconds=patience_seconds)
         return error
 
@@ -169,25 +169,25 @@ async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
 
 
 def allow_many_connections() -> None:
-    """Raise the limit of open files to what this process may have: 1,024 are usual.
+    """Raise the limit of open files, often 1,024, to the most that this process may have.
 
-    Each partition takes one file more than there are brokers. A system that refuses leaves the limit as it is.
+    Each partition opens a connection to every broker, and one more. Where the system refuses, the limit stays.
     """
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(OSError, ValueError):  # macOS has a limit also where it says "none"
+    with contextlib.suppress(OSError, ValueError):  # macOS refuses "no limit", though it names that as the most
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 async def run_worker(settings: Settings, leave: Leave) -> None:
     """Check what a worker depends on, then run until stopped.
 
-    `leave` ends the process when something cannot go on. It has to do so at once: after a crash some of Faust's tasks
-    and threads never end, and a worker that waits for them would keep its supervisor from restarting it.
+    `leave` ends the process after an error, at once: after a crash some of Faust's tasks and threads never end, and a
+    worker that waits for them would keep its supervisor from restarting it.
 
     Raises:
-        TopicsDifferError: topics are missing or not as they must be.
+        TopicsDifferError: a topic is missing, or differs in what evictstream cannot work without.
         BrokerUnreachableError: no Kafka answered.
-        AddressTakenError: health cannot be served where the settings say.
+        AddressTakenError: the address for health in the settings cannot be listened on.
     """
     calm_collector()
     allow_many_connections()

@@ -1,13 +1,13 @@
 """Whether the worker's wall clock can be trusted to say that a deadline has come.
 
-Deadlines are made of the brokers' append times, so a worker whose clock runs ahead would evict early. Two checks hold:
-the wall clock agrees with the append times of the worker's own transactions within a limit, and it does not jump
+Deadlines count from the brokers' append times, so a worker whose clock runs ahead would evict early. Two checks prevent
+that: the wall clock must agree with the append times of the worker's own transactions within a limit, and must not jump
 forward against the monotonic clock. A clock that is behind, or jumps back, only delays.
 
 A broker appends a transaction between its sending and its acknowledgement. So each transaction bounds how far the
-brokers' clock is from the worker's monotonic clock; the faster it was, the closer the bounds. The monotonic clock keeps
-them valid, however old they are. Hence a jump shows before anything has fired, a slow transaction does not loosen what
-a faster one has shown, and a clock that was set right is trusted at once.
+brokers' clock is from the worker's monotonic clock; the faster the transaction, the closer the bounds. Old
+bounds stay valid, because the monotonic clock is never set. So a jump shows before any timer fires, a slow transaction
+does not loosen the bounds of a faster one, and a clock that was set right is trusted at once.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ class ClockWatch:
         self._offset_us: int | None = None
         self._held_until = float("-inf")
         self._measured_at = float("-inf")
-        # From the monotonic clock to the brokers' clock: the least and the most that it can be.
+        # Bounds of the brokers' clock less the monotonic clock.
         self._brokers_offset_us: tuple[int, int] | None = None
 
     def tick(self, wall_us: int, monotonic_seconds: float) -> None:
-        """Compare both clocks; call it at least once a second, and always before firing."""
+        """Compare both clocks. Call it at least once a second, and before each firing."""
         offset = wall_us - int(monotonic_seconds * SECOND_US)
         if self._offset_us is not None and offset - self._offset_us > self._jump_limit_us:
             self._held_until = monotonic_seconds + self._hold_seconds
         self._offset_us = offset
 
     def observe(self, committed: Committed) -> None:
-        """Learn the brokers' time from a transaction, if it was sent later than those before."""
+        """Learn the brokers' time from a transaction; ignored if it was sent before one already observed."""
         if committed.broker_ms < 0 or committed.sent_at <= self._measured_at:
             return
         self._measured_at = committed.sent_at
@@ -53,11 +53,11 @@ class ClockWatch:
             known_least, known_most = self._brokers_offset_us
             if least <= known_most and known_least <= most:
                 least, most = max(least, known_least), min(most, known_most)
-            # Otherwise the brokers' clock was set, or has drifted out of the known bounds: only the new ones hold.
+            # Otherwise the brokers' clock was set, or has drifted out of the known bounds: only the new bounds hold.
         self._brokers_offset_us = least, most
 
     def objection(self, monotonic_seconds: float) -> str | None:
-        """Say why the clock cannot be trusted now, or `None`."""
+        """Return why the clock cannot be trusted now, or `None`."""
         if monotonic_seconds < self._held_until:
             return f"the clock jumped forward; {self._held_until - monotonic_seconds:.0f} s of waiting are left"
         if self._offset_us is not None and self._brokers_offset_us is not None:

@@ -1,10 +1,10 @@
-"""What one partition knows of clusters: heartbeats of their feeds, forgotten clusters, and gaps in the input.
+"""The clusters of one partition: heartbeats of their feeds, forgotten clusters, and gaps in the input.
 
-Each fact is a row, so it survives take-overs and depends on the log alone. Heartbeat times are append times: no clock
-of a feed counts. A cluster whose feed never sent a heartbeat never counts as silent.
+All of it is kept in rows, so it survives take-overs and depends on the log alone. Heartbeat times are append times: no
+clock of a feed counts. A cluster whose feed never sent a heartbeat never counts as silent.
 
-A feed that begins a new epoch of resource versions ends the one before: its records, also late ones of another feed,
-are stale from then on, and its heartbeats do not count.
+A feed that begins a new epoch of resource versions ends the epoch before. From then on records of the earlier epoch are
+stale, late ones of another feed too, and its heartbeats do not count.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class ClusterState(msgspec.Struct, omit_defaults=True):
     Attributes:
         nodes_heartbeat_at_us: append time of the newest heartbeat on the node topic, 0 for none.
         pods_heartbeat_at_us: the same on the pod topic.
-        forgotten_at_us: records up to that append time are ignored, 0 if the cluster was never forgotten.
-        epoch: the newest one that its feed has named; records of earlier ones are stale.
-        uid: what identifies the cluster in this epoch, the UID of its namespace `kube-system`; empty if not known.
+        forgotten_at_us: records up to this append time are ignored, 0 if the cluster was never forgotten.
+        epoch: the newest epoch that its feed has named; records of earlier epochs are stale.
+        uid: identifies the cluster in this epoch: the UID of its namespace `kube-system`; empty if not known.
     """
 
     nodes_heartbeat_at_us: int = 0
@@ -51,7 +51,7 @@ class ClusterState(msgspec.Struct, omit_defaults=True):
         return bool(self.nodes_heartbeat_at_us or self.pods_heartbeat_at_us)
 
     def silent_since_us(self) -> int | None:
-        """Give the append time of the older of the two newest heartbeats; `None` for feeds that send none."""
+        """Return the append time of the older of the two newest heartbeats; `None` for a feed that sends none."""
         if not self.is_heard:
             return None
         return min(self.nodes_heartbeat_at_us, self.pods_heartbeat_at_us)
@@ -61,8 +61,8 @@ class Gap(msgspec.Struct):
     """Input expired before this partition read it.
 
     Attributes:
-        found_at_us: when that was noticed.
-        lost: records lost by topic.
+        found_at_us: when a worker noticed it.
+        lost: count of lost records, by topic.
         unlisted: for each cluster the topics (`nodes`, `pods`) that its feed has not listed again since.
     """
 
@@ -70,13 +70,19 @@ class Gap(msgspec.Struct):
     lost: dict[str, int]
     unlisted: dict[str, set[str]]
 
+    @property
+    def reason(self) -> str:
+        """Why firing waits, and what an operator can do."""
+        lost = ", ".join(f"{count} of {topic}" for topic, count in sorted(self.lost.items()))
+        return f"input expired unread ({lost}); list again, or run `evictstream accept-gap`"
+
 
 class Clusters:
     """Cluster rows and the gap row of one partition.
 
     Attributes:
         gap: input that expired unread and was neither listed again nor accepted.
-        any_forgotten: whether any cluster was ever forgotten here; a cheap test before `is_forgotten`.
+        any_forgotten: whether any cluster was ever forgotten here: a cheap check before each `is_forgotten`.
     """
 
     __slots__ = ("_states", "any_forgotten", "gap")
@@ -87,7 +93,7 @@ class Clusters:
         self.any_forgotten = False
 
     def load(self, key: bytes, value: bytes | None) -> bool:
-        """Load a row if it is a cluster's or the gap's; returns whether it was."""
+        """Load a row of a cluster or of the gap; returns `False` for any other row."""
         if key == GAP_KEY:
             self.gap = msgspec.json.decode(value, type=Gap) if value is not None else None
             return True
@@ -102,15 +108,15 @@ class Clusters:
         return True
 
     def is_stale(self, cluster: str, epoch: int) -> bool:
-        """Whether the cluster is in a later epoch than a record of it."""
+        """Whether `epoch`, of a record, is earlier than the cluster's."""
         state = self._states.get(cluster)
         return state is not None and epoch < state.epoch
 
     def admit(self, signal: Heartbeat | Listed, appended_at_us: int, outbox: Outbox) -> bool:
-        """Tell whether a feed's signal counts, and take over the epoch that it names if that is a new one.
+        """Return whether a feed's signal counts; if it does, a later epoch that it names begins.
 
-        It does not count if it comes from before its cluster was forgotten or from an earlier epoch, nor if another
-        cluster has this name: its UID is not the one that was first named in this epoch.
+        A signal from an earlier epoch, or from before its cluster was forgotten, does not count. Nor does a signal of
+        another cluster with this name: its UID differs from the first one named in this epoch.
         """
         cluster = signal.cluster
         state = self._states.setdefault(cluster, ClusterState())
@@ -129,7 +135,7 @@ class Clusters:
         return True
 
     def heartbeat(self, signal: Heartbeat, *, on_nodes: bool, appended_at_us: int, outbox: Outbox) -> bool:
-        """Note that a feed is alive, and perhaps that it has listed its cluster completely; return if that counts."""
+        """Store that a feed is alive and, if it says so, has listed all; returns whether the heartbeat counts."""
         if not self.admit(signal, appended_at_us, outbox):
             return False
         cluster, listed_at_us = signal.cluster, signal.listed_at_us
@@ -148,7 +154,7 @@ class Clusters:
         return True
 
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
-        """Note that all earlier records of a cluster are void, heartbeats included."""
+        """Store that all earlier records of a cluster are void, heartbeats included."""
         self._states[cluster] = ClusterState(forgotten_at_us=appended_at_us)
         self.any_forgotten = True
         self._write(cluster, outbox)
@@ -156,19 +162,19 @@ class Clusters:
             self._write_gap(self.gap if self.gap.unlisted else None, outbox)
 
     def is_forgotten(self, cluster: str, appended_at_us: int) -> bool:
-        """Whether a record of that append time came before its cluster was forgotten."""
+        """Whether a record with this append time came before its cluster was forgotten."""
         state = self._states.get(cluster)
         return state is not None and appended_at_us <= state.forgotten_at_us
 
     def first_ordinal(self, cluster: str) -> int:
-        """Give the ordinal of a new pod's first eviction: higher than any from before the cluster was forgotten."""
+        """Return the ordinal of a new pod's first eviction, above all from before the cluster was forgotten."""
         state = self._states.get(cluster)
         return 0 if state is None else state.forgotten_at_us // MILLISECOND_US
 
     def open_gap(self, lost: dict[str, int], clusters: set[str], now_us: int, outbox: Outbox) -> None:
         """Hold evictions back until these clusters have been listed again, or an operator accepts the loss.
 
-        Without any cluster there is nothing that the lost records could have changed, and nothing waits.
+        Without clusters no eviction waits: the lost records could have changed none.
         """
         unlisted = {cluster: {"nodes", "pods"} for cluster in sorted(clusters)}
         if unlisted:
@@ -180,16 +186,16 @@ class Clusters:
             self._write_gap(None, outbox)
 
     def heard(self) -> Iterator[str]:
-        """List clusters whose feed sends heartbeats and that were not forgotten since."""
+        """Yield the clusters whose feed sends heartbeats, and that were not forgotten since."""
         return (name for name, state in self._states.items() if state.is_heard)
 
     @property
     def states(self) -> Mapping[str, ClusterState]:
-        """The state of each cluster that ever sent a heartbeat or was forgotten."""
+        """The state of each cluster whose feed ever sent a signal, or that was forgotten."""
         return self._states
 
     def silent(self, older_than_us: int) -> Iterator[str]:
-        """List clusters whose feed sends heartbeats, the latest of them before `older_than_us`."""
+        """Yield the clusters whose feed sends heartbeats, but none on nodes, or none on pods, since `older_than_us`."""
         for name, state in self._states.items():
             since = state.silent_since_us()
             if since is not None and since < older_than_us:

@@ -1,7 +1,7 @@
-"""What a worker has done since it started, in plain numbers that metrics are made of.
+"""Counts of what a worker has done since it started; `streams.service.metrics` shows them.
 
-All partitions of a worker share them, so a partition that moves away takes nothing with it: these numbers only grow.
-They count steps. A step whose transaction was lost is repeated, and counted again.
+All partitions of a worker share them, so no count shrinks when a partition moves to another worker. Counts are of
+steps: a step whose transaction was lost is repeated and counted again.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from evictstream.models.messages.command import EvictionCommand
     from evictstream.models.messages.decision import DecisionRecord
 
-# To a reader it should be under 25 ms; what fires later than a minute has waited behind a gate or for a worker.
+# Usual lateness is below 25 ms. A timer that fires more than a minute late has waited behind a gate or for a worker.
 LATENESS_BOUNDS_SECONDS = (
     0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1800.0,
 )  # fmt: skip
-# Those of Kubernetes' own histogram (semantics.md 6.11), so that both can stand on one dashboard.
+# The bounds of Kubernetes' own histogram (semantics.md 6.11), so that one dashboard can show both.
 DELETION_BOUNDS_SECONDS = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 120.0, 180.0, 240.0)
 
 OPENING = frozenset({DecisionKind.SCHEDULED._value_, DecisionKind.DUE._value_})
 CLOSING = frozenset({DecisionKind.CANCELLED._value_, DecisionKind.COMPLETED._value_})
-# The pod terminates, is gone, or its name has another pod: its deletion was taken. One that finished was not deleted.
+# Verdicts that show a deletion: the pod terminates, is gone, or its name has another pod. A finished pod has none.
 DELETED = frozenset({Verdict.POD_TERMINATING, Verdict.POD_GONE, Verdict.POD_REPLACED})
 
 
@@ -37,8 +37,8 @@ class WorkerCounters:
     Attributes:
         events: what became of records, by input topic and outcome.
         dead_letters: records that could not be read or decided, by reason.
-        unlisted: known objects that a complete listing did not hold, by what became of them: `removed`, or `newer` if
-            the listing is older than what is known.
+        unlisted: known objects that a complete listing did not hold, by outcome: `removed`, or `newer` than the
+            listing.
         commands: commands by action.
         decisions: decisions by kind and verdict.
         results: results of executors that belonged to an open attempt, by outcome.
@@ -57,16 +57,16 @@ class WorkerCounters:
         self.deletion = Histogram(DELETION_BOUNDS_SECONDS)
 
     def of_input(self, topic: str) -> collections.Counter[str]:
-        """Give the counter of one input. Look it up once for a batch: a look-up for each record costs."""
+        """Return the counter of one input topic. Call it once for each batch: it is too slow for each record."""
         return self.events.setdefault(topic, collections.Counter())
 
-    def take(
+    def count_decisions(
         self,
         commands: Sequence[EvictionCommand],
         decisions: Sequence[DecisionRecord],
         pending: collections.Counter[str],
     ) -> None:
-        """Count what a step has decided, also in `pending`, the open evictions of its partition by cluster."""
+        """Count commands and decisions of a step, and update `pending`, its partition's open evictions by cluster."""
         for command in commands:
             self.commands[command.action._value_] += 1
         for decision in decisions:
@@ -84,5 +84,5 @@ class WorkerCounters:
 
 
 def seconds_late(deadline: str, at: str) -> float:
-    """Seconds from a deadline to an instant, both as on topics; 0 for one that a feed's clock puts before it."""
+    """Seconds from a deadline to an instant, both RFC 3339; 0 if a feed's clock puts the instant first."""
     return max(0.0, (dt.datetime.fromisoformat(at) - dt.datetime.fromisoformat(deadline)).total_seconds())

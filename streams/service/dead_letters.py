@@ -1,7 +1,7 @@
 """Dead letters: records that cannot be read or decided, set aside as they came, with the reason.
 
 A dead letter is part of its partition's transaction. So it exists, exactly once, if and only if the position has moved
-past the record. A record that would not fit the topic is cut to its first 64 KB, or less; its hash is of the whole.
+past the record. A value that does not fit the topic is cut to its first 64 KB, or less; its hash is of the whole.
 """
 
 from __future__ import annotations
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.engine.core.ports import Place
 
-UNDECIDABLE = "Undecidable"  # what has to be written about it would be too large
-WRONG_PARTITION = "WrongPartition"  # its key hashes to another one
+UNDECIDABLE = "Undecidable"  # beyond a limit; the detail is `TOO_LARGE` or `TOO_MUCH`
+WRONG_PARTITION = "WrongPartition"  # the detail is `ELSEWHERE`
 REASONS = (*(reason.value for reason in UnreadableReason), UNDECIDABLE, WRONG_PARTITION)
 
-CUT_BYTES = 65_536
-HEADROOM_BYTES = 4_096  # what headers and Kafka's own framing add to key and value
-KEY_LIMIT_BYTES = 4_096  # a longer key is no address of anything
+TOO_LARGE = "rows or messages about it would be too large"
+TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
+ELSEWHERE = "the key hashes to another partition"
+
+CUT_BYTES = 65_536  # most of a cut value: enough to recognise the object
+HEADROOM_BYTES = 4_096  # most that the headers and Kafka's framing add to key and value
+KEY_LIMIT_BYTES = 4_096  # most of a key that is kept; names of clusters and nodes are far shorter
 
 
 def put_dead_letter(
@@ -36,9 +40,9 @@ def put_dead_letter(
     detail: str,
     limit_bytes: int,
 ) -> None:
-    """Add a dead letter for a record that came from `origin`.
+    """Add a dead letter for a record of the partition `origin`.
 
-    `detail` names fields and types, never content; it goes into a header, which people see first.
+    `detail` names fields and types, never content: it goes into a header, which people see first.
     """
     value, key = record.value or b"", record.key or b""
     cut = len(value) + len(key) + HEADROOM_BYTES > limit_bytes

@@ -1,8 +1,8 @@
 """The fast path for the most frequent input: a known pod of which only the version or the tolerations changed.
 
-Five of six events are status changes. They, and edits of tolerations while nothing is due for the pod, are recognised
-on the decoded JSON object, before it is checked and made an event: that takes a third of the time. All other records,
-also those that are stale, repeated or malformed, go through `apply_pod`.
+Five of six events are status changes. The fast path recognises them, and edits of tolerations while nothing is due for
+the pod, on the decoded JSON object. It does not check the object or make an event of it, and takes a third of the time.
+All other records go through `apply_pod`: stale, repeated and malformed ones too.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from evictstream.models.messages.envelope import InputLimits
 
 Applied: TypeAlias = tuple[bytes, bytes] | bool
-"""`False`: not applied, go through `apply_pod`. `True`: applied, and nothing to write. Else the key and the value of
-the one row to write."""
+"""`False`: not applied, call `apply_pod`. `True`: applied, and no row changes. Otherwise the key and the value of the
+only row that changes."""
 
 _POD: Final = RowKind.POD  # see `evictstream.models.eviction` for this constant
 
@@ -40,11 +40,11 @@ def apply_plain_change(
     Does exactly what `apply_pod` would do for such an event (`ADDED` or `MODIFIED`), or nothing.
 
     Args:
-        aggregate: of the node in the record's key; changed in place.
+        aggregate: the node of the record's key; changed in place.
         found: the decoded record.
-        seen: its object, not yet checked.
+        seen: its object, unchecked.
         append_at_us: append time of the record, microseconds since 1970.
-        limits: how far `observed_at` may lie before that.
+        limits: how far before `append_at_us` the event's `observedAt` may be.
     """
     metadata, spec = seen.metadata, seen.spec
     if metadata is None or spec is None or not _is_plain(seen) or spec.node_name != aggregate.name:
@@ -71,7 +71,7 @@ def apply_plain_change(
 
 
 def _tolerations(text: bytes) -> Tolerations | None:
-    """Read tolerations; `None` if they are broken or beyond a limit."""
+    """Read tolerations; `None` if they are malformed or beyond a limit."""
     if is_too_long(text):
         return None
     try:
@@ -82,7 +82,7 @@ def _tolerations(text: bytes) -> Tolerations | None:
 
 
 def _is_plain(seen: PodObject) -> bool:
-    """Tell whether it is a v1 Pod that runs, or will: neither a mirror nor terminating nor finished."""
+    """Whether the object is a v1 Pod that runs or will run: no mirror pod, not terminating, not finished."""
     metadata, status = seen.metadata, seen.status
     if metadata is None or status is None or seen.kind != "Pod" or seen.api_version != API_VERSION:
         return False

@@ -1,9 +1,9 @@
 """How fresh a partition's view is: when it was last known to have applied everything in the log.
 
-Every second the worker asks the brokers where all inputs end. An answer says "at the moment of asking, the log ended
-here". Once the partition's positions have passed it, the view is at least as fresh as that moment. Without an answer,
-or without progress, the view ages. This one number covers a slow worker, a slow consumer and a silent broker. It counts
-transaction markers and compacted records right, because it compares positions, and it needs only the worker's clock.
+Every second the worker asks the brokers where all inputs end. At the moment of asking the log ended there, or earlier.
+Once the partition's positions have reached these ends, the view is at least as fresh as that moment. Without an answer,
+or without progress, the view ages. So one number covers a slow worker, a slow consumer and a silent broker. Comparing
+positions makes it right for transaction markers and compacted records, and it needs only the worker's clock.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-ASK_SECONDS = 1.0  # one ListOffsets request for each broker: it costs nothing
-ANSWER_TIMEOUT_SECONDS = 5.0
-SAMPLES_KEPT = 30  # answers not passed yet, by partition
+ASK_SECONDS = 1.0  # between questions; each is one small ListOffsets request for each broker
+ANSWER_TIMEOUT_SECONDS = 5.0  # half of the default `lag_limit_seconds`: one unanswered question closes no gate
+SAMPLES_KEPT = 30  # most answers of one partition whose ends it has not reached: half a minute of them
 
-ASK_NEWEST_AGAIN_SECONDS = 10.0  # each question takes a client of its own, and each partition needs one answer
+ASK_NEWEST_AGAIN_SECONDS = 10.0  # seldom, since each question makes a client; each partition needs one answer
 
 AskNewest = Callable[[list[Place]], Awaitable[Mapping[Place, int]]]
 
 
 class Freshness:
-    """Asks for ends and keeps, by partition number, the answers that are not passed yet.
+    """Asks for the ends of inputs and keeps, by partition number, the answers whose ends are not reached yet.
 
     Attributes:
         lag: the lag of each input, from the same answers.
@@ -52,21 +52,21 @@ class Freshness:
         self._fresh_at: dict[int, float] = {}
 
     async def run(self) -> None:
-        """Ask for ever. Of failures in a row only the first is logged; the views age by themselves."""
+        """Ask until cancelled. Logs only the first of several failures in a row; meanwhile the views age."""
         has_failed = False
         while True:
             try:
                 await self.ask_once()
             except (KafkaClientError, OSError) as error:  # a TimeoutError is one
                 if not has_failed:
-                    log.warning("the brokers do not tell where inputs end", error=str(error) or repr(error))
+                    log.warning("brokers do not answer where inputs end", error=str(error) or repr(error))
                 has_failed = True
             else:
                 has_failed = False
             await asyncio.sleep(ASK_SECONDS)
 
     async def ask_once(self) -> None:
-        """Ask for the ends of all inputs of live partitions and keep the answer until they have passed it."""
+        """Ask for the ends of all inputs of live partitions, and keep the answer until positions have reached them."""
         writers = list(self._partitions.live())
         asked_at = self._clock.monotonic()
         wanted = [(topic, writer.partition) for writer in writers for topic in writer.positions]
@@ -78,13 +78,15 @@ class Freshness:
         self.lag.note_ends(ends, asked_us)
         for writer in writers:
             samples = self._samples.setdefault(writer.partition, collections.deque())
-            if len(samples) < SAMPLES_KEPT:  # else a partition that is always behind by more would never pass one
+            if (
+                len(samples) < SAMPLES_KEPT
+            ):  # the oldest stay: dropping them, a partition that lags by more would never reach one
                 samples.append((asked_at, {topic: ends[topic, writer.partition] for topic in writer.positions}))
 
     async def watch_newest(self, ask_newest: AskNewest) -> None:
-        """Ask for ever, once by partition, for the time of the newest record that stood in the log before.
+        """Ask until cancelled, once for each partition, for the time of the newest record that was in the log before.
 
-        `ask_newest` gives the append times of the newest records, microseconds, and may take seconds.
+        `ask_newest` returns the append times of newest records (microseconds), perhaps after seconds.
         """
         while True:
             await asyncio.sleep(ASK_SECONDS)
@@ -95,7 +97,7 @@ class Freshness:
             try:
                 self.lag.note_newest(await ask_newest(unknown))
             except BrokerError as error:
-                log.warning("the brokers do not tell the times of newest records", error=str(error))
+                log.warning("brokers do not answer how old their newest records are", error=str(error))
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
     def age_seconds(self, writer: PartitionWriter[EvictionPartition]) -> float:

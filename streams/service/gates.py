@@ -6,12 +6,12 @@
 | clock | the wall clock jumped forward, or is ahead of the brokers' |
 | caught up | the inputs have not been read to the end that they had at take-over |
 | fresh view | everything in the log was last known to be applied too long ago |
-| gap | input expired unread, and neither listed again nor accepted |
+| gap | input expired unread, and was neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
 
-All but the last close a whole partition: the timer service asks `Gates.closed` right before it fires. `gap` is what
-`streams.service.clusters` knows of the partition. `feed` is not asked here: `EvictionPartition.fire` passes over the
-pods of silent clusters.
+All but the last close a whole partition: the timer service calls `Gates.closed` right before it fires. The answers come
+from `streams.engine.core.lease`, `clock_watch.py`, `freshness.py` and, for `gap`, `clusters.py`. `feed` is not checked
+here: `EvictionPartition.fire` sets the wake-ups of silent clusters aside.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from evictstream.streams.service.freshness import Freshness
 
 
-NOT_CONFIRMED = "the group has not confirmed us yet"
+CONFIRMED = "the group confirmed this worker {} s ago"
+NOT_CONFIRMED = "the group has not confirmed this worker yet"
+APPLIED = "everything in the log was last known to be applied {} s ago"
 NOT_APPLIED = "it is not known yet that everything in the log is applied"
 
 
@@ -45,8 +47,8 @@ class Gate(enum.StrEnum):
     FEED = "feed"
 
 
-OF_A_PARTITION = tuple(gate for gate in Gate if gate is not Gate.FEED)
-"""Those that close a whole partition."""
+PARTITION_GATES = tuple(gate for gate in Gate if gate is not Gate.FEED)
+"""The gates that close a whole partition."""
 
 
 class Closed(NamedTuple):
@@ -58,7 +60,7 @@ class Closed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class GateLimits:
-    """Limits beyond which gates close; the settings have the same names and say more."""
+    """Limits beyond which gates close; each is explained at the setting of its name."""
 
     lag_limit_seconds: float
     clock_skew_limit_seconds: float
@@ -87,11 +89,11 @@ class Gates:
         self._lag_limit_seconds = lag_limit_seconds
 
     def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
-        """Name the first gate that is closed for a partition, or `None` when its timers may fire."""
+        """Return the first closed gate of a partition, or `None` when its timers may fire."""
         if self._group.is_rebalancing:
             return Closed(Gate.OWNER, "the group rebalances")
         if not self._lease.valid:
-            return Closed(Gate.OWNER, _since(self._lease.age_seconds, "the group confirmed us {} s ago", NOT_CONFIRMED))
+            return Closed(Gate.OWNER, _since(self._lease.age_seconds, CONFIRMED, NOT_CONFIRMED))
         if writer.last_commit is not None:
             self._clock_watch.observe(writer.last_commit)
         objection = self._clock_watch.objection(self._clock.monotonic())
@@ -101,8 +103,7 @@ class Gates:
             return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at take-over")
         age = self._freshness.age_seconds(writer)
         if age > self._lag_limit_seconds:
-            known = "everything in the log was last known to be applied {} s ago"
-            return Closed(Gate.FRESH_VIEW, _since(age, known, NOT_APPLIED))
+            return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))
         gap = writer.logic.objection()
         if gap is not None:
             return Closed(Gate.GAP, gap)
@@ -110,5 +111,5 @@ class Gates:
 
 
 def _since(age_seconds: float, sentence: str, never: str) -> str:
-    """Say how long ago something was; an age is infinite where it never was."""
+    """Put an age into `sentence`; an infinite age, of what never happened, gives `never`."""
     return never if math.isinf(age_seconds) else sentence.format(f"{age_seconds:.1f}")

@@ -1,7 +1,7 @@
 """The answers to probes: a worker is alive while nothing is stuck, and ready while its timers may fire.
 
 `/livez` is for supervisors: 503 means that the process ends by itself within seconds. `/readyz` is for roll-outs and
-alerts: it is 503 also while a broker is away, a take-over runs or a gate is closed, which a restart does not mend.
+alerts: it is 503 too while a broker is away, a take-over runs or a gate is closed, which a restart does not mend.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from evictstream.streams.service.snapshot import Snapshot
     from evictstream.streams.service.watchdog import Watchdog
 
-OLDEST_SNAPSHOT_SECONDS = 5.0  # one is taken each second; while the event loop is stuck, nothing fires either
+OLDEST_SNAPSHOT_SECONDS = 5.0  # of one a second; the event loop takes them, and while it is stuck, no timer fires
 
 
 class Health:
-    """Answers probes; any thread may ask."""
+    """Answers probes, from any thread."""
 
     def __init__(self, watchdog: Watchdog, snapshot: Callable[[], Snapshot]) -> None:
         self._watchdog = watchdog
         self._snapshot = snapshot
 
     def live(self, now: float) -> Report:
-        """Say whether anything is stuck, and all ages, at `now` of the monotonic clock."""
+        """Report whether anything is stuck, and all ages; `now` is monotonic seconds."""
         stuck = self._watchdog.look(now)
         body: dict[str, object] = {"status": "ok" if stuck is None else "stuck"}
         if stuck is not None:
@@ -40,7 +40,7 @@ class Health:
         return Report(OK if stuck is None else UNAVAILABLE, body)
 
     def ready(self, now: float) -> Report:
-        """Say whether the timers of all partitions may fire at `now`, and if not, which may not and why."""
+        """Report whether the timers of all partitions may fire, and the reason for each that may not."""
         snapshot = self._snapshot()
         reasons: list[dict[str, object]] = []
         loop_age = self._watchdog.ages(now)[WaitKind.LOOP]

@@ -1,9 +1,9 @@
-"""Lag: how much newer the newest record of an input is than the newest that was applied, by their append times.
+"""Lag: how much newer the newest record of an input is than the newest applied one, by their append times.
 
-The append time of the newest applied record is known exactly. That of the newest record in the log is known to a
-second: if an end has moved between two questions, it moved before the later one. For a record that stood there before
-the first question the worker asks once. So a quiet topic has no lag, however old its last record is, and a worker that
-reads last week's records lags by the time from the one that it applies to the last.
+The append time of the newest applied record is known exactly, that of the newest record in the log to a second: if an
+end has moved between two questions, it moved before the later one. If the newest record was there before the first
+question, the worker asks for its time once. So a quiet topic has no lag, however old its last record is. A worker that
+reads last week's records lags by the time from the record that it applies to the last one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class Lag:
         self._newest_us: dict[Place, int] = {}
 
     def note_ends(self, ends: Mapping[Place, int], asked_us: int) -> None:
-        """Take an answer to a question that was asked at `asked_us` (wall clock, microseconds).
+        """Store the ends that the brokers answered to a question of `asked_us` (wall clock, microseconds).
 
-        Places that it leaves out are forgotten: what happens there meanwhile stays unknown.
+        Forgets all other places: without questions their newest records are unknown.
         """
         for place, end in ends.items():
             known = self._ends.get(place)
@@ -37,13 +37,13 @@ class Lag:
         self._newest_us = {place: at_us for place, at_us in self._newest_us.items() if place in ends}
 
     def note_newest(self, newest_us: Mapping[Place, int]) -> None:
-        """Note the append times of newest records, except where the end has moved since."""
+        """Store the append times of newest records, except where the end has moved since."""
         for place, at_us in newest_us.items():
             if place in self._ends:
                 self._newest_us.setdefault(place, at_us)
 
     def unknown(self, positions: Mapping[Place, int]) -> list[Place]:
-        """List the places that are behind an end whose newest record's time is not known."""
+        """List the places with unapplied records where the time of the newest one is not known."""
         return [
             place
             for place, position in positions.items()
@@ -55,9 +55,9 @@ class Lag:
         return max(0, self._ends.get(place, 0) - position)
 
     def seconds(self, place: Place, position: int, event_ms: int | None) -> float:
-        """Give the append time of the newest record less `event_ms`, that of the newest applied one, if there is one.
+        """Return the append time of the newest record less that of the newest applied one, `event_ms`.
 
-        0 at the end of the log; infinite while there is something to apply and one of the two is not known.
+        0 at the end of the log; infinite if records are unapplied and one of the two times is not known.
         """
         if not self.records(place, position):
             return 0.0

@@ -1,9 +1,9 @@
-"""Memory of a worker: how often the garbage collector runs, and how the memory of a backlog is given back.
+"""Memory of a worker: how often the garbage collector runs, and when freed memory returns to the system.
 
-By default the collector runs every 700 new objects, several times for each batch of records. Only the state of a
-partition as a whole is in cycles, so here it runs less often. A full collection takes a second with a million pods: the
-engine asks for one when a partition's state is dropped. glibc keeps freed memory for later: a worker that has read a
-backlog would keep tens of megabytes for ever. So a worker without work gives them back.
+By default the collector runs every 700 new objects, several times for each batch of records. Only the state of a whole
+partition contains cycles, so here the collector runs less often. A full collection takes a second with a million pods:
+the engine asks for one when it drops a partition's state. glibc keeps freed memory for later use: after a backlog a
+worker would keep tens of megabytes for ever. So an idle worker returns them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
 
-COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then rounds; 50,000 stopped the loop for up to 100 ms
+COLLECTOR_THRESHOLDS = (10_000, 5, 10_000)  # new objects, then collections; with 50,000 one took up to 100 ms
 
 
 def calm_collector() -> None:
-    """Let the garbage collector run less often; call it once, when a worker starts."""
+    """Make the garbage collector run less often; call it once, when a worker starts."""
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
 
 
 async def give_memory_back_in_pauses(partitions: Partitions[Any], interval_seconds: float) -> None:
-    """Return freed memory to the system whenever no position has moved for one interval; ends by cancellation."""
+    """Return freed memory to the system whenever no position has moved for one interval, until cancelled."""
     steps_before = -1
     while True:
         await asyncio.sleep(interval_seconds)
@@ -36,7 +36,7 @@ async def give_memory_back_in_pauses(partitions: Partitions[Any], interval_secon
 
 
 def give_memory_back() -> None:
-    """Return freed memory to the system; some milliseconds, so call it when there is nothing to do. glibc only."""
+    """Return freed memory to the system (glibc only). Takes some milliseconds, so call it in a pause."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)

@@ -1,6 +1,6 @@
-"""From messages to records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
+"""Writes messages as records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
 
-A `ce_id` names what the message says, never when it was sent, so a consumer recognises a message that it gets twice.
+A `ce_id` follows from the content of the message, never from the time of sending, so a consumer recognises a duplicate.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _JSON = ("content-type", b"application/json")
 
 
 class MessageWriter:
-    """Puts commands and decisions of one partition into its outbox."""
+    """Writes commands and decisions of one partition into its outbox."""
 
     __slots__ = ("_commands_topic", "_decisions_topic", "_source")
 
     def __init__(self, commands_topic: str, decisions_topic: str, source: str) -> None:
-        """`source` is the `ce_source` of everything written."""
+        """`source` is the `ce_source` of all messages."""
         self._commands_topic = commands_topic
         self._decisions_topic = decisions_topic
         self._source = ("ce_source", source.encode())
@@ -43,7 +43,7 @@ class MessageWriter:
         for decision in changes.decisions:
             name = f"{decision.eviction_id}.{decision.revision}.{decision.attempt}.{decision.decision}"
             if decision.outcome is not None:
-                name = f"{name}.{decision.outcome}"  # an attempt may be reported as failed and then as done
+                name = f"{name}.{decision.outcome}"  # an attempt may be reported as failed, later as done
             headers = self._headers(name, DECISION_TYPE, decision.cause.at)
             outbox.send(self._decisions_topic, key, encode(decision), headers)
 

@@ -1,7 +1,8 @@
-"""Metrics for Prometheus, made at each scrape from plain numbers, so that they cost the work itself nothing.
+"""Metrics for Prometheus: a collector that makes them at each scrape from plain numbers, so steps need not.
 
-docs/operations.md describes names, units and meanings; a test compares it with this file. Seconds and counts
-only. Labels are bounded: partitions by their setting, clusters by `CLUSTERS_SHOWN`.
+`streams.service.counters` has the counts and histograms, `snapshot.py` the state of partitions. docs/operations.md
+describes names, units and meanings; a test compares it with this file. All units are seconds and counts. The number of
+labels is limited: partitions by their setting, clusters by `CLUSTERS_SHOWN`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from evictstream.models.eviction import InputEffect
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.dead_letters import REASONS
-from evictstream.streams.service.gates import OF_A_PARTITION
+from evictstream.streams.service.gates import PARTITION_GATES
 from evictstream.streams.service.snapshot import NONE_WAITING, Waiting
 
 if TYPE_CHECKING:
@@ -34,20 +35,14 @@ if TYPE_CHECKING:
 
 Key = TypeVar("Key")
 
-CLUSTERS_SHOWN = 100  # those with most open evictions; a series for each further one would burden every scrape
+CLUSTERS_SHOWN = 100  # most clusters with series of their own, so that a scrape stays small; most open evictions first
 OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
 
-OUTCOMES = (
-    *(effect.value for effect in InputEffect),
-    "forgotten",
-    "dead-letter",
-    "signal",
-    "foreign",
-)  # what becomes of records
+OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal", "foreign")  # of a record
 
 
 class WorkerMetrics(Collector):
-    """All metrics of one worker; any thread may collect them."""
+    """All metrics of one worker. `collect` may run in any thread."""
 
     def __init__(
         self,
@@ -60,7 +55,7 @@ class WorkerMetrics(Collector):
         version: str,
         clock: Clock,
     ) -> None:
-        """Take the label of each input topic from `inputs`."""
+        """Show each input topic under its name in `inputs`, in the label `input`."""
         self._counters = counters
         self._partitions = partitions
         self._watchdog = watchdog
@@ -70,11 +65,13 @@ class WorkerMetrics(Collector):
         self._clock = clock
 
     def collect(self) -> Iterable[Metric]:
-        """Make all metrics from the numbers of this moment and the newest snapshot."""
+        """Make all metrics from the present counts and the newest snapshot."""
         snapshot = self._snapshot()
-        return itertools.chain(self._counted(), self._worker(), self._owned(snapshot), self._open(snapshot))
+        return itertools.chain(
+            self._of_counters(), self._of_worker(), self._of_partitions(snapshot), self._of_evictions(snapshot)
+        )
 
-    def _counted(self) -> Iterator[Metric]:
+    def _of_counters(self) -> Iterator[Metric]:
         counters = self._counters
         events = dict.fromkeys(itertools.product(self._inputs.values(), OUTCOMES), 0)
         events |= {
@@ -82,7 +79,7 @@ class WorkerMetrics(Collector):
             for topic, counts in list(counters.events.items())
             for outcome, count in list(counts.items())
         }
-        yield _counter("evictstream_events", "Records read, by what became of them.", ("input", "outcome"), events)
+        yield _counter("evictstream_events", "Records read, by outcome.", ("input", "outcome"), events)
         yield _counter(
             "evictstream_dead_letters", "Records set aside.", ("reason",), _zeros(REASONS) | counters.dead_letters
         )
@@ -104,12 +101,14 @@ class WorkerMetrics(Collector):
             counters.deletion,
         )
 
-    def _worker(self) -> Iterator[Metric]:
+    def _of_worker(self) -> Iterator[Metric]:
         partitions = self._partitions
         yield _gauge("evictstream_build_info", "Version; always 1.", ("version",), {(self._version,): 1})
         ages = self._watchdog.ages(self._clock.monotonic())
-        yield _gauge("evictstream_age_seconds", "How long it is waited for.", ("age",), ages)
-        yield _gauge("evictstream_age_limit_seconds", "Beyond it the worker ends.", ("age",), self._watchdog.limits)
+        yield _gauge("evictstream_age_seconds", "How long each thing has been waited for.", ("age",), ages)
+        yield _gauge(
+            "evictstream_age_limit_seconds", "Age beyond which the worker ends.", ("age",), self._watchdog.limits
+        )
         yield _histogram(
             "evictstream_transaction_duration_seconds",
             "From the beginning to the commit of a transaction.",
@@ -121,7 +120,7 @@ class WorkerMetrics(Collector):
         yield _counter("evictstream_takeovers", "Partitions taken over.", (), {(): partitions.takeovers})
         yield _counter("evictstream_partitions_lost", "Partitions that failed.", (), {(): partitions.failures})
 
-    def _owned(self, snapshot: Snapshot) -> Iterator[Metric]:
+    def _of_partitions(self, snapshot: Snapshot) -> Iterator[Metric]:
         views = snapshot.partitions
         yield _gauge("evictstream_partitions_owned", "Partitions taken over.", (), {(): len(views)})
         yield _gauge(
@@ -137,7 +136,7 @@ class WorkerMetrics(Collector):
             {
                 (view.partition, gate): int(view.closed is not None and view.closed.gate is gate)
                 for view in views
-                for gate in OF_A_PARTITION
+                for gate in PARTITION_GATES
             },
         )
         yield _gauge(
@@ -161,7 +160,7 @@ class WorkerMetrics(Collector):
                 {(self._inputs[t], v.partition): x for v in views for t, x in getattr(v, values).items()},
             )
 
-    def _open(self, snapshot: Snapshot) -> Iterator[Metric]:
+    def _of_evictions(self, snapshot: Snapshot) -> Iterator[Metric]:
         pending: dict[str, int] = {}
         waiting: dict[tuple[Gate, str], Waiting] = {}
         for view in snapshot.partitions:
@@ -179,7 +178,7 @@ class WorkerMetrics(Collector):
         yield _gauge("evictstream_evictions_pending", "Open evictions.", ("cluster",), by_cluster)
         yield _gauge(
             "evictstream_evictions_waiting",
-            "Evictions whose time has come and that may not fire.",
+            "Evictions that are due and may not fire.",
             ("gate", "cluster"),
             {place: part.count for place, part in waiting.items()},
         )
@@ -197,7 +196,7 @@ def _label(cluster: str, shown: set[str]) -> str:
 
 
 def _zeros(names: Iterable[str]) -> dict[str, int]:
-    """Show 0 under each name: a series that begins with 1 has not grown, as Prometheus sees it."""
+    """Return 0 for each name: Prometheus sees no growth in a series that begins with 1."""
     return dict.fromkeys(map(str, names), 0)
 
 

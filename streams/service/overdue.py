@@ -1,4 +1,4 @@
-"""Questions about open evictions: how many there are, which are late, and since when."""
+"""Counts open evictions and finds the overdue ones."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ _DONE = EvictionState.DONE
 
 
 class Overdue(NamedTuple):
-    """An eviction that is owed its next step.
+    """An eviction whose first or next attempt is due and has not fired.
 
     Attributes:
         cluster: of the pod.
-        since_us: its deadline, or when its next attempt was owed; microseconds UTC.
-        waits_for_feed: whether the silent feed of its cluster is the reason, and not a gate of the whole partition.
+        since_us: its deadline, or when its next attempt became due; microseconds UTC.
+        waits_for_feed: whether it waits for its cluster's silent feed, not behind a gate of the whole partition.
     """
 
     cluster: str
@@ -28,7 +28,7 @@ class Overdue(NamedTuple):
 def overdue(
     aggregates: Mapping[bytes, NodeAggregate], wakeups: Iterable[Wakeup], now_us: int, *, waits_for_feed: bool
 ) -> Iterator[Overdue]:
-    """Give the evictions that these wake-ups are about and that are late, each once; outdated wake-ups give none."""
+    """Yield each overdue eviction of these wake-ups once; an outdated wake-up has none."""
     seen: set[tuple[bytes, str]] = set()
     for _, key, uid in wakeups:
         aggregate = aggregates.get(key)
@@ -42,11 +42,11 @@ def overdue(
 
 
 def count_open(aggregate: NodeAggregate) -> int:
-    """Count the evictions of a node that have not come to their end."""
+    """Count the evictions of a node that have not ended."""
     return sum(pod.eviction is not None and pod.eviction.state is not _DONE for pod in aggregate.pods.values())
 
 
 def deadline_us(aggregate: NodeAggregate, uid: str, now_us: int) -> int:
-    """Give the deadline of a pod's eviction; now for a pod without one."""
+    """Return the deadline of a pod's eviction; `now_us` for a pod without one."""
     pod = aggregate.pods.get(uid)
     return now_us if pod is None or pod.eviction is None else pod.eviction.due.deadline_us

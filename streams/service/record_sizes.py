@@ -1,7 +1,7 @@
-"""Whether rows and messages about an object will fit their topics; asked before the step, only for large records.
+"""Whether rows and messages about an object will fit their topics; checked before the step, for large records only.
 
-A row holds all taints or tolerations of its object; a message holds one of each, the other one from an object
-that came earlier. So the whole must fit, and a single taint or toleration must take at most a quarter.
+A row holds all taints of its node or all tolerations of its pod. A message holds one taint and one toleration, one of
+them from a record that came earlier. So each list must fit, and a single entry may take at most a quarter of a record.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from evictstream.models.eviction import NodeEvent, PodEvent, ResultEvent
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SHARE = 4
+SHARE = 4  # names, and names with the largest entry, stay below this part of a record's limit: a quarter
 
 E = TypeVar("E", bound=NodeEvent | PodEvent | ResultEvent)
 
 
 def fitting(event: E, limit_bytes: int) -> E | None:
-    """Give an event of which rows and messages stay below the limit of a record.
+    """Return the event if its rows and messages stay below the limit of a record.
 
     Returns:
-        The event; or, if its taints or tolerations are too large, the same as undecidable, without them; or None if it
-        would not fit either way.
+        The event; if its taints or tolerations are too large, a copy that is undecidable and has none; `None` if even
+        its names are too large.
     """
     replace = msgspec.structs.replace
     fit: NodeEvent | PodEvent | ResultEvent = event

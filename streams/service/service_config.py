@@ -1,4 +1,4 @@
-"""What the service, its gates and the engine get of the settings, worked out once at the start."""
+"""The configuration of the service, its gates and the engine, made from the settings once at the start."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.messages import MessageWriter
 from evictstream.streams.settings import Settings
 
-# A topic that takes less is misconfigured, or so for minutes only. Its refusal ends the worker and loses nothing; a
-# smaller limit would turn good records into dead letters for good.
+# The least limit of a record. A topic whose own limit is smaller is misconfigured, perhaps for minutes only. When it
+# refuses a record, the worker ends and loses nothing; a smaller limit here would make dead letters of good records.
 LEAST_LIMIT_BYTES = 262_144
 
 
@@ -26,11 +26,11 @@ class ServiceConfig:
     """Topics, rules and limits of one service.
 
     Attributes:
-        record_limit_bytes: largest record that each topic of the service takes.
-        feed_silence_us: a cluster waits when the latest heartbeat of its feed is older.
-        now_us: reads the wall clock; tests and replays give another.
+        record_limit_bytes: largest record that every topic of the service takes.
+        feed_silence_us: the gate `feed` closes for a cluster when its feed's latest heartbeat is older.
+        now_us: reads the wall clock; tests and replays pass another.
         counters: counts of the worker, which all its partitions share.
-        lean_floor: below that many wake-ups a partition's heap of timers is never replaced by a leaner one.
+        lean_floor: a partition's heap with fewer wake-ups is never replaced by a leaner one.
     """
 
     nodes_topic: str
@@ -50,12 +50,12 @@ class ServiceConfig:
     lean_floor: int = LEAN_FLOOR
 
     def message_writer(self, partition: int) -> MessageWriter:
-        """Make the writer of commands and decisions of one partition."""
+        """Make the writer of one partition's commands and decisions."""
         return MessageWriter(self.commands_topic, self.decisions_topic, f"{self.application}/{partition}")
 
 
 def rules_of(settings: Settings) -> RuleParameters:
-    """Take the numbers of the eviction rules from the settings."""
+    """Convert the settings to the numbers of the eviction rules."""
     return RuleParameters(
         outage_gap_us=int(settings.outage_gap_seconds * SECOND_US),
         retry_base_us=int(settings.retry_base_seconds * SECOND_US),
@@ -70,7 +70,7 @@ def rules_of(settings: Settings) -> RuleParameters:
 
 
 def service_config(settings: Settings, record_limit_bytes: int) -> ServiceConfig:
-    """Work it out from the settings; `record_limit_bytes` is what the smallest of the service's topics takes."""
+    """Convert the settings; `record_limit_bytes` is the largest record that every topic of the service takes."""
     return ServiceConfig(
         nodes_topic=settings.nodes_topic,
         pods_topic=settings.pods_topic,
@@ -88,7 +88,7 @@ def service_config(settings: Settings, record_limit_bytes: int) -> ServiceConfig
 
 
 def gate_limits(settings: Settings) -> GateLimits:
-    """Take the limits of the gates from the settings."""
+    """Convert the settings to the limits of the gates."""
     return GateLimits(
         lag_limit_seconds=settings.lag_limit_seconds,
         clock_skew_limit_seconds=settings.clock_skew_limit_seconds,
@@ -98,9 +98,9 @@ def gate_limits(settings: Settings) -> GateLimits:
 
 
 def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> EngineConfig:
-    """Translate the settings for the engine.
+    """Convert the settings to the engine's.
 
-    `record_limit_bytes` is what the smallest of the service's topics takes. It limits whole batches too.
+    `record_limit_bytes` is the largest record that every topic of the service takes. It limits whole batches too.
     """
     most = settings.max_batch_bytes
     return EngineConfig(

@@ -1,6 +1,6 @@
 """The state of a worker's partitions, taken on the event loop once a second for probes and metrics in other threads.
 
-A snapshot never changes, so its readers need no lock, and the last one is there while the event loop is stuck.
+A snapshot never changes, so its readers need no lock. While the event loop is stuck, they read the last one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evictstream.streams.service.eviction_partition import EvictionPartition
     from evictstream.streams.service.freshness import Freshness
 
-COUNTED_OVERDUE = 10_000  # wake-ups looked at behind one closed gate, 5 ms of the loop; there may be more
+COUNTED_OVERDUE = 10_000  # most wake-ups counted behind one closed gate, 5 ms of the event loop
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class Waiting:
     oldest_at_us: int
 
     def joined(self, other: Waiting) -> Waiting:
-        """Add another: the sum of the counts, and the older start."""
+        """Return the sum of the counts, with the earlier start."""
         return Waiting(self.count + other.count, min(self.oldest_at_us, other.oldest_at_us))
 
 
@@ -37,18 +37,18 @@ NONE_WAITING = Waiting(0, LAST_INSTANT_US)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartitionView:
-    """One partition.
+    """The state of one partition.
 
     Attributes:
         partition: its number.
         caught_up: whether it has read its inputs to the end that they had at take-over.
-        closed: the gate that its timers would wait behind now, if any.
-        view_age_seconds: since it was last known to have applied everything in the log; may be infinite.
+        closed: its first closed gate, behind which due timers wait; `None` if all are open.
+        view_age_seconds: time since it was last known to have applied everything in the log; may be infinite.
         lag_seconds: append time of the newest record less that of the newest applied one, by input topic; may be
             infinite.
         lag_records: offsets not applied yet, by input topic.
         pending: open evictions by cluster, 0 for known clusters without one.
-        waiting: evictions whose time has come, by gate and cluster.
+        waiting: due evictions that may not fire, by gate and cluster.
     """
 
     partition: int
@@ -66,8 +66,8 @@ class Snapshot:
     """All partitions of a worker.
 
     Attributes:
-        is_settled: whether everything that the group has assigned is taken over; false before it has assigned.
-        partitions: those that are taken over, in order.
+        is_settled: whether all assigned partitions are taken over; false before the first assignment.
+        partitions: the partitions that are taken over, in order.
     """
 
     is_settled: bool = False
@@ -77,7 +77,7 @@ class Snapshot:
 def view_of(
     writer: PartitionWriter[EvictionPartition], closed: Closed | None, freshness: Freshness, now_us: int
 ) -> PartitionView:
-    """View one partition, whose first closed gate is `closed`, at `now_us` of the wall clock."""
+    """Make the view of one partition whose first closed gate is `closed`; `now_us` is wall-clock time."""
     logic, lag, number = writer.logic, freshness.lag, writer.partition
     return PartitionView(
         partition=number,
@@ -102,7 +102,7 @@ def _waiting(logic: EvictionPartition, closed: Closed | None, now_us: int) -> di
         elif closed is not None:
             gate = closed.gate
         else:
-            break  # it fires in the next turn; those that wait for their feed came first
+            break  # no gate is closed, so the rest fires in the next turn; those that wait for their feed came first
         place = (gate, late.cluster)
         found[place] = found.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
     return found

@@ -1,7 +1,7 @@
 """Carries out what steps of one partition have decided: rows and messages, wake-ups, counts, dead letters.
 
-A step about all pods of a node comes in slices, and other work may come between two of them. So what the step writes is
-held aside until the last slice, and wake-ups of its node wait as long.
+A step about all pods of a node comes in slices, and other tasks may run between two of them. So an outbox of its own
+holds what the step writes until the last slice, and wake-ups of its node wait as long.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictstream.models.eviction import PODS_IN_SLICE, STALE, InputEffect
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.dead_letters import UNDECIDABLE, put_dead_letter
+from evictstream.streams.service.dead_letters import TOO_MUCH, UNDECIDABLE, put_dead_letter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
     from evictstream.streams.service.service_config import ServiceConfig
 
-TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
 _UNDECIDABLE = InputEffect.UNDECIDABLE
 
 
@@ -31,27 +30,27 @@ class StepEffects:
     Attributes:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
         counts: what became of the records of the input that is being applied.
-        stepped: the nodes in the middle of a step.
+        stepped: the nodes whose step has begun and has slices to come.
     """
 
-    __slots__ = ("_config", "_held", "_partition", "_timers", "_writer", "counts", "pending", "stepped")
+    __slots__ = ("_config", "_partition", "_postponed", "_timers", "_writer", "counts", "pending", "stepped")
 
     def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap) -> None:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.stepped: set[NodeAggregate] = set()
-        self._held: list[Wakeup] = []
+        self._postponed: list[Wakeup] = []
         self._partition = partition
         self._config = config
         self._timers = timers
         self._writer = config.message_writer(partition)
 
     def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
-        """Carry out changes of one node."""
+        """Add the rows, messages and wake-ups of a step, or of one slice, and count what was decided."""
         key = aggregate.record_key
         if changes.decisions or changes.commands:
             self._writer.put(changes, key, outbox)
-            self._config.counters.take(changes.commands, changes.decisions, self.pending)
+            self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)
@@ -59,7 +58,7 @@ class StepEffects:
             self._timers.push((at_us, key, uid))
 
     def put_slices(self, slices: Iterator[Changes], aggregate: NodeAggregate, outbox: Outbox) -> Iterator[None]:
-        """Carry out the slices of one step, all of them or none, with a pause after each but the last."""
+        """Carry out the slices of one step, all of them or none; yields after each slice but the last."""
         aside: Outbox | None = None
         changes = next(slices)
         for following in slices:
@@ -73,8 +72,22 @@ class StepEffects:
         if aside is not None:
             self._end_step(aside, outbox)
 
+    def put_long_step(
+        self,
+        slices: Iterator[Changes],
+        aggregate: NodeAggregate,
+        topic: str,
+        record: Record,
+        outbox: Outbox,
+        *,
+        effect: InputEffect,
+    ) -> Iterator[None]:
+        """Carry out the slices of a record's step as `put_slices` does, then count the record."""
+        yield from self.put_slices(slices, aggregate, outbox)
+        self.count(effect, topic, record, outbox)
+
     def put_listing(self, steps: Iterable[tuple[NodeAggregate, Changes]], outbox: Outbox) -> Iterator[None]:
-        """Carry out what one listing changes about many nodes, all of it or none, with a pause after each slice."""
+        """Carry out the changes of one listing, about many nodes, all of them or none; yields after each slice."""
         aside = Outbox()
         counts = self._config.counters.unlisted
         for number, (aggregate, changes) in enumerate(steps, start=1):
@@ -88,22 +101,22 @@ class StepEffects:
     def _end_step(self, aside: Outbox, outbox: Outbox) -> None:
         outbox.absorb(aside)
         self.stepped.clear()
-        for wakeup in self._held:
+        for wakeup in self._postponed:
             self._timers.push(wakeup)
-        self._held.clear()
+        self._postponed.clear()
 
-    def hold(self, wakeup: Wakeup) -> None:
-        """Keep a wake-up that is due for a node in the middle of a step, until the last slice."""
-        self._held.append(wakeup)
+    def postpone(self, wakeup: Wakeup) -> None:
+        """Keep a due wake-up of one of the nodes `stepped` until the last slice."""
+        self._postponed.append(wakeup)
 
     def count(self, effect: InputEffect, topic: str, record: Record, outbox: Outbox) -> None:
-        """Count what became of a record; one that is beyond a limit is a dead letter too."""
+        """Count what became of a record; a record beyond a limit becomes a dead letter too."""
         self.counts[effect._value_] += 1
         if effect is _UNDECIDABLE:
-            self.bury(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
+            self.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
 
-    def bury(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
-        """Add a dead letter for a record of an input."""
+    def add_dead_letter(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
+        """Add a dead letter for a record of an input topic, and count it."""
         put_dead_letter(
             outbox,
             self._config.dead_letters_topic,

@@ -1,7 +1,7 @@
-"""The clusters and gaps that a service has in its rows, read for an operator who is about to give an order.
+"""Reads the clusters and gaps in the rows of a service, for a command that shows them before it changes them.
 
-Rows are read as a take-over reads them: `read_committed`, and to their end of this moment. Partitions are read one
-after the other, so that the keys of only one are in memory. Input that no worker has read yet is not in the rows.
+Rows are read as a take-over reads them: `read_committed`, to the end of this moment. Partitions are read one after the
+other, so that memory holds the keys of one only. The rows know nothing of input that no worker has read yet.
 """
 
 from __future__ import annotations
@@ -24,55 +24,55 @@ if TYPE_CHECKING:
     from evictstream.streams.service.clusters import Gap
     from evictstream.streams.settings import Settings
 
-ENGINES_OWN = frozenset({POSITIONS_KEY, TRANSACTION_KEY})
-NOTHING = ClusterState()
+ENGINE_KEYS = frozenset({POSITIONS_KEY, TRANSACTION_KEY})
+NO_STATE = ClusterState()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class ClusterRows:
-    """What one partition keeps of one cluster.
+    """Counts of one partition's rows of one cluster.
 
     Attributes:
-        nodes: nodes.
-        pods: pods.
-        open_evictions: scheduled, issued or repeating.
-        remembered: further rows: evictions that have ended, and what is remembered of nodes and pods that are gone.
-        state: heartbeats, and whether it was forgotten.
+        nodes: nodes that exist.
+        pods: pods that exist.
+        open_evictions: evictions that are scheduled, issued or repeating.
+        remembered: all other rows: evictions that have ended, deleted nodes and deleted pods.
+        state: heartbeats, epoch, and whether the cluster was forgotten.
     """
 
     nodes: int = 0
     pods: int = 0
     open_evictions: int = 0
     remembered: int = 0
-    state: ClusterState = NOTHING
+    state: ClusterState = NO_STATE
 
     @property
     def is_anything(self) -> bool:
-        """Whether there is something to forget: rows, or a feed that is heard."""
+        """Whether there is anything to forget: rows, or a feed that sends heartbeats."""
         return any((self.nodes, self.pods, self.open_evictions, self.remembered)) or self.state.is_heard
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class PartitionRows:
-    """What one partition keeps: its clusters by name, and its gap, if it has one."""
+    """The rows of one partition: its clusters by name, and its gap, if it has one."""
 
     clusters: Mapping[str, ClusterRows]
     gap: Gap | None
 
 
 class Rows:
-    """Takes the rows of one partition, as many versions of each as the log has."""
+    """Collects the rows of one partition; the log may have several versions of a row."""
 
     def __init__(self) -> None:
-        self.taken = 0
+        self.count = 0
         self._clusters = Clusters()
         self._keys: dict[str, dict[RowKind, set[bytes]]] = {}
         self._past: dict[str, set[bytes]] = {}
 
-    def take(self, key: bytes, value: bytes | None) -> None:
-        """Take one row; the last one of a key counts. Raises `RowError` for a row of another version."""
-        self.taken += 1
-        if key in ENGINES_OWN or self._clusters.load(key, value):
+    def add(self, key: bytes, value: bytes | None) -> None:
+        """Add one row; the last row of a key counts. Raises `RowError` for a row of another version."""
+        self.count += 1
+        if key in ENGINE_KEYS or self._clusters.load(key, value):
             return
         kind, aggregate_key, _ = split_row_key(key)
         cluster = aggregate_key.partition("/")[0]
@@ -84,7 +84,7 @@ class Rows:
             (past if _is_past(kind, key, value) else keys).add(key)
 
     def found(self) -> PartitionRows:
-        """Count the rows that are left."""
+        """Count the latest rows, without deleted keys."""
         states = self._clusters.states
         return PartitionRows({name: self._of(name, states) for name in {*states, *self._keys}}, self._clusters.gap)
 
@@ -95,12 +95,12 @@ class Rows:
             pods=counts.get(RowKind.POD, 0),
             open_evictions=counts.get(RowKind.EVICTION, 0),
             remembered=len(self._past.get(cluster, ())),
-            state=states.get(cluster, NOTHING),
+            state=states.get(cluster, NO_STATE),
         )
 
 
 def _is_past(kind: RowKind, key: bytes, value: bytes) -> bool:
-    """Say whether a row only remembers something that has ended, so that repeated events are recognised."""
+    """Whether a row is about something that has ended, and is kept to recognise repeated events."""
     if kind is RowKind.EVICTION:
         return read_eviction_value(key, value).state is EvictionState.DONE
     return kind is RowKind.DELETED_POD or (kind is RowKind.NODE and read_node_value(key, value)[0] is None)
@@ -109,13 +109,13 @@ def _is_past(kind: RowKind, key: bytes, value: bytes) -> bool:
 def read_known(
     settings: Settings, partitions: Iterable[int], on_progress: Callable[[int], None] = lambda _: None
 ) -> dict[int, PartitionRows]:
-    """Read what these partitions keep; `on_progress` gets the count of rows read so far.
+    """Read the rows of these partitions; calls `on_progress` with the count of rows read so far.
 
-    Blocks; a million rows take some twenty seconds. Waits for Kafka as long as for one answer of it.
+    Blocks: a million rows take about twenty seconds. Fails when Kafka answers nothing for `request_timeout_seconds`.
 
     Raises:
         BrokerUnreachableError: Kafka did not answer.
-        FoundProblemError: the rows are those of another version.
+        FoundProblemError: another version wrote the rows.
     """
     return asyncio.run(_read(settings, tuple(partitions), on_progress))
 
@@ -130,7 +130,7 @@ async def _read(
 
     def progressed() -> None:
         limit.reschedule(loop.time() + settings.request_timeout_seconds)
-        on_progress(before + rows.taken)
+        on_progress(before + rows.count)
 
     try:
         async with (
@@ -139,8 +139,8 @@ async def _read(
         ):
             for number in partitions:
                 rows = Rows()
-                await reader.read_rows({number: rows.take})
-                before += rows.taken
+                await reader.read_rows({number: rows.add})
+                before += rows.count
                 rows, taken = Rows(), rows
                 found[number] = taken.found()
                 progressed()

@@ -1,9 +1,9 @@
-"""The timer service, the only part that makes a worker send `Evict`.
+"""The timer service: the only code that issues `Evict`.
 
 It sleeps until the earliest wake-up of any partition, asks the gates right before firing, and lets the partition's
-logic decide again what is really due. A turn is bounded, so input and commits come in between. A timer behind a closed
-gate stays on the heap and is tried again a few times a second. The service reads the wall clock at each turn and sleeps
-by the monotonic one, so a step of the wall clock neither stalls it nor makes it fire in a burst.
+logic decide again what is really due. A turn is bounded, so input and commits come between two turns. A timer behind a
+closed gate stays on the heap and is tried again a few times a second. The service reads the wall clock at each turn and
+sleeps by the monotonic clock: a step of the wall clock cannot stall it, and a jump forward closes the gate `clock`.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FIRED_PER_TURN = 100  # of one partition, about 4 ms where they cost as usual; then others and the input are next
-LONGEST_SLEEP_SECONDS = 0.2  # how soon an opened gate is noticed, and clocks are compared
+FIRED_PER_TURN = 100  # usual timers of one partition, about 4 ms; then come other partitions and the input
+LONGEST_SLEEP_SECONDS = 0.2  # longest time until an opened gate is noticed, and between comparisons of the clocks
 
 
 class TimerService:
     """Fires due timers of live partitions while their gates are open.
 
     Attributes:
-        waiting: by partition number the closed gate behind which due timers wait.
-        waited: how long the next turn has been awaited.
+        waiting: the closed gate that holds back due timers, by partition number.
+        turn_wait: since when the next turn is waited for.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class TimerService:
         longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
     ) -> None:
         self.waiting: dict[int, Closed] = {}
-        self.waited = Wait()
+        self.turn_wait = Wait()
         self._partitions = partitions
         self._gates = gates
         self._clock = clock
@@ -60,7 +60,7 @@ class TimerService:
         self._firing = False
 
     def stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
-        """Fire what a step has made due at once, so that it goes out in the same transaction."""
+        """Fire at once the timers that a step has made due, so that their messages go into the same transaction."""
         due_us = writer.logic.next_due_at_us()
         if self._firing or due_us is None:
             return
@@ -74,7 +74,7 @@ class TimerService:
             self._wake.set()
 
     def _fire(self, writer: PartitionWriter[EvictionPartition], now: int, waiting: dict[int, Closed]) -> bool:
-        """Fire one bounded turn of a partition if its gates are open; returns whether there may be more."""
+        """Fire one bounded turn of a partition if its gates are open; returns whether more timers may be due."""
         closed = self._gates.closed(writer)
         if closed is not None:
             if closed.gate is Gate.CLOCK and not waiting:
@@ -90,8 +90,8 @@ class TimerService:
             self._firing = False
 
     async def run(self) -> None:
-        """Fire for ever; ends by cancellation."""
-        self.waited.begin(self._clock.monotonic())
+        """Run turns until cancelled."""
+        self.turn_wait.begin(self._clock.monotonic())
         while True:
             more = self.turn()
             delay = (
@@ -104,11 +104,11 @@ class TimerService:
             await set_within(delay, self._wake)
 
     def turn(self) -> bool:
-        """Fire what is due in each partition, bounded; returns whether more is due that may fire at once."""
+        """Fire due timers of each partition, up to a limit; returns whether more timers may fire at once."""
         now = self._clock.now_us()
         monotonic = self._clock.monotonic()
         self._clock_watch.tick(now, monotonic)
-        self.waited.progress(monotonic)
+        self.turn_wait.progress(monotonic)
         latest = now + int(self._longest_sleep_seconds * SECOND_US)
         self._planned_us = latest
         more = False
@@ -118,14 +118,14 @@ class TimerService:
             if due_us is not None and due_us <= now:
                 more = self._fire(writer, now, waiting) or more
                 due_us = writer.logic.next_due_at_us() if writer.live else None
-            # A writer without room calls `stepped` as soon as it has some; to try it all the time would only burn time.
+            # A writer without room calls `stepped` as soon as it has some; trying it meanwhile would waste time.
             if due_us is not None and writer.partition not in waiting and writer.has_room:
                 self._planned_us = min(self._planned_us, due_us)
         self._log_changes(waiting)
         return more
 
     def _log_changes(self, waiting: dict[int, Closed]) -> None:
-        """Log when a partition begins or ends to wait, not at each turn."""
+        """Log when a partition starts or stops waiting, not at each turn."""
         for number, closed in waiting.items():
             before = self.waiting.get(number)
             if before is None or before.gate is not closed.gate:

@@ -1,4 +1,4 @@
-"""Checks of the topics before a worker touches anything. Differences are reported, never repaired."""
+"""Checks the topics before a worker starts. It reports differences and repairs none."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FRAMING_BYTES = 4_096  # what Kafka's framing and evictstream's headers add to a record that is alone in its batch
+FRAMING_BYTES = 4_096  # most that Kafka's framing and evictstream's headers add to a record, alone in its batch
 
 
 async def checked_record_limit(settings: Settings) -> int:
-    """Check the topics of a worker and return how large a record may be, from what the topics really take.
+    """Check the topics of a worker; returns how large a record may be, by their smallest `max.message.bytes`.
 
     Raises:
-        TopicsDifferError: something without which a worker would be wrong.
-        OtherStateVersionError: the changelog is empty beside one of another state version.
+        TopicsDifferError: a topic is missing, or differs so that a worker would decide wrongly.
+        OtherStateVersionError: the changelog is empty, and one of another state version exists.
         BrokerUnreachableError: no Kafka answered in time.
     """
     used = [spec for spec in topic_specs(settings) if spec.name != settings.feeds_topic]
@@ -41,13 +41,13 @@ async def checked_record_limit(settings: Settings) -> int:
 
 
 async def _refuse_empty_beside_another_version(settings: Settings, topics: frozenset[str]) -> None:
-    """Refuse to begin without state where another version has some: every window would start anew."""
+    """Refuse an empty changelog beside one of another state version: every window would start anew."""
     pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
     others = sorted(name for name in topics if pattern.fullmatch(name))
     if not others:
         return
-    ours = [(settings.changelog_topic, number) for number in range(settings.partitions)]
+    places = [(settings.changelog_topic, number) for number in range(settings.partitions)]
     async with KafkaLogReader(engine_config(settings)) as reader:
-        ends = await reader.starts_and_ends(ours)
+        ends = await reader.starts_and_ends(places)
     if not any(end for _, end in ends.values()):
         raise OtherStateVersionError(changelog=settings.changelog_topic, others=tuple(others))

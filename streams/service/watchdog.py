@@ -1,17 +1,18 @@
-"""The watchdog: ends a worker that waits for something longer than is ever legitimate, and says for what.
+"""The watchdog: ends a worker that waits for something longer than is ever legitimate, and logs what it waited for.
 
 A stuck worker keeps its partitions as long as its member thread sends heartbeats, and no worker fires for them. So it
-has to end, and its supervisor has to start it again. It leaves the group first, and takes nothing over any more
+has to end, and its supervisor has to start it again. It leaves the group first, and takes no partition over any more
 (`engine.core.permit`), so that its peers need not wait. Outages of brokers do not end a worker at once: the limits are
 above all time-outs of its clients, and meanwhile the gates, not the watchdog, hold firing back.
 
-The watchdog is a thread of its own. It needs neither the event loop nor a reader of the log: if writing the last words
+The watchdog is a thread of its own. It needs neither the event loop nor a reader of the log: if writing stacks and log
 blocks as well, the process ends without them. A call that never releases the interpreter stops this thread too. Then
-faulthandler's timer, which runs outside of the interpreter and is set anew at each look, writes the stacks and ends.
+faulthandler's timer, which runs outside of the interpreter and is set anew at each look, writes the stacks and ends the
+process.
 
-A process that was frozen as a whole (SIGSTOP, a stalled machine) is not stuck: its waits stood still with it. So ages
-grow by the time between two looks, and by little if the second look is late. If it was frozen for longer than
-faulthandler's timer, that looks like a call that never releases the interpreter, and it ends as soon as it wakes.
+A process that was frozen as a whole (SIGSTOP, a stalled machine) is not stuck: its waits stood still with it. So an age
+grows by the time between two looks, at most by `LATE_SECONDS`. A process that was frozen for longer than faulthandler's
+timer ends as soon as it wakes: that looks like a call that never releases the interpreter.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS = 0.5  # much less than any sensible limit
-LATE_SECONDS = 2 * LOOK_SECONDS  # ages grow by no more from look to look: a later look was itself held up
-LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then it ends, whatever blocks
+LATE_SECONDS = 2 * LOOK_SECONDS  # most that an age grows between two looks: a later look was itself held up
+LAST_WORDS_SECONDS = 2.0  # for stacks, log and a last probe of /livez; then the process ends, whatever blocks
 
 
 class Stuck(NamedTuple):
@@ -51,7 +52,7 @@ class Stuck(NamedTuple):
 
 
 def limits_of(settings: Settings) -> dict[WaitKind, float]:
-    """Give the limit of each age, in seconds."""
+    """Return the limit of each age, in seconds."""
     return {
         WaitKind.LOOP: settings.stall_limit_seconds,
         WaitKind.TIMERS: settings.stall_limit_seconds,
@@ -65,7 +66,7 @@ def limits_of(settings: Settings) -> dict[WaitKind, float]:
 
 
 def find_stuck(ages: Mapping[WaitKind, float], limits: Mapping[WaitKind, float]) -> Stuck | None:
-    """Name the first age beyond its limit, in the order in which one explains the next."""
+    """Return the first age beyond its limit; `WaitKind` has causes before their consequences."""
     for wait in WaitKind:
         if wait in ages and ages[wait] > limits[wait]:
             return Stuck(wait, ages[wait], limits[wait])
@@ -73,7 +74,7 @@ def find_stuck(ages: Mapping[WaitKind, float], limits: Mapping[WaitKind, float])
 
 
 def stacks() -> str:
-    """Write down where each thread is. faulthandler could, but keeps the interpreter while it writes."""
+    """Return the stack of each thread. faulthandler could, but holds the interpreter while it writes."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     return "".join(
         f"Thread {names.get(ident, ident)}:\n{''.join(traceback.format_stack(frame))}\n"
@@ -82,11 +83,11 @@ def stacks() -> str:
 
 
 class Watchdog:
-    """Looks at the ages from a thread of its own.
+    """Compares ages with their limits, in a thread of its own.
 
     Attributes:
         limits: the longest legitimate waits, seconds.
-        stuck: what it has found; from then on the process ends, even if the wait ends.
+        stuck: the wait beyond its limit; once set, the process ends, even if the wait ends.
         is_stopping: whether the worker stops in order.
     """
 
@@ -97,9 +98,9 @@ class Watchdog:
         leave: Callable[..., object],
         permit: Permit | None = None,
     ) -> None:
-        """`ages` gives the ages at a moment of the monotonic clock; `leave` ends the process with an error.
+        """`ages` returns the ages at a monotonic instant (seconds); `leave` ends the process with an error.
 
-        `permit` is extended at each look of the thread that finds nothing, and withdrawn when something is stuck.
+        Each look of the thread that finds nothing stuck extends `permit`; one that does withdraws it.
         """
         self.stuck: Stuck | None = None
         self._ages = ages
@@ -112,12 +113,12 @@ class Watchdog:
         self.is_stopping = False
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
-        """Give all ages; while the worker stops only that of the loop, since it closes everything else."""
+        """Return all ages; while the worker stops, only the event loop's: everything else is being closed."""
         ages = self._ages(now)
         return {WaitKind.LOOP: ages[WaitKind.LOOP]} if self.is_stopping else ages
 
     def look(self, now: float) -> Stuck | None:
-        """Judge the ages, less the time in which no look was possible; a finding is final."""
+        """Compare the ages, less the time in which no look was possible; once `stuck` is set, it stays."""
         with self._lock:
             if self.stuck is None:
                 self._watched = self._ages_watched(now)
@@ -138,14 +139,14 @@ class Watchdog:
         threading.Thread(target=self._run, name="watchdog", daemon=True).start()
 
     def stopping(self) -> None:
-        """Note that the worker stops in order."""
+        """Record that the worker stops in order."""
         self.is_stopping = True
 
     def _run(self) -> None:
         while True:
             now = time.monotonic()
-            # Before anything is found, so that the last words have their time. When the timer has run out in a process
-            # that stood still, this waits for the end that it makes; nothing is permitted meanwhile.
+            # Set before the look, so that the last words have their time. If the timer ran out while the process was
+            # frozen, this call waits until the timer ends the process; the permit is not extended meanwhile.
             faulthandler.dump_traceback_later(self.limits[WaitKind.LOOP] + LAST_WORDS_SECONDS, exit=True)
             if (stuck := self.look(now)) is not None:
                 break
@@ -154,7 +155,7 @@ class Watchdog:
         self._end(stuck)
 
     def _end(self, stuck: Stuck) -> None:
-        """Say what it was, then end, whatever happens to the last words."""
+        """Leave the group, log stacks and error, then end the process, even if writing blocks."""
         error = WorkerStuckError(wait=str(stuck.wait), age_seconds=stuck.age_seconds, limit_seconds=stuck.limit_seconds)
         in_any_case = threading.Timer(2 * LAST_WORDS_SECONDS, os._exit, (error.exit_code,))
         in_any_case.daemon = True

@@ -1,7 +1,7 @@
-"""The parts of every worker, whatever brings its records: partitions, clock watch, freshness, gates and timers.
+"""The parts of a worker, wherever its records come from: partitions, clock watch, freshness, gates and timers.
 
-`service.app` gives it Kafka, the machine's clock and Faust's member of the group; the simulation of `tests/faults`
-gives it a simulated broker and a virtual clock. Both run the same object, put together only here.
+`service.app` runs it with Kafka, the machine's clock and Faust's member of the group; the simulation of `tests/faults`
+runs it with a simulated broker and a virtual clock. Both use the same object, put together only here.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ class WorkerCore:
     Attributes:
         clock_watch: whether the wall clock may be trusted.
         freshness: how old the view of each partition is.
-        partitions: what the group has assigned.
-        gates: when firing waits.
+        partitions: the partitions that the group has assigned.
+        gates: decide whether a partition's timers may fire.
         timers: fires due timers.
     """
 
@@ -52,7 +52,7 @@ class WorkerCore:
         crash: Callable[[BaseException], Awaitable[None]],
         longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
     ) -> None:
-        """`crash` ends the worker."""
+        """`crash` ends the worker with an error."""
         self.partitions = Partitions(
             engine,
             new_logic=lambda number: EvictionPartition(number, service),
@@ -88,8 +88,8 @@ class WorkerCore:
         self.timers.stepped(writer)
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
-        """Give the age of each wait of this worker at `now`, monotonic seconds."""
-        return self.partitions.waits.ages(now, self.partitions.live(), self.timers.waited)
+        """Return how long each thing has been waited for at `now`; both are monotonic seconds."""
+        return self.partitions.waits.ages(now, self.partitions.live(), self.timers.turn_wait)
 
     def snapshot(self) -> Snapshot:
         """Take a snapshot of all live partitions. Call it on the event loop's thread."""
@@ -99,7 +99,7 @@ class WorkerCore:
         return Snapshot(is_settled, tuple(views))
 
     def parts(self) -> dict[str, Coroutine[Any, Any, None]]:
-        """Make the coroutines that run beside the agents, by name. None ends by itself; an error ends the worker."""
+        """Return the background coroutines by name. None ends by itself; an error ends the worker."""
         return {
             "timers": self.timers.run(),
             "freshness": self.freshness.run(),
@@ -107,7 +107,7 @@ class WorkerCore:
         }
 
     async def _write_positions(self) -> None:
-        """Write positions where nothing else is written for a while."""
+        """Commit positions regularly where nothing else is written."""
         while True:
             await asyncio.sleep(self._position_interval_seconds)
             for writer in self.partitions.live():

@@ -240,7 +240,7 @@ MUTATIONS = (
         (
             Change(
                 product.EVICTION_PARTITION,
-                "EvictionPartition._let_in",
+                "EvictionPartition._admit",
                 "partition_of(key, self._config.partitions) != self.partition",
                 "False",
             ),
@@ -250,8 +250,13 @@ MUTATIONS = (
     Mutation(
         "pass over unreadable records",
         (
-            Change(product.EVICTION_PARTITION, "EvictionPartition.apply", "self._effects.bury(...)", "pass"),
-            Change(product.EVICTION_PARTITION, "EvictionPartition._apply_pods", "self._effects.bury(...)", "pass"),
+            Change(product.EVICTION_PARTITION, "EvictionPartition.apply", "self._effects.add_dead_letter(...)", "pass"),
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._apply_pods",
+                "self._effects.add_dead_letter(...)",
+                "pass",
+            ),
         ),
         (f"{INPUT}::test_a_bad_record_becomes_a_dead_letter_with_its_reason",),
     ),

@@ -46,7 +46,7 @@ OF_COSTS = (
     ),
     Mutation(
         "step laborious records without a pause",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition._apply_pods", "len(...) > LABORIOUS_BYTES", "False"),),
+        (Change(product.EVICTION_PARTITION, "EvictionPartition._apply_pods", "len(...) > YIELD_AFTER_BYTES", "False"),),
         (POISON,),
     ),
     Mutation(

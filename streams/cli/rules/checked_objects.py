@@ -1,4 +1,4 @@
-"""Nodes and pods out of files, checked as the API server checks them, with what the rules look at."""
+"""Nodes and pods of files, checked as the API server checks them, with the fields that the rules read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOLERATION_FIELDS: Final = frozenset({"key", "operator", "value", "effect", "to
 
 
 class ObjectErrors(NamedTuple):
-    """What is wrong with one object.
+    """The errors of one object.
 
     Attributes:
         source: its file, `-` for standard input.
@@ -36,7 +36,7 @@ class ObjectErrors(NamedTuple):
 
 
 class NodeSubject(NamedTuple):
-    """A node as the rules see it; `raw` is the whole object."""
+    """The fields of a node that the rules read; `raw` is the whole object."""
 
     name: str
     labels: Mapping[str, str]
@@ -46,7 +46,7 @@ class NodeSubject(NamedTuple):
 
 
 class PodSubject(NamedTuple):
-    """A pod as the rules see it.
+    """The fields of a pod that the rules read.
 
     Attributes:
         name: with its namespace.
@@ -76,12 +76,12 @@ class PodSubject(NamedTuple):
 
 
 def kinds_of(objects: Iterable[FoundObject]) -> list[str]:
-    """List the kinds that were found, each once, for messages."""
+    """List the kinds of the objects, each once, for messages."""
     return sorted({str(found.value.get("kind") or "an object without kind") for found in objects})
 
 
 def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[ObjectErrors]]:
-    """Take the nodes out of what was read: those that can be used, and what is wrong with the others."""
+    """Return the valid nodes among the objects, and the errors of the other nodes."""
     nodes, wrong = [], []
     for found in _of_kind(objects, NODE):
         errors = list(validate_node_taints(found.value))
@@ -104,7 +104,7 @@ def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[Ob
 def pods_of(
     objects: Iterable[FoundObject], *, comparison_operators: bool
 ) -> tuple[list[PodSubject], list[ObjectErrors]]:
-    """Take the pods out of what was read: those that can be used, and what is wrong with the others.
+    """Return the valid pods among the objects, and the errors of the other pods.
 
     Args:
         objects: from `read_objects`.
@@ -122,7 +122,7 @@ def pods_of(
 
 
 def unnamed_kinds(objects: Iterable[FoundObject]) -> list[ObjectErrors]:
-    """List objects that do not say what they are; kubectl sends none of them."""
+    """Return errors of the objects without a kind; kubectl refuses them."""
     wrong = []
     for found in objects:
         kind = found.value.get("kind")
@@ -133,7 +133,7 @@ def unnamed_kinds(objects: Iterable[FoundObject]) -> list[ObjectErrors]:
 
 
 def _of_kind(objects: Iterable[FoundObject], kind: str) -> Iterable[FoundObject]:
-    # Objects that were cut down to what is in use lack the version; another group's kind of that name is another kind.
+    # Shortened objects may lack the version. The same kind of another API group is another kind.
     return (
         found
         for found in objects
@@ -235,7 +235,7 @@ def _name(value: Fields, errors: list[FieldError]) -> str:
 
 
 def _each_once(errors: list[FieldError]) -> tuple[FieldError, ...]:
-    """Drop repetitions: several fields lie behind one of a wrong type."""
+    """Drop repeated errors: a field of a wrong type is reported for each field inside it."""
     kept: list[FieldError] = []
     for error in errors:
         if error not in kept:

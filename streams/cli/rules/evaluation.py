@@ -22,20 +22,20 @@ distinct list of taints, so 64 MB where 500 nodes have each their own."""
 
 
 class _NodeProfile(NamedTuple):
-    """All that the rules see of a node."""
+    """The parts of a node that the rules read."""
 
     taints: tuple[Taint, ...]
     unschedulable: bool
 
 
 class Evaluator:
-    """Gives the outcomes of pods on nodes. Scores are relative to all of the nodes."""
+    """Decides about pods on nodes. Scores are relative to all of the nodes."""
 
     def __init__(self, nodes: Sequence[NodeSubject], *, comparison_operators: bool) -> None:
-        """Group the nodes by what the rules see of them.
+        """Group the nodes by the parts that the rules read.
 
         Args:
-            nodes: in the order in which outcomes are given.
+            nodes: in the order of the outcomes.
             comparison_operators: whether `Gt` and `Lt` compare.
         """
         profiles: dict[_NodeProfile, int] = {}
@@ -45,7 +45,7 @@ class Evaluator:
         self._outcomes = lru_cache(MOST_TOLERATIONS_KEPT)(self._decide)
 
     def outcome(self, pod: PodSubject, index: int) -> PodOnNode:
-        """Return what becomes of a pod on the node with that place in the order."""
+        """Return the outcome of a pod on the node at `index` of `nodes`."""
         return self._outcomes(pod.tolerations, is_static_pod(pod.annotations))[self._profile_of[index]]
 
     def _decide(self, tolerations: Tolerations, is_static: bool) -> list[PodOnNode]:

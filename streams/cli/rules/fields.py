@@ -1,4 +1,4 @@
-"""Fields of raw objects beyond what validation looks at, with the same errors for wrong types."""
+"""Reads fields of raw objects that validation does not check, with the same errors for wrong types."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Fields = Mapping[object, object]
 
 
 def child_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> Fields:
-    """Take an object; empty if it is absent."""
+    """Return an object; empty if it is absent."""
     return object_at(value.get(name), f"{path}.{name}" if path else name, errors) or {}
 
 
 def flag_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> bool:
-    """Take a flag; false if it is absent."""
+    """Return a flag; false if it is absent."""
     found = value.get(name)
     if found is not None and not isinstance(found, bool):
         errors.append(wrong_type(f"{path}.{name}", found, "true or false"))
@@ -26,13 +26,13 @@ def flag_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> bo
 
 
 def texts_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> dict[str, str]:
-    """Take a map of texts, such as annotations; empty if it is absent."""
+    """Return a map of texts, such as annotations; empty if it is absent."""
     found = child_at(value, name, path, errors)
     return {str(key): text_at(found, str(key), f"{path}.{name}", errors) or "" for key in found}
 
 
 def entries_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> list[tuple[str, Fields]]:
-    """Take a list of objects, each with its path; empty if it is absent."""
+    """Return a list of objects, each with its path; empty if it is absent."""
     found = value.get(name)
     if found is None:
         return []

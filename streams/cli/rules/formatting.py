@@ -1,4 +1,4 @@
-"""Taints, tolerations and times in the words of tables, and in the shape of JSON."""
+"""Formats taints, tolerations and times for tables and for JSON."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NOTHING = "-"
 
 
 def toleration_words(toleration: Toleration) -> str:
-    """Write a toleration in one line: what it matches, then for how long if that is limited."""
+    """Format a toleration in one line: key, operator, value and effect, then its seconds if it has any."""
     key = toleration.key or "any key"
     if toleration.operator == EXISTS:
         matched = f"{key} {EXISTS}"
@@ -21,17 +21,17 @@ def toleration_words(toleration: Toleration) -> str:
 
 
 def seconds_suffix(seconds: int | None) -> str:
-    """Write a limit of time behind something; nothing if there is none."""
+    """Format seconds as the end of a line; empty without a limit."""
     return "" if seconds is None else f", {seconds} s"
 
 
 def stay_words(seconds: int | None) -> str:
-    """Write how long a pod may stay."""
+    """Format how long a pod may stay."""
     return FOR_EVER if seconds is None else f"{seconds} s"
 
 
 def taint_json(taint: Taint | None) -> dict[str, object] | None:
-    """Give a taint the shape that it has in a node."""
+    """Return a taint as it is in a node's `spec.taints`."""
     if taint is None:
         return None
     fields: dict[str, object] = {"key": taint.key, "value": taint.value, "effect": taint.effect}
@@ -39,7 +39,7 @@ def taint_json(taint: Taint | None) -> dict[str, object] | None:
 
 
 def toleration_json(toleration: Toleration | None) -> dict[str, object] | None:
-    """Give a toleration the shape that it has in a pod."""
+    """Return a toleration as it is in a pod's `spec.tolerations`."""
     if toleration is None:
         return None
     fields: dict[str, object] = {
@@ -55,5 +55,5 @@ def toleration_json(toleration: Toleration | None) -> dict[str, object] | None:
 
 
 def taint_words(taint: Taint | None) -> str:
-    """Write a taint as Kubernetes does; a dash for none."""
+    """Format a taint as Kubernetes does; a dash for none."""
     return NOTHING if taint is None else taint_text(taint)

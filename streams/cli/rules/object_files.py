@@ -23,10 +23,11 @@ SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 WHITESPACE: Final = re.compile(r"\s*")
 
 MOST_BYTES = 64 * 2**20
-"""Of one file. A list of 5,000 whole nodes in JSON has some 50 MiB, and takes several times as much when it is read."""
+"""Largest file. A list of 5,000 whole nodes in JSON has about 50 MiB; reading it takes several times as much
+memory."""
 
 MOST_YAML_BYTES = 4 * 2**20
-"""Of one file in YAML, which is read some fifty times slower than JSON: this much takes 20 seconds."""
+"""Largest file in YAML, which reads about fifty times slower than JSON: this much takes 20 seconds."""
 
 
 class FoundObject(NamedTuple):
@@ -34,7 +35,7 @@ class FoundObject(NamedTuple):
 
     Attributes:
         source: the file, `-` for standard input.
-        value: the object as JSON or YAML gives it; no more is known than that it is a mapping.
+        value: the mapping that JSON or YAML decodes to, unchecked.
     """
 
     source: str
@@ -42,13 +43,13 @@ class FoundObject(NamedTuple):
 
 
 def read_objects(*sources: str) -> list[FoundObject]:
-    """Read files, each once, and take lists apart.
+    """Read the objects of files; a list gives each of its items.
 
     Args:
-        sources: paths, or `-` for standard input; one that is named twice is read once.
+        sources: paths, or `-` for standard input; a repeated source is read once.
 
     Raises:
-        ObjectFileError: a file cannot be read, is neither JSON nor YAML, or holds something else than objects.
+        ObjectFileError: a file cannot be read, is neither JSON nor YAML, or contains something that is no object.
     """
     return [FoundObject(source, found) for source in dict.fromkeys(sources) for found in _objects(source)]
 
@@ -74,7 +75,7 @@ def _refuse_halves(source: str, documents: list[object]) -> None:
 
 
 def _flattened(source: str, found: object, place: str, kind: str) -> Iterator[dict[object, object]]:
-    """Take a list apart; items of a `NodeList` need not repeat their kind."""
+    """Yield the items of a list, or the object itself; items of a `NodeList` need not repeat their kind."""
     if not isinstance(found, dict):
         raise ObjectFileError(source, f"{place} is not an object")
     own_kind = found.get("kind")
@@ -106,7 +107,7 @@ def _text(source: str) -> str:
 
 
 def _documents(source: str, text: str) -> Iterator[object]:
-    """Give the documents of a text; what begins like JSON and is none may still be YAML in flow style."""
+    """Return the documents of a text; malformed JSON may still be YAML in flow style."""
     if not text.lstrip().startswith(("{", "[")):
         return iter(_yaml_documents(source, text))
     try:

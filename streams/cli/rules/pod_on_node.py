@@ -1,4 +1,4 @@
-"""What Kubernetes makes of a pod on a node, in the words of a table and in the shape of JSON."""
+"""Kubernetes' verdicts about a pod on a node, as cells of a table and as JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from evictstream.models.kubernetes.scheduling import AdmissionVerdict, FilterVer
 from evictstream.streams.cli.rules.formatting import NOTHING, taint_json, taint_words, toleration_json, toleration_words
 
 TITLES = ("evict", "because of", "tolerated by", "schedule", "because of", "score", "kubelet")
-"""Of `PodOnNode.cells`."""
+"""Titles of the columns of `PodOnNode.cells`."""
 
 
 class PodOnNode:

@@ -25,7 +25,7 @@ ComparisonOption = Annotated[
 
 
 def show_problems(wrong: Sequence[ObjectErrors], output: OutputFormat) -> ExitCode:
-    """Print every broken rule with its field, and give the exit code for it."""
+    """Print every broken rule with its field; returns the exit code."""
     if output is OutputFormat.JSON:
         print_json(
             {
@@ -56,10 +56,10 @@ def show_problems(wrong: Sequence[ObjectErrors], output: OutputFormat) -> ExitCo
 
 
 def require(found: Iterable[object], kind: str, source: str, objects: Iterable[FoundObject]) -> None:
-    """Refuse a file without any object of the kind that is needed.
+    """Refuse a file without any object of the needed kind.
 
     Raises:
-        ObjectFileError: there is none; the message says what there is.
+        ObjectFileError: it has none; the message names the kinds that it has.
     """
     from evictstream.streams.cli.rules.checked_objects import kinds_of
 

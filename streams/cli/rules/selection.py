@@ -36,10 +36,10 @@ class Unplaced(enum.StrEnum):
 
 
 class Placement:
-    """The pods and nodes that were chosen, and who is judged where.
+    """The chosen pods and nodes, and on which nodes each pod is judged.
 
     Attributes:
-        pods: those chosen, in their order.
+        pods: the chosen pods, in their order.
         nodes: all nodes, chosen or not.
         chosen: places of the chosen nodes in their order.
     """
@@ -48,7 +48,7 @@ class Placement:
         """Select pods and nodes.
 
         Raises:
-            WrongUseError: a selector is none.
+            WrongUseError: a selector is malformed.
         """
         for_pods, for_nodes = _selector(selection.pods), _selector(selection.nodes)
         self.pods = [
@@ -72,7 +72,7 @@ class Placement:
         return Unplaced.NODE_NOT_FOUND if found is None else [index for index in found if index in self._is_chosen]
 
     def unplaced(self) -> Iterator[tuple[PodSubject, Unplaced]]:
-        """Give the pods that are on none of the nodes."""
+        """Yield the pods that are on none of the nodes, each with the reason."""
         for pod in self.pods:
             if isinstance(places := self.places(pod), Unplaced):
                 yield pod, places

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class _Changed(NamedTuple):
-    """One node, what kubectl reports of it, and its taints now."""
+    """One node, kubectl's report about it, and its taints now."""
 
     node: NodeSubject
     word: TaintWord
@@ -89,7 +89,7 @@ def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) 
         try:
             outcome = apply_changes(node.taints, changes, overwrite=overwrite, node_name=node.name)
         except KubectlError as error:
-            # kubectl does not say which node lacks a taint; with one node that is clear.
+            # kubectl does not name the node that lacks a taint; with one node that is clear.
             is_clear = error.kind is not Refusal.NOT_FOUND or len(nodes) == 1
             refusals.append(str(error) if is_clear else f"node {node.name}: {error}")
         else:
@@ -100,7 +100,7 @@ def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) 
 
 
 def _object(changed: _Changed) -> dict[str, object]:
-    """Put the taints into the node; an entry that stays is the one of the file, with its `timeAdded`."""
+    """Write the taints into the node; an unchanged entry keeps its form in the file, with its `timeAdded`."""
     from evictstream.streams.cli.rules.formatting import taint_json
 
     raw = changed.node.raw

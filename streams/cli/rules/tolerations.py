@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
 
 _DEFAULT_SECONDS = 300
-"""As `DEFAULT_SECONDS` of the models, which `--help` does not wait for."""
+"""A copy of the models' `DEFAULT_SECONDS`, since `--help` should not wait for their import."""
 
 
 class _Use(NamedTuple):
@@ -29,7 +29,7 @@ class _Use(NamedTuple):
 
 
 class _Report(NamedTuple):
-    """One pod: its tolerations with origins, what is in use on the nodes, and where order decides."""
+    """One pod: its tolerations with origins, the ones in use on the nodes, and where their order decides."""
 
     pod: PodSubject
     traced: tuple[TracedToleration, ...]

@@ -89,7 +89,7 @@ def verdict(
 def _read(
     node: str, pod: str, *, comparison_operators: bool
 ) -> tuple[list[NodeSubject], list[PodSubject], list[ObjectErrors]]:
-    """Read the files, and let go of all in them that is not used."""
+    """Read the files; returns what is used of them, so that the rest of their memory is freed."""
     from evictstream.streams.cli.rules.checked_objects import NODE, POD, nodes_of, pods_of, unnamed_kinds
     from evictstream.streams.cli.rules.object_files import read_objects
 

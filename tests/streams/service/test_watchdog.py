@@ -222,6 +222,6 @@ def test_readyz_while_it_stops() -> None:
 
 def test_an_outage_within_the_limit_is_no_reason_to_end() -> None:
     """Four minutes without a broker: not ready, but alive."""
-    worker = Worker(view(0, Closed(Gate.OWNER, "the group confirmed us 240 s ago")))
+    worker = Worker(view(0, Closed(Gate.OWNER, "the group confirmed this worker 240 s ago")))
     worker.waits |= {WaitKind.FETCH: 240.0, WaitKind.HEARTBEAT: 240.0}
     assert (worker.health.live(0).status, worker.health.ready(0).status) == (200, 503)
