@@ -43,6 +43,7 @@ class SimpleEviction:
     attempt: int = 0
     ask_again: tuple[float, float] = (0, 0)  # the next attempt is between these
     reported: str = ""
+    issued: float = 0  # the newest attempt
 
 
 @dataclass
@@ -324,6 +325,7 @@ class SimpleModel:
         eviction.state = "issued"
         eviction.attempt += 1
         eviction.reported = ""
+        eviction.issued = now
         longest = min(30 * 2 ** (eviction.attempt - 1), 300)
         eviction.ask_again = (now + 0.89 * longest, now + longest)
         return eviction.attempt
@@ -334,10 +336,15 @@ class SimpleModel:
         if eviction is None or eviction.state != "issued" or attempt != eviction.attempt:
             return
         success = outcome in ("Succeeded", "Gone")
-        if eviction.reported in ("Succeeded", "Gone") or (eviction.reported and not success):
+        if eviction.reported in ("Succeeded", "Gone") or (eviction.reported not in ("", "Accepted") and not success):
+            return
+        held = min(now + 60, eviction.issued + 900)
+        if outcome == eviction.reported == "Accepted" and held <= eviction.ask_again[0]:
             return
         eviction.reported = outcome
-        if success:
+        if outcome == "Accepted":
+            eviction.ask_again = (held, held)
+        elif success:
             eviction.ask_again = (now + 120, now + 120)
         else:
             longest = min(2.0 ** (attempt - 1), 300)

@@ -153,7 +153,7 @@ def test_leftovers_of_a_killed_demo_are_named_and_removed(kafka: Broker, tmp_pat
         process.kill()
         process.communicate(timeout=60)
     left = topics(kafka)
-    assert len(left - before) == 7
+    assert len(left - before) == 8
     settings = Settings(bootstrap_servers=kafka.bootstrap_servers)
     others = {"evictstream-demo-of-mine.nodes", "nodes", "x-evictstream-demo-0123abcd.nodes"}
     (sentence,) = remove_leftovers(settings, left - before | others, now_us())
