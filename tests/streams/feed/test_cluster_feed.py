@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError
 from evictstream.streams.feed import kind_feed
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
-from tests.harness.fake_api import FakeApi
 from tests.harness.known_cluster import KnownCluster
 
 PATIENCE_SECONDS = 60.0
@@ -110,7 +111,7 @@ def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_pa
     ],
 )
 def test_trouble_of_the_api_server_loses_nothing(
-    trouble: dict[str, list[int | str]], declared: Settings, api: FakeApi, tmp_path: Path
+    trouble: dict[str, list[int | str | Fault]], declared: Settings, api: FakeApi, tmp_path: Path
 ) -> None:
     api.trouble = trouble
     with feeding(declared, api, tmp_path) as feed:

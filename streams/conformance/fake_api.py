@@ -1,0 +1,131 @@
+"""An API server on loopback for nodes and pods, that misbehaves when it is told to; in threads of this process."""
+
+from __future__ import annotations
+
+import collections
+import json
+import threading
+import time
+from http.server import ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final, Self
+
+from evictstream.streams.conformance.fake_cluster import FakeCluster
+from evictstream.streams.conformance.fake_faults import ApiWrite, FakeAnswer, FakeRequest, Fault, Object
+from evictstream.streams.conformance.fake_http import FakeHttpHandler
+
+LOOK_SECONDS: Final = 0.02
+"""Between looks at pods whose termination is over, and at the end of the server."""
+
+MOST_REMEMBERED: Final = 1_000_000
+"""Requests and writes: an hour of 270 a second."""
+
+
+class FakeApi(FakeCluster):
+    """The cluster and its server. Use as a context manager.
+
+    Attributes:
+        requests: `list pods`, `delete pods` and the like, in order; a probe of one object is none.
+        writes: what was meant to change something, in order.
+        events: by name, as they were created and patched.
+        trouble: what happens to requests, by `list nodes`, `delete pods` and so on, or for one object by
+            `delete pods my-pod`; the first one first. A number is a status, `cut` an answer that ends in its middle,
+            `error` and `garbage` lines of a watch.
+        forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
+        token: the only bearer token that is accepted; None accepts any, or none.
+        is_down: nobody answers.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: collections.deque[str] = collections.deque(maxlen=MOST_REMEMBERED)
+        self.writes: collections.deque[ApiWrite] = collections.deque(maxlen=MOST_REMEMBERED)
+        self.events: dict[str, Object] = {}
+        self.trouble: dict[str, list[int | str | Fault]] = {}
+        self.forbidden: set[str] = set()
+        self.token: str | None = None
+        self.is_down = False
+        self._faults_lock = threading.Lock()
+        self._server = _Server(self)
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self._server.server_address[1]}"
+
+    def kubeconfig(self, token_file: Path | None = None) -> str:
+        """Return a kubeconfig in JSON, which is YAML; with a file the token is what that holds at the moment."""
+        user = {"token": self.token or "nobody-looks-at-it"} if token_file is None else {"tokenFile": str(token_file)}
+        return json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "fake", "cluster": {"server": self.url}}],
+                "users": [{"name": "somebody", "user": user}],
+                "contexts": [{"name": "fake", "context": {"cluster": "fake", "user": "somebody"}}],
+                "current-context": "fake",
+            }
+        )
+
+    def __enter__(self) -> Self:
+        """Serve."""
+        threading.Thread(target=self._server.serve_forever, args=(LOOK_SECONDS,), daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stop to serve; watches end within a tenth of a second."""
+        self.is_down = True
+        self._server.shutdown()
+        self._server.server_close()
+
+    def watches(self, plural: str) -> int:
+        """Count the watches that were opened."""
+        return sum(1 for one in list(self.requests) if one == f"watch {plural}")
+
+    def removals(self, name: str) -> list[ApiWrite]:
+        """List deletes and evictions of the pod of this name, done or not."""
+        return [one for one in list(self.writes) if one.name == name and one.is_removal]
+
+    def take_fault(self, request: FakeRequest) -> Fault:
+        """Return what happens to this request, and let it happen once."""
+        with self._faults_lock:
+            for what in (f"{request.what} {request.name}", request.what):
+                if self.trouble.get(what):
+                    return Fault.of(self.trouble[what].pop(0))
+        return Fault()
+
+    def remember(self, request: FakeRequest, answer: FakeAnswer, done_to: str | None) -> None:
+        """Keep a request that was meant to change something."""
+        body = request.body if isinstance(request.body, dict) else {}
+        options: Object = (body.get("deleteOptions") or {}) if request.resource == "pods/eviction" else body
+        wanted: Any = options.get("preconditions") or {}
+        if request.verb == "patch":
+            wanted = body.get("metadata") or {}
+        self.writes.append(
+            ApiWrite(
+                at=time.time(),
+                what=request.what,
+                namespace=request.namespace,
+                name=request.name,
+                uid=wanted.get("uid"),
+                done_to=done_to,
+                status=answer.status,
+                body=request.body,
+                is_dry_run=bool(options.get("dryRun") or request.query.get("dryRun")),
+            )
+        )
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 128  # clients that come back together after a fault
+
+    def __init__(self, api: FakeApi) -> None:
+        self.api = api
+        super().__init__(("127.0.0.1", 0), FakeHttpHandler)
+
+    def service_actions(self) -> None:
+        self.api.end_terminated()
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing of clients that hang up; they may."""

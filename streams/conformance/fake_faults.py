@@ -1,0 +1,149 @@
+"""What the fake API server does instead of answering as it should, and what it remembers of requests."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Final, NamedTuple
+
+Object = dict[str, Any]
+
+REASONS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    409: "Conflict",
+    410: "Expired",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    500: "InternalError",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+"""What Kubernetes calls a status (`metav1.StatusReason`)."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Fault:
+    """What happens to one request.
+
+    Attributes:
+        status: the answer instead; nothing is done. 0 leaves the answer as it is.
+        message: of that answer.
+        cause: of that answer, as `DisruptionBudget` for an eviction that a budget does not allow.
+        retry_after_seconds: header `Retry-After`.
+        delay_seconds: the answer comes so late; what was asked for is done before.
+        cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
+        line: what a watch sends instead of its next line: `error` (an event with 410) or `garbage`.
+    """
+
+    status: int = 0
+    message: str = ""
+    cause: str = ""
+    retry_after_seconds: int | None = None
+    delay_seconds: float = 0.0
+    cut: str = ""
+    line: str = ""
+
+    @classmethod
+    def of(cls, found: int | str | Fault) -> Fault:
+        """Read the short forms: a status, `cut` (in the middle), `error`, `garbage`."""
+        if isinstance(found, int):
+            return cls(status=found)
+        if isinstance(found, str):
+            return cls(cut="middle") if found == "cut" else cls(line=found)
+        return found
+
+
+class FakeAnswer(NamedTuple):
+    """Status and JSON of an answer."""
+
+    status: int
+    body: Object
+    retry_after_seconds: int | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether what was asked for is done."""
+        return 200 <= self.status < 300  # noqa: PLR2004 - what HTTP calls success
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FakeRequest:
+    """A request as the server has read it.
+
+    Attributes:
+        verb: as RBAC has it: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
+        group: API group; empty for the core.
+        resource: plural, with its subresource: `pods/eviction`.
+        namespace: empty for what has none.
+        name: empty for lists.
+        query: parameters of the URL.
+        body: JSON, an empty object without one.
+        content_type: of the body.
+    """
+
+    verb: str
+    group: str = ""
+    resource: str
+    namespace: str = ""
+    name: str = ""
+    query: dict[str, str] = dataclasses.field(default_factory=dict)
+    body: Any = dataclasses.field(default_factory=dict)
+    content_type: str = ""
+
+    @property
+    def what(self) -> str:
+        """Verb and resource, as `delete pods`."""
+        return f"{self.verb} {self.resource}"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ApiWrite:
+    """A request that was meant to change something.
+
+    Attributes:
+        at: when it was looked at, seconds since 1970.
+        what: verb and resource, as `delete pods` or `create pods/eviction`.
+        namespace: of the object.
+        name: of the object.
+        uid: the UID that it named as precondition; None if it named none.
+        done_to: UID of the pod that it deleted or changed; None if it changed none.
+        status: of the answer, also where the connection was cut instead; 0 if it was cut before.
+        body: what was sent.
+        is_dry_run: it asked that nothing be changed.
+    """
+
+    at: float
+    what: str
+    namespace: str
+    name: str
+    uid: str | None
+    done_to: str | None
+    status: int
+    body: Any
+    is_dry_run: bool
+
+    @property
+    def is_removal(self) -> bool:
+        """Whether it is a delete, or an eviction, of a pod."""
+        return self.what in {"delete pods", "create pods/eviction"}
+
+
+def refusal(status: int, message: str, *, cause: str = "", retry_after_seconds: int | None = None) -> FakeAnswer:
+    """Make the `Status` with which Kubernetes refuses."""
+    body: Object = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": REASONS.get(status, "Unknown"),
+        "code": status,
+    }
+    details: Object = {"causes": [{"reason": cause, "message": message}]} if cause else {}
+    if retry_after_seconds is not None:
+        details["retryAfterSeconds"] = retry_after_seconds
+    return FakeAnswer(status, body | ({"details": details} if details else {}), retry_after_seconds)
