@@ -20,7 +20,7 @@ MOST_EVICTIONS: Final = 100_000
 """Evictions that are remembered, the newest ones: some 30 MB. What is forgotten is only looked at once more."""
 
 
-class Answer(msgspec.Struct, frozen=True, gc=False):
+class CommandAnswer(msgspec.Struct, frozen=True, gc=False):
     """What was done with an `Evict`."""
 
     outcome: Outcome
@@ -39,7 +39,7 @@ class _Eviction(msgspec.Struct, gc=False):
     revision: int
     attempt: int = 0
     is_cancelled: bool = False
-    answer: Answer | None = None
+    answer: CommandAnswer | None = None
 
 
 class CommandLog:
@@ -57,22 +57,22 @@ class CommandLog:
         self._oldest_us = int(oldest_seconds * MICROSECONDS_PER_SECOND)
         self._evictions: OrderedDict[str, _Eviction] = OrderedDict()
 
-    def read(self, command: EvictionCommand, now_us: int) -> Answer | Reading:
+    def read(self, command: EvictionCommand, now_us: int) -> CommandAnswer | Reading:
         """Take note of a command and say what follows."""
         if command.action is not Action.EVICT:
             return self._withdraw(command)
         known = self._known(command)
         if known.is_cancelled:
-            return Answer(Outcome.OBSOLETE, "it was cancelled")
+            return CommandAnswer(Outcome.OBSOLETE, "it was cancelled")
         if command.revision < known.revision:
-            return Answer(Outcome.OBSOLETE, f"revision {known.revision} has come")
+            return CommandAnswer(Outcome.OBSOLETE, f"revision {known.revision} has come")
         if command.attempt < known.attempt:
-            return Answer(Outcome.OBSOLETE, f"attempt {known.attempt} has come")
+            return CommandAnswer(Outcome.OBSOLETE, f"attempt {known.attempt} has come")
         if command.attempt == known.attempt:
             return known.answer or Reading.IGNORE
         known.revision, known.attempt, known.answer = command.revision, command.attempt, None
         if now_us - instant_us(command.issued_at) > self._oldest_us:
-            return self.answer(command, Answer(Outcome.OBSOLETE, f"it was issued at {command.issued_at}"))
+            return self.answer(command, CommandAnswer(Outcome.OBSOLETE, f"it was issued at {command.issued_at}"))
         return Reading.EVICT
 
     def note_answered(self, command: EvictionCommand) -> None:
@@ -84,7 +84,7 @@ class CommandLog:
         known.revision = max(known.revision, command.revision)
         known.attempt = max(known.attempt, command.attempt)
 
-    def answer(self, command: EvictionCommand, answer: Answer) -> Answer:
+    def answer(self, command: EvictionCommand, answer: CommandAnswer) -> CommandAnswer:
         """Keep what was done with an `Evict`, and return it; it is the answer to each repeat."""
         known = self._evictions.get(command.eviction_id)
         if known is not None and known.attempt == command.attempt:
@@ -92,11 +92,12 @@ class CommandLog:
         return answer
 
     def _withdraw(self, command: EvictionCommand) -> Reading:
+        is_first = command.eviction_id not in self._evictions
         known = self._known(command)
         if command.action is Action.CANCEL:
             known.is_cancelled = True
             return Reading.WITHDRAW
-        if command.revision <= known.revision:
+        if command.revision <= known.revision and not is_first:
             return Reading.IGNORE
         known.revision = command.revision
         return Reading.WITHDRAW

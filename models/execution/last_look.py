@@ -25,7 +25,7 @@ MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
-class Condition(msgspec.Struct, frozen=True, gc=False):
+class PodCondition(msgspec.Struct, frozen=True, gc=False):
     """A condition of a pod, as far as it is of use here."""
 
     type: str = ""
@@ -78,7 +78,7 @@ class _PodSpec(msgspec.Struct, rename="camel", gc=False):
 
 class _PodStatus(msgspec.Struct, gc=False):
     phase: str | None = None
-    conditions: list[Condition] | None = None
+    conditions: list[PodCondition] | None = None
 
 
 class _Pod(msgspec.Struct, gc=False):
@@ -115,7 +115,7 @@ def read_pod(text: bytes) -> SeenPod:
         phase=pod.status.phase or "",
         is_terminating=pod.metadata.deletion_timestamp is not None,
         is_mirror=MIRROR_ANNOTATION in (pod.metadata.annotations or ()),
-        is_disruption_target=Condition(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
+        is_disruption_target=PodCondition(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
         tolerations=read_tolerations(bytes(pod.spec.tolerations)),
     )
 

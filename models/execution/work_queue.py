@@ -15,7 +15,7 @@ from evictstream.models.messages.command import EvictionCommand
 
 
 @dataclasses.dataclass(slots=True, eq=False, kw_only=True)
-class Waiting:
+class QueuedEviction:
     """An `Evict` that is queued or being carried out.
 
     Attributes:
@@ -45,7 +45,7 @@ class _Lane:
     __slots__ = ("is_busy", "is_listed", "queue")
 
     def __init__(self) -> None:
-        self.queue: deque[Waiting] = deque()
+        self.queue: deque[QueuedEviction] = deque()
         self.is_busy = False
         self.is_listed = False
 
@@ -54,28 +54,28 @@ class WorkQueue:
     """All that waits in one cluster. The caller keeps the number of entries within its limit."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, Waiting] = {}
+        self._by_id: dict[str, QueuedEviction] = {}
         self._lanes: dict[str, _Lane] = {}
         # Nodes whose turn it may be, by the namespace of their first pod; namespaces in the order of their turns.
         self._ready: dict[str, deque[str]] = {}
         self._turns: deque[str] = deque()
-        self._put_off: list[tuple[float, int, Waiting]] = []
+        self._put_off: list[tuple[float, int, QueuedEviction]] = []
         self._numbers = itertools.count()
 
     def __len__(self) -> int:
         """How many wait or run."""
         return len(self._by_id)
 
-    def __iter__(self) -> Iterator[Waiting]:
+    def __iter__(self) -> Iterator[QueuedEviction]:
         """All that wait or run; looks at everything."""
         return iter(tuple(self._by_id.values()))
 
-    def put(self, waiting: Waiting) -> None:
+    def put(self, waiting: QueuedEviction) -> None:
         """Queue an eviction behind all others of its node. No other one of its `evictionId` may be queued."""
         self._by_id[waiting.command.eviction_id] = waiting
         self._append(waiting)
 
-    def withdraw(self, eviction_id: str) -> Waiting | None:
+    def withdraw(self, eviction_id: str) -> QueuedEviction | None:
         """Take an eviction out that no worker has; None if there is none. One that runs is only marked."""
         waiting = self._by_id.get(eviction_id)
         if waiting is None:
@@ -86,7 +86,7 @@ class WorkQueue:
         del self._by_id[eviction_id]
         return waiting
 
-    def take(self, now: float) -> Waiting | None:
+    def take(self, now: float) -> QueuedEviction | None:
         """Give a worker what is next, and keep its node busy until `finish` or `put_off`; None if nothing is ready."""
         while self._put_off and self._put_off[0][0] <= now:
             waiting = heapq.heappop(self._put_off)[2]
@@ -117,13 +117,13 @@ class WorkQueue:
         """When what was put off comes back, monotonic seconds; None if nothing was."""
         return self._put_off[0][0] if self._put_off else None
 
-    def finish(self, waiting: Waiting) -> None:
+    def finish(self, waiting: QueuedEviction) -> None:
         """Forget what a worker has done; its node's next may begin."""
         if self._by_id.get(waiting.command.eviction_id) is waiting:
             del self._by_id[waiting.command.eviction_id]
         self._release(waiting)
 
-    def put_off(self, waiting: Waiting, until: float) -> None:
+    def put_off(self, waiting: QueuedEviction, until: float) -> None:
         """Queue again, at that monotonic second, what a worker could not do now; others of the node go first."""
         waiting.is_running = False
         waiting.tries += 1
@@ -136,12 +136,12 @@ class WorkQueue:
             if waiting.partition == partition:
                 self.withdraw(waiting.command.eviction_id)
 
-    def _append(self, waiting: Waiting) -> None:
+    def _append(self, waiting: QueuedEviction) -> None:
         lane = self._lanes.setdefault(waiting.command.node, _Lane())
         lane.queue.append(waiting)
         self._list(waiting.command.node, lane)
 
-    def _release(self, waiting: Waiting) -> None:
+    def _release(self, waiting: QueuedEviction) -> None:
         lane = self._lanes[waiting.command.node]
         lane.is_busy = False
         if self._head(lane) is None:
@@ -162,7 +162,7 @@ class WorkQueue:
         nodes.append(node)
 
     @staticmethod
-    def _head(lane: _Lane) -> Waiting | None:
+    def _head(lane: _Lane) -> QueuedEviction | None:
         while lane.queue and lane.queue[0].is_withdrawn:
             lane.queue.popleft()
         return lane.queue[0] if lane.queue else None

@@ -11,7 +11,7 @@ from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
 
 if TYPE_CHECKING:
-    from evictstream.streams.executor.eviction import Mode
+    from evictstream.streams.executor.eviction import ExecutorMode
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -131,17 +131,17 @@ def _contexts(texts: list[str]) -> dict[str, str | None]:
     return found
 
 
-def _modes(texts: list[str], clusters: dict[str, str | None]) -> dict[str, Mode]:
-    from evictstream.streams.executor.eviction import Mode
+def _modes(texts: list[str], clusters: dict[str, str | None]) -> dict[str, ExecutorMode]:
+    from evictstream.streams.executor.eviction import ExecutorMode
 
-    default = Mode.OBSERVE
-    own: dict[str, Mode] = {}
+    default = ExecutorMode.OBSERVE
+    own: dict[str, ExecutorMode] = {}
     for text in texts:
         name, equals, mode = text.rpartition("=")
         try:
-            found = Mode(mode)
+            found = ExecutorMode(mode)
         except ValueError:
-            raise WrongUseError(f"--mode {text}: {mode!r} is none of {', '.join(Mode)}") from None
+            raise WrongUseError(f"--mode {text}: {mode!r} is none of {', '.join(ExecutorMode)}") from None
         if not equals:
             default = found
         elif name in clusters:

@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 
 from evictstream.streams.errors import ApiUnreachableError, MissingRightsError
-from evictstream.streams.executor.eviction import Mode
+from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.kubernetes.connection import Connection
 
 REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -16,10 +16,10 @@ Right = tuple[str, str]
 """A verb and a resource of the core group, as `pods/eviction`."""
 
 READS: Final[tuple[Right, ...]] = (("get", "pods"), ("get", "nodes"))
-WRITES: Final[dict[Mode, tuple[Right, ...]]] = {
-    Mode.OBSERVE: (),
-    Mode.DELETE: (("patch", "pods/status"), ("delete", "pods")),
-    Mode.EVICT: (("create", "pods/eviction"),),
+WRITES: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
+    ExecutorMode.OBSERVE: (),
+    ExecutorMode.DELETE: (("patch", "pods/status"), ("delete", "pods")),
+    ExecutorMode.EVICT: (("create", "pods/eviction"),),
 }
 EVENTS: Final[tuple[Right, ...]] = (("create", "events"), ("patch", "events"))
 
@@ -32,7 +32,9 @@ class _Review(msgspec.Struct):
     status: _Status
 
 
-def check_rights(cluster: str, connection: Connection, mode: Mode, *, writes_events: bool, deletes_late: bool) -> None:
+def check_rights(
+    cluster: str, connection: Connection, mode: ExecutorMode, *, writes_events: bool, deletes_late: bool
+) -> None:
     """Check what a mode needs.
 
     Args:
@@ -48,8 +50,8 @@ def check_rights(cluster: str, connection: Connection, mode: Mode, *, writes_eve
     """
     needed = [*READS, *WRITES[mode]]
     if deletes_late:
-        needed += WRITES[Mode.DELETE]
-    if writes_events and mode is not Mode.OBSERVE:
+        needed += WRITES[ExecutorMode.DELETE]
+    if writes_events and mode is not ExecutorMode.OBSERVE:
         needed += EVENTS
     missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
     if missing:

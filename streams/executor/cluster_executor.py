@@ -10,11 +10,11 @@ from typing import Final
 
 import structlog
 
-from evictstream.models.execution.command_log import Answer
-from evictstream.models.execution.work_queue import Waiting, WorkQueue
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.histogram import Histogram
-from evictstream.streams.executor.eviction import Evictor, PutOff
+from evictstream.streams.executor.eviction import PodEvictor, PutOff
 from evictstream.streams.executor.rate_limit import RateLimit
 
 log = structlog.get_logger(__name__)
@@ -29,7 +29,7 @@ WAIT_SECONDS: Final = 600.0
 """Longest time that an eviction is put off, from when it was queued; then it is `Failed`, and the service sends it
 again when it is still owed. Less than the service's own `accepted_limit_seconds`, 900 s."""
 
-Respond = Callable[[Waiting, Answer], None]
+Respond = Callable[[QueuedEviction, CommandAnswer], None]
 """Takes the outcome of an eviction; called by workers."""
 
 
@@ -44,7 +44,7 @@ class ClusterExecutor:
         hindrance: why the whole cluster is put off; None if it is not.
     """
 
-    def __init__(self, name: str, evictor: Evictor, *, rate: float, burst: int, respond: Respond) -> None:
+    def __init__(self, name: str, evictor: PodEvictor, *, rate: float, burst: int, respond: Respond) -> None:
         self.name = name
         self.mode = evictor.mode
         self.outcomes: Counter[Outcome] = Counter()
@@ -87,13 +87,13 @@ class ClusterExecutor:
         """How many evictions wait or run."""
         return len(self._queue)
 
-    def put(self, waiting: Waiting) -> None:
+    def put(self, waiting: QueuedEviction) -> None:
         """Queue an eviction; what waits of an earlier attempt is to be withdrawn before."""
         with self._changed:
             self._queue.put(waiting)
             self._changed.notify()
 
-    def withdraw(self, eviction_id: str) -> Waiting | None:
+    def withdraw(self, eviction_id: str) -> QueuedEviction | None:
         """Take out what waits of an eviction, and return it; None if none waits. One that runs is left to its end."""
         with self._changed:
             return self._queue.withdraw(eviction_id)
@@ -108,7 +108,7 @@ class ClusterExecutor:
         with self._changed:
             return any(waiting.is_running and waiting.partition == partition for waiting in self._queue)
 
-    def unsaid(self, before: float) -> list[Waiting]:
+    def unsaid(self, before: float) -> list[QueuedEviction]:
         """List what was last said to be `Accepted` before that monotonic second."""
         with self._changed:
             return [waiting for waiting in self._queue if waiting.said_at <= before]
@@ -124,10 +124,10 @@ class ClusterExecutor:
                 done = self._evictor.evict(waiting.command, waiting.tries)
             except Exception as error:  # nothing may end a worker; the eviction is owed, so it comes again
                 log.exception("an eviction failed", cluster=self.name, eviction=waiting.command.eviction_id)
-                done = Answer(Outcome.FAILED, f"{type(error).__name__} in the executor")
+                done = CommandAnswer(Outcome.FAILED, f"{type(error).__name__} in the executor")
             self._end(waiting, done)
 
-    def _next(self) -> Waiting | None:
+    def _next(self) -> QueuedEviction | None:
         """Wait for a turn; None when stopped."""
         with self._changed:
             while not self._is_stopped:
@@ -145,7 +145,7 @@ class ClusterExecutor:
                 self._changed.wait(min(max(pause, 0.001), LOOK_SECONDS))
             return None
 
-    def _end(self, waiting: Waiting, done: Answer | PutOff) -> None:
+    def _end(self, waiting: QueuedEviction, done: CommandAnswer | PutOff) -> None:
         now = time.monotonic()
         with self._changed:
             if isinstance(done, PutOff):
@@ -154,9 +154,9 @@ class ClusterExecutor:
                     self._queue.put_off(waiting, now + done.seconds)
                     return
                 done = (
-                    Answer(Outcome.OBSOLETE, "a newer command has come")
+                    CommandAnswer(Outcome.OBSOLETE, "a newer command has come")
                     if waiting.is_withdrawn
-                    else Answer(Outcome.FAILED, done.reason)
+                    else CommandAnswer(Outcome.FAILED, done.reason)
                 )
             else:
                 self._open()

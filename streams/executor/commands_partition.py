@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evictstream.models.execution.work_queue import Waiting
+from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 
 CATCH_UP_SECONDS: Final = 10.0
@@ -30,7 +30,7 @@ class CommandsPartition:
             now: monotonic seconds.
         """
         self.answered = answered
-        self.held: dict[str, Waiting] = {}
+        self.held: dict[str, QueuedEviction] = {}
         self.is_paused = False
         self._position = start
         self._end = end

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.execution.command_log import Answer
+from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.execution.last_look import SeenPod, last_look
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.models.messages.command import EvictionCommand
@@ -35,7 +35,7 @@ TOO_MANY_REQUESTS: Final = 429
 SERVER_ERRORS: Final = 500
 
 
-class Mode(enum.StrEnum):
+class ExecutorMode(enum.StrEnum):
     """What an executor does with an `Evict` that has passed the last look."""
 
     OBSERVE = "observe"
@@ -74,7 +74,7 @@ class _Status(msgspec.Struct):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Evictor:
+class PodEvictor:
     """Carries out single evictions of one cluster. Used by several threads.
 
     Attributes:
@@ -86,11 +86,11 @@ class Evictor:
     """
 
     requests: PodRequests
-    mode: Mode
+    mode: ExecutorMode
     delete_after_seconds: float | None = None
     comparison_operators: bool = False
 
-    def evict(self, command: EvictionCommand, tries: int) -> Answer | PutOff:
+    def evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
         """Do it, once.
 
         Args:
@@ -98,7 +98,7 @@ class Evictor:
             tries: how often it was put off before.
         """
         if not (_is_segment(command.namespace) and _is_segment(command.pod) and _is_segment(command.node)):
-            return Answer(Outcome.REFUSED, "a name in the command cannot be that of an object")
+            return CommandAnswer(Outcome.REFUSED, "a name in the command cannot be that of an object")
         try:
             for _ in range(MOST_LOOKS):
                 done = self._look_and_write(command, tries)
@@ -112,27 +112,27 @@ class Evictor:
             return PutOff(seconds=_pause_seconds(tries), reason=str(error), is_of_cluster=True)
         except CredentialsError as error:
             return PutOff(seconds=LONGEST_PAUSE_SECONDS, reason=str(error), is_of_cluster=True)
-        return Answer(Outcome.FAILED, f"the pod changed {MOST_LOOKS} times between look and delete")
+        return CommandAnswer(Outcome.FAILED, f"the pod changed {MOST_LOOKS} times between look and delete")
 
-    def _look_and_write(self, command: EvictionCommand, tries: int) -> Answer | PutOff | None:
+    def _look_and_write(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff | None:
         """Return None if the pod has changed since the look."""
         pod = self.requests.pod(command)
         node = None if pod is None else self.requests.node(command)
         now_us = time.time_ns() // 1_000
         veto = last_look(command, pod, node, now_us=now_us, comparison_operators=self.comparison_operators)
         if veto is not None:
-            return Answer(veto.outcome, veto.reason)
+            return CommandAnswer(veto.outcome, veto.reason)
         assert pod is not None  # noqa: S101 - without a pod there is a veto
-        if self.mode is Mode.OBSERVE:
-            return Answer(Outcome.OBSERVED, "observes only")
-        if self.mode is Mode.DELETE or self._is_past_asking(command, now_us):
+        if self.mode is ExecutorMode.OBSERVE:
+            return CommandAnswer(Outcome.OBSERVED, "observes only")
+        if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us):
             return self._delete(command, pod, tries)
         answer = self.requests.evict(command)
         if answer.status == TOO_MANY_REQUESTS and _is_of_budget(answer):
             return PutOff(seconds=answer.retry_after_seconds or BUDGET_SECONDS, reason=answer.said().message)
         return self._of_write(answer, tries)
 
-    def _delete(self, command: EvictionCommand, pod: SeenPod, tries: int) -> Answer | PutOff | None:
+    def _delete(self, command: EvictionCommand, pod: SeenPod, tries: int) -> CommandAnswer | PutOff | None:
         version = pod.resource_version
         if not pod.is_disruption_target:
             marked = self.requests.mark(command, pod)
@@ -141,28 +141,30 @@ class Evictor:
             version = self.requests.marked_version(marked)
         return self._of_write(self.requests.delete(command, version), tries)
 
-    def _of_write(self, answer: ApiAnswer, tries: int) -> Answer | PutOff | None:
+    def _of_write(self, answer: ApiAnswer, tries: int) -> CommandAnswer | PutOff | None:
         if answer.is_done:
-            return Answer(Outcome.SUCCEEDED, "")
+            return CommandAnswer(Outcome.SUCCEEDED, "")
         if answer.status == CONFLICT:
             return None
         said = answer.said()
         reason = said.message or said.reason
         return self._of_status(answer.status, reason, tries, retry_after_seconds=answer.retry_after_seconds)
 
-    def _of_status(self, status: int, reason: str, tries: int, *, retry_after_seconds: float | None) -> Answer | PutOff:
+    def _of_status(
+        self, status: int, reason: str, tries: int, *, retry_after_seconds: float | None
+    ) -> CommandAnswer | PutOff:
         text = f"the API server answered {status}: {reason or 'no reason given'}"
         if status == NOT_FOUND:
-            return Answer(Outcome.GONE, "there is no such pod")
+            return CommandAnswer(Outcome.GONE, "there is no such pod")
         if status == FORBIDDEN:
-            return Answer(Outcome.REFUSED, text)
+            return CommandAnswer(Outcome.REFUSED, text)
         if status == TOO_MANY_REQUESTS:
             return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text, is_of_cluster=True)
         if status == UNAUTHORIZED:
             return PutOff(seconds=LONGEST_PAUSE_SECONDS, reason=text, is_of_cluster=True)
         if status >= SERVER_ERRORS:  # the server, a webhook, or several disruption budgets for one pod
             return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text)
-        return Answer(Outcome.FAILED, text)
+        return CommandAnswer(Outcome.FAILED, text)
 
     def _is_past_asking(self, command: EvictionCommand, now_us: int) -> bool:
         if self.delete_after_seconds is None:

@@ -13,8 +13,8 @@ import structlog
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
-from evictstream.models.execution.command_log import Answer
-from evictstream.models.execution.work_queue import Waiting
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.admin import check_topics
@@ -29,8 +29,8 @@ from evictstream.streams.errors import (
 )
 from evictstream.streams.executor.access_review import check_rights
 from evictstream.streams.executor.cluster_executor import WORKERS, ClusterExecutor
-from evictstream.streams.executor.command_reader import CommandReader
-from evictstream.streams.executor.eviction import Evictor, Mode
+from evictstream.streams.executor.command_consumer import CommandConsumer
+from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor
 from evictstream.streams.executor.executor_health import ExecutorHealth
 from evictstream.streams.executor.pod_events import PodEvents
 from evictstream.streams.executor.pod_requests import PodRequests
@@ -68,7 +68,7 @@ class ClusterOrder:
 
     name: str
     access: ClusterAccess
-    mode: Mode
+    mode: ExecutorMode
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class ExecutionOptions:
         rate: evictions a second, for each cluster.
         burst: evictions at once.
         start_us: where to begin, microseconds since 1970; None where the group stopped, or `OLDEST_SECONDS` ago.
-        delete_after_seconds: as for `Evictor`.
+        delete_after_seconds: as for `PodEvictor`.
         events: which Kubernetes Events are written.
     """
 
@@ -114,13 +114,13 @@ def execute_commands(
         BrokerError: Kafka is not as needed.
     """
     _check_topics(settings)
-    answers: deque[tuple[Waiting, Answer]] = deque()
+    answers: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
     fleet = {order.name: _Cluster(order, options, settings=settings, answers=answers) for order in orders}
     with (
         open_producer(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS) as producer,
         _consumer(settings, options) as consumer,
     ):
-        reader = CommandReader(
+        reader = CommandConsumer(
             settings=settings,
             consumer=consumer,
             producer=producer,
@@ -146,7 +146,8 @@ def execute_commands(
                 cluster.executor.stop()
             for cluster in fleet.values():
                 cluster.close(max(0.0, end_at - time.monotonic()))
-    log.info("executor ends", outcomes={name: dict(cluster.executor.outcomes) for name, cluster in fleet.items()})
+    counts = {name: {str(k): n for k, n in cluster.executor.outcomes.items()} for name, cluster in fleet.items()}
+    log.info("executor ends", outcomes=counts)
 
 
 class _Cluster:
@@ -158,15 +159,15 @@ class _Cluster:
         options: ExecutionOptions,
         *,
         settings: Settings,
-        answers: deque[tuple[Waiting, Answer]],
+        answers: deque[tuple[QueuedEviction, CommandAnswer]],
     ) -> None:
         self._connection = Connection(dataclasses.replace(order.access, connections=WORKERS + 2))
         try:
             _check_cluster(order, options, self._connection, settings)
         except ApiUnreachableError as error:  # must not keep the others from being served
             log.warning("the cluster was not checked", cluster=order.name, error=str(error))
-        log.info("executes", cluster=order.name, mode=order.mode, host=self._connection.host)
-        evictor = Evictor(
+        log.info("executes", cluster=order.name, mode=str(order.mode), host=self._connection.host)
+        evictor = PodEvictor(
             requests=PodRequests(self._connection),
             mode=order.mode,
             delete_after_seconds=options.delete_after_seconds,
@@ -180,11 +181,11 @@ class _Cluster:
             respond=lambda waiting, answer: answers.append((waiting, answer)),
         )
         self.events: PodEvents | None = None
-        if options.events != "none" and order.mode is not Mode.OBSERVE:
+        if options.events != "none" and order.mode is not ExecutorMode.OBSERVE:
             self.events = PodEvents(order.name, self._connection)
         self._tells_of_all = options.events == "all"
 
-    def tell(self, command: EvictionCommand, answer: Answer | None) -> None:
+    def tell(self, command: EvictionCommand, answer: CommandAnswer | None) -> None:
         """Write an Event, if this is worth one."""
         is_eviction = answer is not None and answer.outcome is Outcome.SUCCEEDED
         is_ahead = answer is None and command.action is not Action.EVICT and self._tells_of_all

@@ -13,7 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
-from evictstream.streams.executor.command_reader import CommandReader
+from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.pod_events import PodEvents
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 
@@ -25,7 +25,7 @@ class ExecutorHealth(Collector):
     """Answers probes, and makes metrics at each scrape from plain numbers."""
 
     def __init__(
-        self, reader: CommandReader, clusters: Sequence[ClusterExecutor], events: Mapping[str, PodEvents]
+        self, reader: CommandConsumer, clusters: Sequence[ClusterExecutor], events: Mapping[str, PodEvents]
     ) -> None:
         self._reader = reader
         self._clusters = clusters

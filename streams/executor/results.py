@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.execution.command_log import Answer
+from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.result import RESULT_KIND, EvictionResult
 from evictstream.models.messages.vocabulary import API_VERSION
@@ -16,7 +16,7 @@ LONGEST_REASON: Final = 1_000
 """Characters of a reason: a webhook may answer with a page."""
 
 
-def result_text(command: EvictionCommand, answer: Answer) -> bytes:
+def result_text(command: EvictionCommand, answer: CommandAnswer) -> bytes:
     """Write the answer to a command."""
     result = EvictionResult(
         api_version=API_VERSION,

@@ -18,8 +18,8 @@ from kafka.consumer.subscription_state import ConsumerRebalanceListener
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
-from evictstream.models.execution.command_log import Answer, CommandLog, Reading
-from evictstream.models.execution.work_queue import Waiting
+from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
+from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action, Outcome
@@ -61,11 +61,11 @@ DRAIN_SECONDS: Final = 5.0
 RETRY_SECONDS: Final = 1.0
 """After an error of Kafka that may pass."""
 
-Tell = Callable[[EvictionCommand, Answer | None], None]
+Tell = Callable[[EvictionCommand, CommandAnswer | None], None]
 """Hears of each command that was read for the first time (without an answer) and of each answer."""
 
 
-class CommandReader(ConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
+class CommandConsumer(ConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
     """Reads the commands topic for some clusters.
 
     Attributes:
@@ -85,7 +85,7 @@ class CommandReader(ConsumerRebalanceListener):  # type: ignore[misc] # the libr
         start_ms: int,
         is_start_forced: bool,
         oldest_seconds: float,
-        answers: deque[tuple[Waiting, Answer]],
+        answers: deque[tuple[QueuedEviction, CommandAnswer]],
         tell: Tell,
     ) -> None:
         """Take clients and clusters as they are.
@@ -229,7 +229,7 @@ class CommandReader(ConsumerRebalanceListener):  # type: ignore[misc] # the libr
         now_us: int,
     ) -> None:
         self.commands[command.action] += 1
-        waiting = Waiting(
+        waiting = QueuedEviction(
             command=command,
             partition=record.partition,
             offset=record.offset,
@@ -237,13 +237,13 @@ class CommandReader(ConsumerRebalanceListener):  # type: ignore[misc] # the libr
             said_at=now + FIRST_ACCEPTED_SECONDS - ACCEPTED_SECONDS,
         )
         reading = self._log.read(command, now_us)
-        if isinstance(reading, Answer):
+        if isinstance(reading, CommandAnswer):
             self._say(waiting, reading, is_final=True)
             return
         if reading is not Reading.IGNORE:
             earlier = found.held.pop(command.eviction_id, None) or cluster.withdraw(command.eviction_id)
             if earlier is not None:
-                self._end(earlier, Answer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
+                self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
             self._tell(command, None)
         if reading is Reading.EVICT:
             if found.is_caught_up(now):
@@ -275,7 +275,7 @@ class CommandReader(ConsumerRebalanceListener):  # type: ignore[misc] # the libr
         while self._answers:
             self._end(*self._answers.popleft())
 
-    def _end(self, waiting: Waiting, answer: Answer) -> None:
+    def _end(self, waiting: QueuedEviction, answer: CommandAnswer) -> None:
         self._log.answer(waiting.command, answer)
         self._tell(waiting.command, answer)
         self._say(waiting, answer, is_final=True)
@@ -286,9 +286,9 @@ class CommandReader(ConsumerRebalanceListener):  # type: ignore[misc] # the libr
                 if self._in_flight >= MOST_RESULTS_IN_FLIGHT:
                     return
                 waiting.said_at = now
-                self._say(waiting, Answer(Outcome.ACCEPTED, "queued"), is_final=False)
+                self._say(waiting, CommandAnswer(Outcome.ACCEPTED, "queued"), is_final=False)
 
-    def _say(self, waiting: Waiting, answer: Answer, *, is_final: bool) -> None:
+    def _say(self, waiting: QueuedEviction, answer: CommandAnswer, *, is_final: bool) -> None:
         command = waiting.command
         self._in_flight += 1
         sent = self._producer.send(
