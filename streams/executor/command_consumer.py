@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import structlog
 from kafka import KafkaConsumer, TopicPartition
-from kafka.consumer.subscription_state import ConsumerRebalanceListener
+from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
@@ -23,7 +23,7 @@ from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action, Outcome
-from evictstream.streams.broker.clients import as_our_error
+from evictstream.streams.broker.clients import as_our_error, partitions_of
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
@@ -65,7 +65,7 @@ Tell = Callable[[EvictionCommand, CommandAnswer | None], None]
 """Hears of each command that was read for the first time (without an answer) and of each answer."""
 
 
-class CommandConsumer(ConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
+class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
     """Reads the commands topic for some clusters.
 
     Attributes:
@@ -115,6 +115,9 @@ class CommandConsumer(ConsumerRebalanceListener):  # type: ignore[misc] # the li
         self._answers = answers
         self._tell = tell
         self._delivered: deque[tuple[int, int]] = deque()
+        self._revoked: deque[set[int]] = deque()
+        self._lost: deque[set[int]] = deque()
+        self._is_ended = False
         self._in_flight = 0
         self._commit_at = 0.0
         self._sweep_at = 0.0
@@ -125,7 +128,11 @@ class CommandConsumer(ConsumerRebalanceListener):  # type: ignore[misc] # the li
 
         Raises:
             BrokerError: Kafka refuses for good.
+            TopicsDifferError: the topic is missing.
         """
+        # A leader of the group that learns of the topic while it joins assigns nothing, and nobody joins again for
+        # five minutes (kafka-python 3.0.12, `_assignment_snapshot` of coordinator/consumer.py).
+        partitions_of(self._consumer, self._settings.commands_topic)
         self._consumer.subscribe([self._settings.commands_topic], listener=self)
         while not is_stopped():
             try:
@@ -140,35 +147,46 @@ class CommandConsumer(ConsumerRebalanceListener):  # type: ignore[misc] # the li
                 time.sleep(RETRY_SECONDS)
         for cluster in self._clusters.values():
             cluster.stop()
-        self._drain(tuple(self.partitions))
+        self._drain(self.partitions)
+        self._is_ended = True  # `close` of the consumer revokes all, and there is nothing left to do
 
-    def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Do nothing: `_turn` takes over what is assigned, where an error can be handled."""
+    # kafka-python calls the three below in its own thread. The reader's thread does what they ask for in its next turn.
 
-    def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """End what runs of these partitions, commit, and leave the rest to the next owner."""
-        numbers = [partition.partition for partition in revoked if partition.partition in self.partitions]
-        for number in numbers:
-            self._let_go(number)
-        self._drain(numbers)
-        for number in numbers:
-            del self.partitions[number]
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Do nothing: `_turn` takes over what is assigned."""
 
-    def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
-        """Another executor has these partitions: begin nothing more of them."""
-        for partition in lost:
-            self._let_go(partition.partition)
-            self.partitions.pop(partition.partition, None)
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Have what runs of these partitions ended and committed before another executor begins to read there."""
+        numbers = {partition.partition for partition in revoked}
+        self._revoked.append(numbers)
+        give_up_at = time.monotonic() + 2 * DRAIN_SECONDS
+        while not self._is_ended and not numbers.isdisjoint(self.partitions) and time.monotonic() < give_up_at:
+            await self._consumer._net.sleep(POLL_MS / 1000)  # noqa: SLF001 - of the library's own loop; none is public
+
+    async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        """Begin nothing more of these partitions: another executor has them."""
+        numbers = {partition.partition for partition in lost}
+        for cluster in self._clusters.values():
+            for number in numbers:
+                cluster.remove_partition(number)
+        self._lost.append(numbers)
 
     def _turn(self) -> None:
         batches = self._consumer.poll(timeout_ms=POLL_MS)
         self.looked_at = now = time.monotonic()
+        while self._lost:
+            self._let_go(self._lost.popleft())
+        while self._revoked:
+            numbers = self._revoked.popleft() & self.partitions.keys()
+            self._drain(numbers)
+            self._let_go(numbers)
         for partition in self._consumer.assignment():
             if partition.partition not in self.partitions:
                 self._take_over(partition, now)
                 batches.pop(partition, None)  # it is read again from where it has to begin
         for partition, records in batches.items():
-            self._read(self.partitions[partition.partition], partition, records, now)
+            if partition.partition in self.partitions:
+                self._read(self.partitions[partition.partition], partition, records, now)
         self._say_answers()
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
@@ -332,15 +350,18 @@ class CommandConsumer(ConsumerRebalanceListener):  # type: ignore[misc] # the li
                 if partition.partition in self.partitions:
                     self.partitions[partition.partition].is_uncommitted()
 
-    def _let_go(self, number: int) -> None:
-        for cluster in self._clusters.values():
-            cluster.remove_partition(number)
-        if number in self.partitions:
-            self.partitions[number].held.clear()
+    def _let_go(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            for cluster in self._clusters.values():
+                cluster.remove_partition(number)
+            self.partitions.pop(number, None)
 
     def _drain(self, numbers: Iterable[int]) -> None:
         """Wait for what runs of these partitions, say it, and commit; what takes longer is done again."""
         numbers = tuple(numbers)
+        for number in numbers:
+            for cluster in self._clusters.values():
+                cluster.remove_partition(number)
         end_at = time.monotonic() + DRAIN_SECONDS
         while self._runs(numbers) and time.monotonic() < end_at:
             time.sleep(POLL_MS / 1000)
