@@ -36,7 +36,7 @@ class Fault:
         retry_after_seconds: header `Retry-After`.
         delay_seconds: the answer comes so late; what was asked for is done before.
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
-        line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it, where
+        line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it, and
             the watch then ends in order.
     """
 
