@@ -34,6 +34,7 @@ class Fault:
         message: of that answer.
         cause: of that answer, as `DisruptionBudget` for an eviction that a budget does not allow.
         retry_after_seconds: header `Retry-After`.
+        hold_seconds: the request is looked at so late.
         delay_seconds: the answer comes so late; what was asked for is done before.
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
         line: what a watch sends instead of its next line: `error` (an event with 410) or `garbage`.
@@ -43,6 +44,7 @@ class Fault:
     message: str = ""
     cause: str = ""
     retry_after_seconds: int | None = None
+    hold_seconds: float = 0.0
     delay_seconds: float = 0.0
     cut: str = ""
     line: str = ""
@@ -125,6 +127,11 @@ class ApiWrite:
     status: int
     body: Any
     is_dry_run: bool
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the API server has done what was asked for."""
+        return FakeAnswer(self.status, {}).is_done
 
     @property
     def is_removal(self) -> bool:
