@@ -6,12 +6,14 @@ import contextlib
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from evictstream.streams.errors import WrongUseError
+
+STDERR: Final = 2
+"""Its descriptor: stdout is for what the kit has found."""
 
 STOP_SECONDS: Final = 20.0
 """For the end to stop after SIGTERM; then it is killed."""
@@ -43,8 +45,8 @@ class EndProcess:
                 self._command,
                 env=self._env,
                 stdin=subprocess.DEVNULL,
-                stdout=sys.stderr.fileno(),
-                stderr=sys.stderr.fileno(),
+                stdout=STDERR,
+                stderr=STDERR,
                 start_new_session=True,
             )
         except OSError as error:

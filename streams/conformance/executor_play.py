@@ -36,9 +36,6 @@ SETTLE_SECONDS: Final = 1.5
 RETURN_SECONDS: Final = 75.0
 """For what is left after a kill. The group notices it after the session timeout, 45 s by Kafka's own default."""
 
-TOKEN_SECONDS: Final = 30.0
-"""For a new token to be in use."""
-
 TOKEN_RETRY_SECONDS: Final = 2.0
 
 SECOND_TOKEN: Final = "second-token"  # noqa: S105 - of a server that holds nothing
@@ -86,9 +83,16 @@ UNREADABLE: Final[list[bytes | None]] = [
 class ExecutorPlay:
     """One run."""
 
-    def __init__(self, playground: Playground, answer_seconds: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self,
+        playground: Playground,
+        *,
+        answer_seconds: float = ANSWER_SECONDS,
+        return_seconds: float = RETURN_SECONDS,
+    ) -> None:
         self._playground = playground
         self._answer_seconds = answer_seconds
+        self._return_seconds = return_seconds
         self._commands: list[PlayedCommand] = []
         self._results: list[SeenResult] = []
         self._killed_at: float | None = None
@@ -217,7 +221,7 @@ class ExecutorPlay:
         self._write(writer, self._evict("token", "token", "token"))
         time.sleep(TOKEN_RETRY_SECONDS)
         self._playground.hand_out()
-        until, attempt = time.monotonic() + TOKEN_SECONDS, 1
+        until, attempt = time.monotonic() + self._answer_seconds, 1
         while time.monotonic() < until and not self._playground.is_stopped():
             evidence = self._evidence()
             if any("Succeeded" in evidence.outcomes(one) for one in evidence.of("token")):
@@ -231,13 +235,13 @@ class ExecutorPlay:
         """Kill the executor in the midst of its work, and start it again."""
         assert self._playground.end is not None  # noqa: S101 - the caller has looked
         commands = [self._evict("kill", f"kill-{number}", f"kill-{number % KILL_NODES}") for number in range(KILL_PODS)]
-        self._write(writer, *(dataclasses.replace(one, answer_seconds=RETURN_SECONDS) for one in commands))
+        self._write(writer, *(dataclasses.replace(one, answer_seconds=self._return_seconds) for one in commands))
         self._playground.wait(lambda: self._answered("kill") >= KILL_AFTER, self._answer_seconds)
         self._playground.report("kills the executor and starts it again")
         self._killed_at = time.time()
         self._playground.end.kill()
         self._playground.end.start()
-        self._playground.wait(lambda: self._answered("kill") == KILL_PODS, max(RETURN_SECONDS, self._answer_seconds))
+        self._playground.wait(lambda: self._answered("kill") == KILL_PODS, self._return_seconds)
 
     def _answered(self, case: str) -> int:
         evidence = self._evidence()

@@ -24,7 +24,7 @@ CLUSTER = os.environ["CONFORMANCE_CLUSTER"]
 SERVERS = os.environ["EVICTSTREAM_BOOTSTRAP_SERVERS"].split(",")
 CONFIG = json.loads(Path(os.environ["KUBECONFIG"]).read_text())
 SERVER = CONFIG["clusters"][0]["cluster"]["server"]
-HTTP = urllib3.PoolManager(retries=False, timeout=10.0)
+HTTP = urllib3.PoolManager(retries=False, timeout=1.0 if "impatient" in FAULTS else 10.0)
 FIELDS = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
 PATCH = {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}}
 
@@ -104,12 +104,16 @@ class Executor:
             return
         which = (command["evictionId"], command["attempt"])
         place = (command["revision"], command["attempt"], 0)
-        if which in self.answered and "again" not in FAULTS:
+        if "once" in FAULTS and command["evictionId"] in {done for done, _ in self.answered}:
+            self.answer(command, "Obsolete")
+        elif which in self.answered and "again" not in FAULTS:
             self.answer(command, self.answered[which])
         elif self.latest.get(command["evictionId"], place) > place or self.is_pointless(command):
             self.answer(command, "Obsolete")
         else:
-            self.answer(command, self.delete(command))
+            outcome = self.delete(command)
+            if outcome:
+                self.answer(command, outcome)
 
     def is_pointless(self, command: dict[str, Any]) -> bool:
         if "careless" in FAULTS:
@@ -133,6 +137,8 @@ class Executor:
                 return "Failed" if "confused" in FAULTS else "Gone"
             if status == 403:
                 break
+            if status == 0 and "impatient" in FAULTS:
+                return ""
             time.sleep(0.05)
         return "Succeeded" if "liar" in FAULTS else "Failed"
 
@@ -151,6 +157,7 @@ class Executor:
         return found.status, found.json()
 
     def answer(self, command: dict[str, Any], outcome: str) -> None:
+        self.answered[command["evictionId"], command["attempt"]] = outcome
         if "silent" in FAULTS and outcome == "Failed":
             return
         result = {name: command[name] for name in FIELDS} | {"kind": "EvictionResult", "outcome": outcome}
@@ -158,7 +165,6 @@ class Executor:
             result["attempt"] += 1
         key = result["pod"].encode() if "mangled" in FAULTS else command["key"]
         self.producer.send(f"{PREFIX}results", key=key, value=json.dumps(result).encode()).get(10)
-        self.answered[command["evictionId"], command["attempt"]] = outcome
 
 
 def main() -> None:
