@@ -11,7 +11,7 @@ import typer
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, print_json, print_table
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode
+from evictstream.streams.errors import EndSilentError, ExitCode
 
 if TYPE_CHECKING:
     from evictstream.streams.conformance.findings import JudgedRule
@@ -33,7 +33,7 @@ Output = Annotated[
 
 
 @app.command(context_settings=_AS_IT_IS)
-def executor(context: typer.Context, command: Command = None, output: Output = None) -> ExitCode:
+def executor(context: typer.Context, command: Command = None, output: Output = None) -> int:
     """Play commands to an executor, and say which rules held.
 
     Makes topics of its own on the configured Kafka and a fake API server on loopback, starts the program with both in
@@ -56,7 +56,7 @@ def executor(context: typer.Context, command: Command = None, output: Output = N
 
 
 @app.command(context_settings=_AS_IT_IS)
-def feed(context: typer.Context, command: Command = None, output: Output = None) -> ExitCode:
+def feed(context: typer.Context, command: Command = None, output: Output = None) -> int:
     """Play the life of a cluster to a feed, and say which rules held.
 
     Makes topics of its own on the configured Kafka and a fake API server on loopback, starts the program with both in
@@ -84,7 +84,7 @@ def _run(
     command: list[str] | None,
     output: OutputFormat | None,
     play: Callable[[Playground], list[JudgedRule]],
-) -> ExitCode:
+) -> int:
     from evictstream.streams.conformance.playground import open_playground
 
     settings = global_options(context).settings
@@ -98,11 +98,16 @@ def _run(
             is_stopped=stop_signals.is_stopped,
         ) as playground,
     ):
-        found = play(playground)
+        found = []
+        try:
+            found = play(playground)
+        except EndSilentError:
+            if not stop_signals.is_stopped():
+                raise
+        if stop_signals.exit_code is not None:  # what was not played to the end says nothing
+            return stop_signals.exit_code
     as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
     (_show_text if as_text else _show_json)(found)
-    if stop_signals.exit_code is not None:
-        raise typer.Exit(stop_signals.exit_code)
     return ExitCode.FOUND_PROBLEM if any(one.is_failure for one in found) else ExitCode.DONE
 
 

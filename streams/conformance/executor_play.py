@@ -222,7 +222,7 @@ class ExecutorPlay:
         time.sleep(TOKEN_RETRY_SECONDS)
         self._playground.hand_out()
         until, attempt = time.monotonic() + self._answer_seconds, 1
-        while time.monotonic() < until and not self._playground.is_stopped():
+        while time.monotonic() < until and not self._playground.is_over:
             evidence = self._evidence()
             if any("Succeeded" in evidence.outcomes(one) for one in evidence.of("token")):
                 break

@@ -14,6 +14,12 @@ from evictstream.streams.conformance.process_rules import ProcessEvidence
 from evictstream.streams.conformance.topic_recorder import SeenRecord
 
 CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
+SILENT_SECONDS: Final = 60.0
+"""The service holds evictions back when a heartbeat is older; so long after the watch went dead they have to end."""
+
+QUIET_SECONDS: Final = 25.0
+"""Without a heartbeat for so long, two of them are missing: they have ended."""
+
 MIRROR: Final = "kubernetes.io/config.mirror"
 
 
@@ -177,6 +183,7 @@ class FeedEvidence:
         away: from when to when the feed was killed; None if it was not.
         rebuilt_at: when resource versions went back; None if they did not.
         silent_at: when the watch of pods fell silent; None if it did not.
+        silent_seconds: how long heartbeats may go on then.
         ended_at: when nothing was recorded any more.
         process: what became of it.
     """
@@ -191,6 +198,7 @@ class FeedEvidence:
     away: tuple[float, float] | None = None
     rebuilt_at: float | None = None
     silent_at: float | None = None
+    silent_seconds: float = SILENT_SECONDS
     ended_at: float = 0.0
     process: ProcessEvidence = dataclasses.field(default_factory=ProcessEvidence)
 

@@ -11,6 +11,8 @@ from typing import Final
 from evictstream.streams.conformance.command_writer import TAINT, TOLERATION, partition_of, uid_of
 from evictstream.streams.conformance.fake_cluster import FakeCluster
 from evictstream.streams.conformance.feed_evidence import (
+    QUIET_SECONDS,
+    SILENT_SECONDS,
     FeedEvidence,
     FeedRecord,
     HeldObjects,
@@ -34,17 +36,11 @@ LISTING_SECONDS: Final = 60.0
 HEARTBEAT_SECONDS: Final = 15.0
 """For a heartbeat in each partition: one is due each 10 s."""
 
-SILENT_SECONDS: Final = 60.0
-"""The service holds evictions back when a heartbeat is older; so long after the watch went dead they have to end."""
-
-QUIET_SECONDS: Final = 25.0
-"""Without a heartbeat for so long, two of them are missing: they have ended."""
-
 REFUSED_TIMES: Final = 1_000
 """A fault that lasts until it is taken away."""
 
-UNBOUND: Final = "unbound"
-"""A pod that no node ever gets."""
+UNBOUND: Final = ("listed-without-a-node", "watched-without-a-node")
+"""Pods that no node ever gets."""
 
 BOUND_LATER: Final = "bound-later"
 
@@ -52,8 +48,17 @@ BOUND_LATER: Final = "bound-later"
 class FeedPlay:
     """One run."""
 
-    def __init__(self, playground: Playground, silent_seconds: float = SILENT_SECONDS) -> None:
+    def __init__(
+        self,
+        playground: Playground,
+        *,
+        situation_seconds: float = SITUATION_SECONDS,
+        listing_seconds: float = LISTING_SECONDS,
+        silent_seconds: float = SILENT_SECONDS,
+    ) -> None:
         self._playground = playground
+        self._situation_seconds = situation_seconds
+        self._listing_seconds = listing_seconds
         self._api: FakeCluster = playground.api
         self._silent_seconds = silent_seconds
         self._records: list[FeedRecord] = []
@@ -77,23 +82,23 @@ class FeedPlay:
         self._furnish()
         playground.start(lambda: bool(self._read()))
         playground.report("plays situations")
-        self._look("listing", LISTING_SECONDS)
+        self._look("listing", self._listing_seconds)
         playground.wait(self._have_all_heartbeats, HEARTBEAT_SECONDS)
         self._change()
-        self._look("changes")
+        self._look("changes", self._situation_seconds)
         for situation, fault in (("half-line", "cut"), ("garbage", "garbage"), ("error-event", "error")):
             api.trouble["watch pods"] = [fault]
             api.end_watches()
             self._pod(f"new-{situation}", self._nodes[0])
-            self._playground.wait(lambda: not api.trouble["watch pods"], SITUATION_SECONDS)
-            self._look(situation)
+            playground.wait(lambda: not api.trouble["watch pods"], self._situation_seconds)
+            self._look(situation, self._situation_seconds)
         self._forget()
-        self._look("forgotten", LISTING_SECONDS)
+        self._look("forgotten", self._listing_seconds)
         if playground.end is not None:
             self._go_away()
-            self._look("away", LISTING_SECONDS)
+            self._look("away", self._listing_seconds)
         self._rebuild()
-        self._look("rebuilt", LISTING_SECONDS)
+        self._look("rebuilt", self._listing_seconds)
         self._fall_silent()
         ended_at = time.time()
         process = playground.stop()
@@ -106,7 +111,7 @@ class FeedPlay:
         for node in self._nodes:
             for number in range(PODS_OF_A_NODE):
                 self._pod(f"{node}-{number}", node)
-        self._pod(UNBOUND, "")
+        self._pod(UNBOUND[0], "")
         self._pod(BOUND_LATER, "")
 
     def _change(self) -> None:
@@ -123,6 +128,7 @@ class FeedPlay:
         self._api.remove("Pod", f"{first}-4")
         self._pod(f"{first}-4", second, uid=uid_of("the same name on another node"))
         self._pod("new", third)
+        self._pod(UNBOUND[1], "")
         self._api.put("Pod", BOUND_LATER, spec={"nodeName": third})
 
     def _forget(self) -> None:
@@ -189,7 +195,7 @@ class FeedPlay:
         found = {(one.kind, one.partition) for one in self._read() if one.type == "HEARTBEAT"}
         return len(found) == 2 * self._playground.settings.partitions
 
-    def _look(self, situation: str, seconds: float = SITUATION_SECONDS) -> None:
+    def _look(self, situation: str, seconds: float) -> None:
         """Wait until the topics say what the cluster holds, and keep what that is."""
         held = {
             found["metadata"]["uid"]: used_fields(kind, found)
@@ -224,13 +230,14 @@ class FeedPlay:
             records=tuple(self._read()),
             snapshots=self._snapshots,
             states=self._states,
-            unbound=frozenset({uid_of(UNBOUND)}),
+            unbound=frozenset(uid_of(name) for name in UNBOUND),
             cluster_uid=self._api.uid,
             partitions=self._playground.settings.partitions,
             cached_lists=self._playground.api.cached_lists,
             away=self._away,
             rebuilt_at=self._rebuilt_at,
             silent_at=self._silent_at,
+            silent_seconds=self._silent_seconds,
         )
 
     def _node(self, name: str, *, taints: list[dict[str, str]] | None = None, ready: str = "True") -> None:

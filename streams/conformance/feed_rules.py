@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from evictstream.streams.conformance.command_writer import partition_of
-from evictstream.streams.conformance.feed_evidence import CHANGES, FeedEvidence, FeedRecord, KnownObjects
-from evictstream.streams.conformance.feed_play import QUIET_SECONDS, SILENT_SECONDS
+from evictstream.streams.conformance.feed_evidence import CHANGES, QUIET_SECONDS, FeedEvidence, FeedRecord, KnownObjects
 from evictstream.streams.conformance.findings import Finding, broken, held, not_shown, rules_of, unless
 from evictstream.streams.conformance.playground import CLUSTER
 
@@ -167,10 +166,10 @@ def _silence(evidence: FeedEvidence) -> Finding:
         return not_shown("no heartbeats, or not played")
     times = [one.at - evidence.silent_at for one in evidence.of("HEARTBEAT", "Pod")]
     last = max((one for one in times if one > 0), default=0.0)
-    if last > SILENT_SECONDS:
+    if last > evidence.silent_seconds:
         return broken(f"heartbeats on pods went on for {last:.0f} s")
     watched = evidence.ended_at - evidence.silent_at
-    if watched < SILENT_SECONDS and watched - last < QUIET_SECONDS:
+    if watched < evidence.silent_seconds and watched - last < QUIET_SECONDS:
         return not_shown("the run ended too early")
     return held(f"the last one on pods came {last:.0f} s after the watch had fallen silent")
 

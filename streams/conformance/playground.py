@@ -90,12 +90,16 @@ class Playground:
         if not self.wait(is_alive, seconds):
             raise EndSilentError(seconds=seconds, ended="" if self.end is None else self.end.ended_by_itself)
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more can come: the end has ended by itself, or nobody wants to know any more."""
+        return self.is_stopped() or (self.end is not None and not self.end.look())
+
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
-        """Wait until it is so; False if it is not after so long, or the end has ended by itself."""
+        """Wait until it is so; False if it is not after so long, or `is_over`."""
         until = time.monotonic() + seconds
         while not condition():
-            has_ended = self.end is not None and not self.end.look()
-            if time.monotonic() > until or has_ended or self.is_stopped():
+            if time.monotonic() > until or self.is_over:
                 return condition()
             time.sleep(LOOK_SECONDS)
         return True
@@ -104,9 +108,8 @@ class Playground:
         """Stop the end, and tell what became of it."""
         if self.end is None:
             return ProcessEvidence(is_ours=False)
-        ended = "" if self.end.look() else self.end.ended_by_itself
         self.end.stop()
-        return ProcessEvidence(ended_by_itself=ended, stop_seconds=self.end.stop_seconds)
+        return ProcessEvidence(ended_by_itself=self.end.ended_by_itself, stop_seconds=self.end.stop_seconds)
 
     def set_token(self, token: str) -> None:
         """Accept only this token from now on; the kubeconfig's file keeps the one before."""
