@@ -37,6 +37,7 @@ COMMANDS = {
     "demo": "Play a recorded outage to two workers, kill one, and check every command.",
     "config": "Show the effective settings and where each comes from.",
     "worker": "Run the service: keep deadlines and send commands, until stopped.",
+    "execute": "Carry out eviction commands in live clusters, until stopped.",
     "feed": "Follow the nodes and pods of clusters into the topics, until stopped.",
     "topics": "Declare the topics, or check them.",
     "accept-gap": "Let evictions go on although input expired before it was read.",

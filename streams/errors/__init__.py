@@ -23,7 +23,8 @@
     │   │   ├── CredentialsError           1  there are none, or they cannot be read
     │   │   ├── ApiUnreachableError        1  no answer, or half of one
     │   │   ├── ApiRefusedError            1  an answer that refuses
-    │   │   └── ClusterNameTakenError      1  another cluster is fed under this name
+    │   │   ├── ClusterNameTakenError      1  another cluster is fed under this name
+    │   │   └── MissingRightsError         1  an executor may not do what its mode needs
     │   └── BrokerError                    1  Kafka, found or started, is not as needed
     │       ├── BrokerUnreachableError     1  no broker answered in time
     │       ├── BrokerRefusedError         1  Kafka answered with a refusal
@@ -85,6 +86,7 @@ from evictstream.streams.errors.kubernetes import (
     ClusterNameTakenError,
     CredentialsError,
     KubernetesError,
+    MissingRightsError,
 )
 
 __all__ = [
@@ -112,6 +114,7 @@ __all__ = [
     "InputTruncatedError",
     "InternalFailureError",
     "KubernetesError",
+    "MissingRightsError",
     "ObjectFileError",
     "OtherStateVersionError",
     "PartitionLostError",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from evictstream.streams.errors.base import FoundProblemError
 
 
@@ -57,4 +59,17 @@ class ClusterNameTakenError(KubernetesError):
         super().__init__(
             f"the name {cluster} belongs to the cluster with UID {other_uid}, this one has {uid}",
             next_step="give this one another name; or, if it takes the place of the other, start with --new-epoch",
+        )
+
+
+class MissingRightsError(KubernetesError):
+    """The API server of `cluster` does not allow what the executor's `mode` needs: `missing`."""
+
+    def __init__(self, *, cluster: str, missing: Sequence[str], mode: str) -> None:
+        self.cluster = cluster
+        self.missing = tuple(missing)
+        self.mode = mode
+        super().__init__(
+            f"in {cluster} these rights are missing for the mode {mode}: {', '.join(missing)}",
+            next_step=f"grant them: kubectl apply -f deploy/kubernetes/executor-{mode}.yaml",
         )

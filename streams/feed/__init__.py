@@ -12,7 +12,7 @@ events, `trimming` keeps the fields in use, `pace` keeps recorded distances of t
 
 The live feed (docs/feed.md): `fleet` runs a `cluster_feed` for each cluster, which runs a `kind_feed` for its nodes
 and one for its pods. `watched_objects` trims what the API server sends, `feed_records` makes the records,
-`feed_state` keeps what the next start has to know, and decides who writes. `feed_health` answers probes.
+`feed_lease` decides who writes. `feed_health` answers probes.
 """
 
 from evictstream.streams.feed.recording import (

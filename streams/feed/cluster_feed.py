@@ -9,9 +9,10 @@ from typing import Final
 import msgspec
 import structlog
 
+from evictstream.streams.broker.feed_states import FeedState, read_state
 from evictstream.streams.errors import ApiUnreachableError, ClusterNameTakenError, KubernetesError
+from evictstream.streams.feed.feed_lease import FeedLease
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.feed_state import FeedLease, FeedState, read_state
 from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.feed.watched_objects import BROKEN, Kind, read_version
@@ -33,15 +34,6 @@ LOOK_SECONDS: Final = 0.5
 
 RELEASE_SECONDS: Final = 5.0
 """To leave the group of the cluster's feeds."""
-
-_IDENTITY: Final = "/api/v1/namespaces/kube-system"
-
-
-class _Namespace(msgspec.Struct):
-    class Metadata(msgspec.Struct):
-        uid: str
-
-    metadata: Metadata
 
 
 class ClusterFeed(threading.Thread):
@@ -171,8 +163,7 @@ class ClusterFeed(threading.Thread):
     def _now(self, connection: Connection) -> tuple[str, int]:
         """Ask for the cluster's UID and its newest resource version, which only a read from etcd tells."""
         try:
-            uid = msgspec.json.decode(connection.get(_IDENTITY), type=_Namespace).metadata.uid
-            return uid, int(read_version(connection.get(PATHS["Node"], {"limit": "1"})))
+            return connection.cluster_uid(), int(read_version(connection.get(PATHS["Node"], {"limit": "1"})))
         except (*BROKEN, ValueError) as error:
             raise ApiUnreachableError(host=connection.host, reason="it does not say who it is") from error
 

@@ -13,12 +13,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from kafka import KafkaProducer
 from kafka.errors import KafkaError
-from kafka.partitioner import DefaultPartitioner
 
 from evictstream.streams.broker.admin import check_topics
-from evictstream.streams.broker.clients import as_our_error, client_arguments, our_errors, partitions_of
+from evictstream.streams.broker.clients import as_our_error, our_errors, partitions_of
+from evictstream.streams.broker.producers import DELIVERY_SECONDS, open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import BrokerError, TopicsDifferError
 from evictstream.streams.settings import Settings
@@ -29,30 +28,8 @@ MOST_RECORDS_IN_FLIGHT: Final = 10_000
 MOST_BYTES_IN_FLIGHT: Final = 33_554_432
 """The same in bytes of values: 32 MiB, some twenty of the largest objects."""
 
-DELIVERY_SECONDS: Final = 120.0
-"""Longest time until a record counts as failed. The default of Kafka's clients; it rides over a broker's restart."""
-
-LINGER_MILLISECONDS: Final = 5
-"""How long a batch waits for more. Not noticeable at recorded pace; without it each record would be a request."""
-
-CLOSE_SECONDS: Final = 5.0
-"""For closing when everything is acknowledged: only the connections are left."""
-
-
-class _Producer(KafkaProducer):  # type: ignore[misc] # the library has no types
-    """A producer that can be closed with records in flight; the library's own waits for them despite `timeout=0`."""
-
-    _is_abandoned = False
-
-    def flush(self, timeout: float | None = None) -> None:
-        """Wait until all is acknowledged, unless the producer was abandoned."""
-        if not self._is_abandoned:
-            super().flush(timeout)
-
-    def abandon(self) -> None:
-        """Close at once."""
-        self._is_abandoned = True
-        self.close(timeout=0)
+LAST_CALLBACKS_SECONDS: Final = 5.0
+"""For the callbacks of the last acknowledgements, which run after the producer's own `flush` has returned."""
 
 
 class Publisher:
@@ -120,7 +97,7 @@ class Publisher:
         with our_errors(self._settings, "take the last records"):
             self._producer.flush(DELIVERY_SECONDS + self._settings.request_timeout_seconds)
         with self._changed:
-            self._changed.wait_for(lambda: self._records == 0, timeout=CLOSE_SECONDS)
+            self._changed.wait_for(lambda: self._records == 0, timeout=LAST_CALLBACKS_SECONDS)
             if self._failure is not None:
                 raise self._failure
 
@@ -173,24 +150,8 @@ def open_publisher(
     wrong = [str(difference) for difference in report.breaking if difference.what != "partitions"]
     if wrong:
         raise TopicsDifferError(wrong)
-    with our_errors(settings, "open a producer"):
-        producer = _Producer(
-            **client_arguments(settings),
-            acks="all",
-            enable_idempotence=True,
-            max_in_flight_requests_per_connection=5,  # as many as keep their order
-            partitioner=DefaultPartitioner(),
-            batch_size=settings.max_batch_bytes,
-            max_request_size=settings.max_message_bytes,
-            linger_ms=LINGER_MILLISECONDS,
-            delivery_timeout_ms=_delivery_milliseconds(settings, delivery_seconds),
-        )
-    try:
+    with open_producer(settings, delivery_seconds=delivery_seconds) as producer:
         yield Publisher(producer, settings, _same_partitions(producer, settings, names))
-    except BaseException:
-        producer.abandon()
-        raise
-    producer.close(timeout=CLOSE_SECONDS)
 
 
 def _same_partitions(producer: Any, settings: Settings, names: list[str]) -> tuple[int, ...]:
@@ -199,8 +160,3 @@ def _same_partitions(producer: Any, settings: Settings, names: list[str]) -> tup
     if nodes != pods:
         raise TopicsDifferError([f"{names[0]} has {len(nodes)} partitions, {names[1]} has {len(pods)}"])
     return nodes
-
-
-def _delivery_milliseconds(settings: Settings, delivery_seconds: float) -> int:
-    """Kafka refuses less than one request and the linger."""
-    return int(max(delivery_seconds, settings.request_timeout_seconds + 1) * 1000)

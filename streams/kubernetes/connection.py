@@ -37,6 +37,9 @@ PIECE_BYTES: Final = 262_144
 
 UNAUTHORIZED: Final = 401
 
+IDENTITY: Final = "/api/v1/namespaces/kube-system"
+"""Every cluster has it, and its UID stays for the cluster's life."""
+
 
 class Status(msgspec.Struct):
     """What the API server says of a request that it refuses (v1 Status)."""
@@ -44,6 +47,13 @@ class Status(msgspec.Struct):
     message: str = ""
     reason: str = ""
     code: int = 0
+
+
+class _Namespace(msgspec.Struct):
+    class Metadata(msgspec.Struct):
+        uid: str
+
+    metadata: Metadata
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +117,17 @@ class Connection:
         if not answer.is_done:
             raise self.refusal(path, answer)
         return answer.body
+
+    def cluster_uid(self) -> str:
+        """Ask for the cluster's identity: the UID of its namespace `kube-system`.
+
+        Raises: as `get`, and `ApiUnreachableError` if the answer is no namespace.
+        """
+        body = self.get(IDENTITY)
+        try:
+            return msgspec.json.decode(body, type=_Namespace).metadata.uid
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ApiUnreachableError(host=self.host, reason="it does not say who it is") from error
 
     def send(
         self,

@@ -1,7 +1,7 @@
-"""What the feed of a cluster has to know when it starts again, and which of several feeds writes.
+"""Which of several feeds of a cluster writes.
 
-Both are on the topic `feeds`, which has one partition and is compacted: a record for each cluster. The feeds of one
-cluster are a consumer group on it: the member that owns the partition writes, the others stand by.
+They are a consumer group on the topic `feeds`, which has one partition: the member that owns it writes, the others
+stand by.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ import threading
 import time
 from typing import Any, Final
 
-import msgspec
 from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
-from evictstream.streams.broker.clients import client_arguments, our_errors
+from evictstream.streams.broker.clients import client_arguments, partitions_of
+from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.settings import Settings
 
 SESSION_SECONDS: Final = 10.0
@@ -25,45 +25,6 @@ LEASE_SECONDS: Final = 6.0
 """A feed that has not heard from Kafka for so long stops to write, well before another one may begin."""
 
 POLL_MS: Final = 1_000
-
-
-class FeedState(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
-    """What is kept of one cluster.
-
-    Attributes:
-        cluster_uid: UID of its namespace `kube-system`.
-        epoch: of its resource versions.
-        resource_version: the highest one that its feed has seen in this epoch.
-    """
-
-    cluster_uid: str
-    epoch: int
-    resource_version: int
-
-
-def read_state(settings: Settings, cluster: str) -> FeedState | None:
-    """Read what is kept of a cluster; None if nothing is.
-
-    Raises:
-        BrokerError: the topic cannot be read.
-    """
-    partition = TopicPartition(settings.feeds_topic, 0)
-    found = None
-    with our_errors(settings, f"read {settings.feeds_topic}"):
-        consumer = KafkaConsumer(
-            **client_arguments(settings), group_id=None, enable_auto_commit=False, auto_offset_reset="earliest"
-        )
-        try:
-            consumer.assign([partition])
-            end = consumer.end_offsets([partition])[partition]
-            while consumer.position(partition) < end:
-                for records in consumer.poll(timeout_ms=POLL_MS).values():
-                    for record in records:
-                        if record.key == cluster.encode():
-                            found = record.value
-        finally:
-            consumer.close()
-    return None if found is None else msgspec.json.decode(found, type=FeedState)
 
 
 class FeedLease(threading.Thread):
@@ -92,7 +53,7 @@ class FeedLease(threading.Thread):
         while not self._ended.is_set():
             try:
                 self._hold()
-            except (KafkaError, OSError):
+            except (KafkaError, OSError, TopicsDifferError):
                 self._owns = False
                 self._ended.wait(1)
 
@@ -107,6 +68,9 @@ class FeedLease(threading.Thread):
             heartbeat_interval_ms=int(SESSION_SECONDS * 1000 / 4),
         )
         try:
+            # A leader of the group that learns of the topic while it joins assigns nothing, and nobody joins again for
+            # five minutes (kafka-python 3.0.12, `_assignment_snapshot` of coordinator/consumer.py).
+            partitions_of(consumer, self._settings.feeds_topic)
             consumer.subscribe([self._settings.feeds_topic])
             while not self._ended.is_set():
                 consumer.poll(timeout_ms=POLL_MS)

@@ -1,0 +1,207 @@
+"""The last look: whether a pod still has to leave, by what the API server holds now.
+
+A command is as old as the feed, Kafka and the executor's queue make it. What is read here is younger than all of them,
+so a pod that moved, a toleration that was edited and a taint that was removed meanwhile save the pod although no
+`Cancel` has come yet. The last look only ever says no: what leaves, and when, is decided by the service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
+from evictstream.models.kubernetes.taints import HEALTH_KEYS, BareTaint, Taint, other_health_key, taint_text
+from evictstream.models.kubernetes.tolerations import Toleration, read_tolerations
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.vocabulary import Outcome
+
+NO_EXECUTE: Final = "NoExecute"
+FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+DISRUPTION_TARGET: Final = "DisruptionTarget"
+
+
+class PodCondition(msgspec.Struct, frozen=True, gc=False):
+    """A condition of a pod, as far as it is of use here."""
+
+    type: str = ""
+    status: str = ""
+
+
+class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """A pod as the API server holds it.
+
+    Attributes:
+        resource_version: the precondition of a write that rests on this look.
+        is_disruption_target: whether it has the condition `DisruptionTarget` already.
+    """
+
+    uid: str
+    resource_version: str
+    node: str
+    phase: str
+    is_terminating: bool
+    is_mirror: bool
+    is_disruption_target: bool
+    tolerations: Sequence[Toleration]
+
+
+class SeenNode(msgspec.Struct, frozen=True, gc=False):
+    """A node as the API server holds it; of its taints only those with the effect `NoExecute`."""
+
+    uid: str
+    taints: Sequence[Taint]
+
+
+class Veto(msgspec.Struct, frozen=True, gc=False):
+    """Why a command must not be carried out, and what to answer."""
+
+    outcome: Outcome
+    reason: str
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    uid: str
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _PodSpec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str | None = None
+    tolerations: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class _PodStatus(msgspec.Struct, gc=False):
+    phase: str | None = None
+    conditions: list[PodCondition] | None = None
+
+
+class _Pod(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: _PodSpec
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+
+class _NodeSpec(msgspec.Struct, gc=False):
+    taints: list[BareTaint] | None = None
+
+
+class _Node(msgspec.Struct, gc=False):
+    metadata: _Metadata
+    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
+
+
+_pods: Final = msgspec.json.Decoder(_Pod)
+_nodes: Final = msgspec.json.Decoder(_Node)
+
+
+def read_pod(text: bytes) -> SeenPod:
+    """Read a pod.
+
+    Raises:
+        msgspec.DecodeError: it is none.
+        UnicodeDecodeError: it is no UTF-8.
+    """
+    pod = _pods.decode(text)
+    return SeenPod(
+        uid=pod.metadata.uid,
+        resource_version=pod.metadata.resource_version,
+        node=pod.spec.node_name or "",
+        phase=pod.status.phase or "",
+        is_terminating=pod.metadata.deletion_timestamp is not None,
+        is_mirror=MIRROR_ANNOTATION in (pod.metadata.annotations or ()),
+        is_disruption_target=PodCondition(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
+        tolerations=read_tolerations(bytes(pod.spec.tolerations)),
+    )
+
+
+def read_node(text: bytes) -> SeenNode:
+    """Read a node. Raises what `read_pod` raises."""
+    node = _nodes.decode(text)
+    taints = [
+        Taint(key=taint.key, value=taint.value, effect=taint.effect)
+        for taint in node.spec.taints or ()
+        if taint.effect == NO_EXECUTE
+    ]
+    return SeenNode(uid=node.metadata.uid, taints=taints)
+
+
+def last_look(
+    command: EvictionCommand,
+    pod: SeenPod | None,
+    node: SeenNode | None,
+    *,
+    now_us: int,
+    comparison_operators: bool,
+) -> Veto | None:
+    """Say why an `Evict` must not be carried out; None if it still is true.
+
+    Args:
+        command: with the action `Evict`.
+        pod: what has its namespace and name; None if nothing has.
+        node: what has its node's name; None if nothing has.
+        now_us: the executor's clock. If it is behind the service's, the time of the command counts: it was due then.
+        comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
+    """
+    if pod is None:
+        return Veto(Outcome.GONE, "there is no such pod")
+    if pod.uid != command.pod_uid:
+        return Veto(Outcome.GONE, f"another pod has this name, with UID {pod.uid}")
+    found = _of_pod(command, pod)
+    if found is None and node is None:
+        found = "the node is gone"
+    if found is None and node is not None:
+        if command.node_uid and node.uid != command.node_uid:
+            found = f"another node has this name, with UID {node.uid}"
+        else:
+            at_us = max(now_us, instant_us(command.issued_at))
+            found = _of_taints(command, pod, node, at_us, comparison_operators=comparison_operators)
+    return None if found is None else Veto(Outcome.OBSOLETE, found)
+
+
+def _of_pod(command: EvictionCommand, pod: SeenPod) -> str | None:
+    if pod.is_terminating:
+        return "the pod is terminating already"
+    if pod.phase in FINISHED_PHASES:
+        return f"the pod has ended: {pod.phase}"
+    if pod.node != command.node:
+        return f"the pod is bound to {pod.node or 'no node'}"
+    return "the pod stands for a static pod" if pod.is_mirror else None
+
+
+def _of_taints(
+    command: EvictionCommand, pod: SeenPod, node: SeenNode, at_us: int, *, comparison_operators: bool
+) -> str | None:
+    if not node.taints:
+        return "the node has no NoExecute taint"
+    in_use = tolerations_in_use(pod.tolerations, node.taints, comparison_operators=comparison_operators)
+    if in_use is None:
+        return None  # due at once, whatever the command's own reason was
+    if all(bounded_seconds(toleration) is None for toleration in in_use):
+        return "the pod tolerates all NoExecute taints for ever"
+    before = command.reason.toleration
+    if before is None:
+        return f"the pod tolerates {taint_text(command.reason.taint)} now"
+    taint = _same_reason(command.reason.taint, node.taints)
+    if taint is None:
+        return f"the taint {taint_text(command.reason.taint)} is gone"
+    toleration = first_match(pod.tolerations, taint, comparison_operators=comparison_operators)
+    seconds = None if toleration is None else bounded_seconds(toleration)
+    if seconds is None:
+        return f"the pod tolerates {taint_text(taint)} for ever"
+    # The window began when it began; only the seconds can have been edited since.
+    moved_us = (seconds - (bounded_seconds(before) or 0)) * MICROSECONDS_PER_SECOND
+    if instant_us(command.deadline) + moved_us > at_us:
+        return f"the pod tolerates {taint_text(taint)} for {seconds} s now"
+    return None
+
+
+def _same_reason(reason: BareTaint, taints: Sequence[Taint]) -> Taint | None:
+    """Find the command's taint; not-ready and unreachable are one outage (semantics.md 7.2)."""
+    keys = {reason.key, other_health_key(reason.key)} if reason.key in HEALTH_KEYS else {reason.key}
+    return next((taint for taint in taints if taint.key in keys), None)

@@ -1,0 +1,75 @@
+"""Asks the API server, before anything else, whether this executor may do what its mode needs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from evictstream.streams.errors import ApiUnreachableError, MissingRightsError
+from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.kubernetes.connection import Connection
+
+REVIEWS: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+
+Right = tuple[str, str]
+"""A verb and a resource of the core group, as `pods/eviction`."""
+
+READS: Final[tuple[Right, ...]] = (("get", "pods"), ("get", "nodes"))
+WRITES: Final[dict[ExecutorMode, tuple[Right, ...]]] = {
+    ExecutorMode.OBSERVE: (),
+    ExecutorMode.DELETE: (("patch", "pods/status"), ("delete", "pods")),
+    ExecutorMode.EVICT: (("create", "pods/eviction"),),
+}
+EVENTS: Final[tuple[Right, ...]] = (("create", "events"), ("patch", "events"))
+
+
+class _Status(msgspec.Struct):
+    allowed: bool = False
+
+
+class _Review(msgspec.Struct):
+    status: _Status
+
+
+def check_rights(
+    cluster: str, connection: Connection, mode: ExecutorMode, *, writes_events: bool, deletes_late: bool
+) -> None:
+    """Check what a mode needs.
+
+    Args:
+        cluster: its name.
+        connection: to its API server.
+        mode: of the executor.
+        writes_events: whether it writes Events.
+        deletes_late: whether the mode `evict` deletes after a while.
+
+    Raises:
+        MissingRightsError: something is not allowed.
+        KubernetesError: the API server does not answer.
+    """
+    needed = [*READS, *WRITES[mode]]
+    if deletes_late:
+        needed += WRITES[ExecutorMode.DELETE]
+    if writes_events and mode is not ExecutorMode.OBSERVE:
+        needed += EVENTS
+    missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
+    if missing:
+        raise MissingRightsError(cluster=cluster, missing=missing, mode=mode)
+
+
+def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:
+    name, _, sub = resource.partition("/")
+    attributes = {"verb": verb, "group": "", "resource": name, "subresource": sub}
+    body = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": attributes},
+    }
+    answer = connection.send("POST", REVIEWS, body=body)
+    if not answer.is_done:
+        raise connection.refusal(REVIEWS, answer)
+    try:
+        return msgspec.json.decode(answer.body, type=_Review).status.allowed
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ApiUnreachableError(host=connection.host, reason="it does not say what is allowed") from error

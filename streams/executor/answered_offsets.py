@@ -1,0 +1,85 @@
+"""Which commands of a partition have an outcome, kept in the group's commit, so that a restart repeats none of them.
+
+Kafka keeps one offset for a group and partition. Evictions end out of order: one waits for a disruption budget while a
+thousand behind it are done. The commit is the first offset without an outcome; the metadata of the commit, a text
+beside it, says which of those behind it have one.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from typing import Final
+
+MOST_AHEAD: Final = 20_000
+"""Offsets behind the first one without an outcome that may be read. As bits in base64 that is 3,334 characters; a
+broker takes 4,096 (`offset.metadata.max.bytes`)."""
+
+MOST_BITS: Final = 24_000
+"""What the metadata tells of at most: a poll reads some more than `MOST_AHEAD`. An outcome beyond is not kept."""
+
+_PREFIX: Final = "v1:"
+
+
+class AnsweredOffsets:
+    """What has an outcome in one partition, from its first offset without one.
+
+    Attributes:
+        first_open: the first offset without an outcome: what is committed.
+    """
+
+    def __init__(self, first_open: int, metadata: str = "") -> None:
+        """Begin at a commit.
+
+        Args:
+            first_open: the committed offset.
+            metadata: what was committed beside it; that of another program counts as nothing.
+        """
+        self.first_open = first_open
+        self._answered = _read(metadata, first_open)
+        self._advance()
+
+    def add(self, offset: int) -> None:
+        """Take note that an offset has an outcome, or needs none."""
+        if offset >= self.first_open:
+            self._answered.add(offset)
+            self._advance()
+
+    def skip_to(self, offset: int) -> None:
+        """Move over offsets without a record, when everything before has an outcome."""
+        if not self._answered:
+            self.first_open = max(self.first_open, offset)
+
+    def __contains__(self, offset: int) -> bool:
+        """Whether an offset has an outcome."""
+        return offset < self.first_open or offset in self._answered
+
+    def is_far(self, position: int) -> bool:
+        """Whether reading has to wait for the first offset without an outcome."""
+        return position - self.first_open >= MOST_AHEAD
+
+    def metadata(self) -> str:
+        """Write which offsets behind `first_open` have an outcome."""
+        if not self._answered:
+            return ""
+        bits = bytearray(min(max(self._answered) - self.first_open, MOST_BITS - 1) // 8 + 1)
+        for offset in self._answered:
+            index, bit = divmod(offset - self.first_open, 8)
+            if index < len(bits):
+                bits[index] |= 1 << bit
+        return _PREFIX + base64.b64encode(bits).decode()
+
+    def _advance(self) -> None:
+        while self.first_open in self._answered:
+            self._answered.remove(self.first_open)
+            self.first_open += 1
+
+
+def _read(metadata: str, first_open: int) -> set[int]:
+    if not metadata.startswith(_PREFIX):
+        return set()
+    try:
+        data = base64.b64decode(metadata.removeprefix(_PREFIX), validate=True)
+    except (binascii.Error, ValueError):
+        return set()
+    return {first_open + 8 * index + bit for index, byte in enumerate(data) for bit in range(8) if byte >> bit & 1}

@@ -1,0 +1,377 @@
+"""Reads commands, says what was done with them, and commits what has an outcome.
+
+One thread does all of it, the caller's: workers only leave their answers in a queue. A command counts as done when
+Kafka has its result; then its offset goes into the next commit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import structlog
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka.errors import KafkaError
+from kafka.structs import OffsetAndMetadata
+
+from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
+from evictstream.models.execution.work_queue import QueuedEviction
+from evictstream.models.messages.command import EvictionCommand, decode_command
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.messages.vocabulary import Action, Outcome
+from evictstream.streams.broker.clients import as_our_error, partitions_of
+from evictstream.streams.executor.answered_offsets import AnsweredOffsets
+from evictstream.streams.executor.cluster_executor import ClusterExecutor
+from evictstream.streams.executor.commands_partition import CommandsPartition
+from evictstream.streams.executor.results import result_text
+from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+POLL_MS: Final = 50
+"""How long a poll waits for commands, and so how late a result may be."""
+
+MOST_WAITING: Final = 20_000
+"""Evictions that wait in all clusters together, some 40 MB; beyond it nothing more is read. The service repeats what
+stays unread, so it is worth some memory."""
+
+RESUME_AT: Final = 15_000
+"""Reading goes on when so few wait."""
+
+MOST_RESULTS_IN_FLIGHT: Final = 30_000
+"""While Kafka takes nothing, `Accepted` is not repeated beyond this."""
+
+ACCEPTED_SECONDS: Final = 20.0
+"""Between two `Accepted` for what waits; the service repeats an eviction after 60 s without one."""
+
+FIRST_ACCEPTED_SECONDS: Final = 10.0
+"""An eviction that waits for so long is `Accepted` for the first time. The service waits 30 s for it."""
+
+SWEEP_SECONDS: Final = 2.0
+"""Between two searches for what has to be `Accepted` again."""
+
+COMMIT_SECONDS: Final = 1.0
+DRAIN_SECONDS: Final = 5.0
+"""How long a rebalance, or a stop, waits for evictions that are being carried out."""
+
+RETRY_SECONDS: Final = 1.0
+"""After an error of Kafka that may pass."""
+
+Tell = Callable[[EvictionCommand, CommandAnswer | None], None]
+"""Hears of each command that was read for the first time (without an answer) and of each answer."""
+
+
+class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
+    """Reads the commands topic for some clusters.
+
+    Attributes:
+        commands: how many were read, by action.
+        unreadable: records that are no commands.
+        looked_at: when it last went round, monotonic seconds.
+        partitions: by number.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings,
+        consumer: KafkaConsumer,
+        producer: Any,
+        clusters: Mapping[str, ClusterExecutor],
+        start_ms: int,
+        is_start_forced: bool,
+        oldest_seconds: float,
+        answers: deque[tuple[QueuedEviction, CommandAnswer]],
+        tell: Tell,
+    ) -> None:
+        """Take clients and clusters as they are.
+
+        Args:
+            settings: which topics.
+            consumer: in its group, without a subscription.
+            producer: of results.
+            clusters: by name; commands of others are passed over.
+            start_ms: where to begin without a commit, milliseconds since 1970.
+            is_start_forced: whether to begin there despite a commit.
+            oldest_seconds: commands that were issued longer ago are obsolete.
+            answers: where the workers of the clusters leave theirs.
+            tell: hears of commands and answers.
+        """
+        self.commands: Counter[Action] = Counter()
+        self.unreadable = 0
+        self.looked_at = time.monotonic()
+        self.partitions: dict[int, CommandsPartition] = {}
+        self._settings = settings
+        self._consumer = consumer
+        self._producer = producer
+        self._clusters = clusters
+        self._start_ms = start_ms
+        self._forced: set[int] | None = set() if is_start_forced else None
+        self._log = CommandLog(oldest_seconds=oldest_seconds)
+        self._answers = answers
+        self._tell = tell
+        self._delivered: deque[tuple[int, int]] = deque()
+        self._revoked: deque[set[int]] = deque()
+        self._lost: deque[set[int]] = deque()
+        self._is_ended = False
+        self._in_flight = 0
+        self._commit_at = 0.0
+        self._sweep_at = 0.0
+        self._is_in_trouble = False
+
+    def run(self, is_stopped: Callable[[], bool]) -> None:
+        """Read until stopped; then have what runs ended, said and committed.
+
+        Raises:
+            BrokerError: Kafka refuses for good.
+            TopicsDifferError: the topic is missing.
+        """
+        # A leader of the group that learns of the topic while it joins assigns nothing, and nobody joins again for
+        # five minutes (kafka-python 3.0.12, `_assignment_snapshot` of coordinator/consumer.py).
+        partitions_of(self._consumer, self._settings.commands_topic)
+        self._consumer.subscribe([self._settings.commands_topic], listener=self)
+        while not is_stopped():
+            try:
+                self._turn()
+                self._is_in_trouble = False
+            except KafkaError as error:
+                if not getattr(error, "retriable", False):
+                    raise as_our_error(error, self._settings, f"read {self._settings.commands_topic}") from error
+                if not self._is_in_trouble:
+                    log.warning("Kafka does not serve", error=str(error) or type(error).__name__)
+                self._is_in_trouble = True
+                time.sleep(RETRY_SECONDS)
+        for cluster in self._clusters.values():
+            cluster.stop()
+        self._drain(self.partitions)
+        self._is_ended = True  # `close` of the consumer revokes all, and there is nothing left to do
+
+    # kafka-python calls the three below in its own thread. The reader's thread does what they ask for in its next turn.
+
+    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
+        """Do nothing: `_turn` takes over what is assigned."""
+
+    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
+        """Have what runs of these partitions ended and committed before another executor begins to read there."""
+        numbers = {partition.partition for partition in revoked}
+        self._revoked.append(numbers)
+        give_up_at = time.monotonic() + 2 * DRAIN_SECONDS
+        while not self._is_ended and not numbers.isdisjoint(self.partitions) and time.monotonic() < give_up_at:
+            await self._consumer._net.sleep(POLL_MS / 1000)  # noqa: SLF001 - of the library's own loop; none is public
+
+    async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
+        """Begin nothing more of these partitions: another executor has them."""
+        numbers = {partition.partition for partition in lost}
+        for cluster in self._clusters.values():
+            for number in numbers:
+                cluster.remove_partition(number)
+        self._lost.append(numbers)
+
+    def _turn(self) -> None:
+        batches = self._consumer.poll(timeout_ms=POLL_MS)
+        self.looked_at = now = time.monotonic()
+        while self._lost:
+            self._let_go(self._lost.popleft())
+        while self._revoked:
+            numbers = self._revoked.popleft() & self.partitions.keys()
+            self._drain(numbers)
+            self._let_go(numbers)
+        for partition in self._consumer.assignment():
+            if partition.partition not in self.partitions:
+                self._take_over(partition, now)
+                batches.pop(partition, None)  # it is read again from where it has to begin
+        for partition, records in batches.items():
+            if partition.partition in self.partitions:
+                self._read(self.partitions[partition.partition], partition, records, now)
+        self._say_answers()
+        if now >= self._sweep_at:
+            self._sweep_at = now + SWEEP_SECONDS
+            self._say_accepted(now)
+        self._note_delivered()
+        waiting = sum(map(len, self._clusters.values())) + sum(len(each.held) for each in self.partitions.values())
+        for number, found in self.partitions.items():
+            self._release(found, now)
+            self._pause_or_resume(number, found, waiting)
+        if now >= self._commit_at:
+            self._commit_at = now + COMMIT_SECONDS
+            self._commit(self.partitions)
+
+    def _take_over(self, partition: TopicPartition, now: float) -> None:
+        committed = self._consumer.committed(partition, metadata=True)
+        if self._forced is not None and partition.partition not in self._forced:
+            self._forced.add(partition.partition)
+            committed = None
+        end = self._consumer.end_offsets([partition])[partition]
+        if committed is None:
+            found = self._consumer.offsets_for_times({partition: self._start_ms})[partition]
+            answered = AnsweredOffsets(end if found is None else found.offset)
+        else:
+            answered = AnsweredOffsets(committed.offset, committed.metadata or "")
+        self._consumer.seek(partition, answered.first_open)
+        self.partitions[partition.partition] = CommandsPartition(
+            start=answered.first_open, answered=answered, end=end, now=now
+        )
+
+    def _read(self, found: CommandsPartition, partition: TopicPartition, records: Iterable[Any], now: float) -> None:
+        now_us = time.time_ns() // 1_000
+        for record in records:
+            found.reach(record.offset)
+            found.has_read(record.offset)
+            try:
+                command = decode_command(record.value or b"")
+            except Unreadable as error:
+                self.unreadable += 1
+                log.warning("no command", partition=record.partition, offset=record.offset, reason=str(error))
+                found.answered.add(record.offset)
+                continue
+            cluster = self._clusters.get(command.cluster)
+            if cluster is None:
+                found.answered.add(record.offset)
+            elif record.offset in found.answered:
+                self._log.note_answered(command)
+            else:
+                self._read_command(found, cluster, command, record, now, now_us)
+        found.reach(self._consumer.position(partition))
+
+    def _read_command(
+        self,
+        found: CommandsPartition,
+        cluster: ClusterExecutor,
+        command: EvictionCommand,
+        record: Any,
+        now: float,
+        now_us: int,
+    ) -> None:
+        self.commands[command.action] += 1
+        waiting = QueuedEviction(
+            command=command,
+            partition=record.partition,
+            offset=record.offset,
+            queued_at=now,
+            said_at=now + FIRST_ACCEPTED_SECONDS - ACCEPTED_SECONDS,
+        )
+        reading = self._log.read(command, now_us)
+        if isinstance(reading, CommandAnswer):
+            self._say(waiting, reading, is_final=True)
+            return
+        if reading is not Reading.IGNORE:
+            earlier = found.held.pop(command.eviction_id, None) or cluster.withdraw(command.eviction_id)
+            if earlier is not None:
+                self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
+            self._tell(command, None)
+        if reading is Reading.EVICT:
+            if found.is_caught_up(now):
+                cluster.put(waiting)
+            else:
+                found.held[command.eviction_id] = waiting
+        else:
+            found.answered.add(record.offset)
+
+    def _release(self, found: CommandsPartition, now: float) -> None:
+        """Queue what was held, once the partition has been read to where it ended at its assignment."""
+        if found.held and found.is_caught_up(now):
+            for waiting in found.held.values():
+                self._clusters[waiting.command.cluster].put(waiting)
+            found.held.clear()
+
+    def _pause_or_resume(self, number: int, found: CommandsPartition, waiting: int) -> None:
+        is_full = waiting >= (RESUME_AT if found.is_paused else MOST_WAITING) or found.answered.is_far(found.position)
+        if is_full == found.is_paused:
+            return
+        found.is_paused = is_full
+        partition = TopicPartition(self._settings.commands_topic, number)
+        if is_full:
+            self._consumer.pause(partition)
+        else:
+            self._consumer.resume(partition)
+
+    def _say_answers(self) -> None:
+        while self._answers:
+            self._end(*self._answers.popleft())
+
+    def _end(self, waiting: QueuedEviction, answer: CommandAnswer) -> None:
+        self._log.answer(waiting.command, answer)
+        self._tell(waiting.command, answer)
+        self._say(waiting, answer, is_final=True)
+
+    def _say_accepted(self, now: float) -> None:
+        for cluster in self._clusters.values():
+            for waiting in cluster.unsaid(now - ACCEPTED_SECONDS):
+                if self._in_flight >= MOST_RESULTS_IN_FLIGHT:
+                    return
+                waiting.said_at = now
+                self._say(waiting, CommandAnswer(Outcome.ACCEPTED, "queued"), is_final=False)
+
+    def _say(self, waiting: QueuedEviction, answer: CommandAnswer, *, is_final: bool) -> None:
+        command = waiting.command
+        self._in_flight += 1
+        sent = self._producer.send(
+            self._settings.results_topic,
+            key=f"{command.cluster}/{command.node}".encode(),
+            value=result_text(command, answer),
+        )
+        place = (waiting.partition, waiting.offset) if is_final else (-1, -1)
+        sent.add_callback(lambda _: self._delivered.append(place))
+        sent.add_errback(lambda error: self._undelivered(place, error))
+
+    def _undelivered(self, place: tuple[int, int], error: BaseException) -> None:
+        """Count it as said, in the producer's thread: the service takes silence for a failure and sends it again."""
+        log.error("a result was not written", error=str(error))
+        self._delivered.append(place)
+
+    def _note_delivered(self) -> None:
+        while self._delivered:
+            number, offset = self._delivered.popleft()
+            self._in_flight -= 1
+            found = self.partitions.get(number)
+            if found is not None:
+                found.answered.add(offset)
+
+    def _commit(self, numbers: Iterable[int]) -> None:
+        changed = self._changed_commits(numbers)
+        if changed:
+            self._consumer.commit_async(changed, callback=self._committed)
+
+    def _changed_commits(self, numbers: Iterable[int]) -> dict[TopicPartition, OffsetAndMetadata]:
+        changed = {}
+        for number in numbers:
+            commit = self.partitions[number].commit()
+            if commit is not None:
+                changed[TopicPartition(self._settings.commands_topic, number)] = OffsetAndMetadata(*commit, -1)
+        return changed
+
+    def _committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], response: object) -> None:
+        if isinstance(response, Exception):
+            for partition in offsets:
+                if partition.partition in self.partitions:
+                    self.partitions[partition.partition].is_uncommitted()
+
+    def _let_go(self, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            for cluster in self._clusters.values():
+                cluster.remove_partition(number)
+            self.partitions.pop(number, None)
+
+    def _drain(self, numbers: Iterable[int]) -> None:
+        """Wait for what runs of these partitions, say it, and commit; what takes longer is done again."""
+        numbers = tuple(numbers)
+        for number in numbers:
+            for cluster in self._clusters.values():
+                cluster.remove_partition(number)
+        end_at = time.monotonic() + DRAIN_SECONDS
+        while self._runs(numbers) and time.monotonic() < end_at:
+            time.sleep(POLL_MS / 1000)
+        self._say_answers()
+        with contextlib.suppress(KafkaError):
+            self._producer.flush(timeout=DRAIN_SECONDS)
+            self._note_delivered()
+            changed = self._changed_commits(numbers)
+            if changed:
+                self._consumer.commit(changed, timeout_ms=DRAIN_SECONDS * 1000)
+
+    def _runs(self, numbers: Iterable[int]) -> bool:
+        return any(cluster.runs(number) for cluster in self._clusters.values() for number in numbers)

@@ -1,0 +1,145 @@
+"""The requests of one eviction to the API server, each with the pod's UID as precondition."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+from urllib.parse import quote
+
+import msgspec
+
+from evictstream.models.execution.last_look import DISRUPTION_TARGET, SeenNode, SeenPod, read_node, read_pod
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.streams.errors import ApiUnreachableError
+from evictstream.streams.kubernetes.connection import ApiAnswer, Connection
+
+NODE_FRESH_SECONDS: Final = 1.0
+"""How long an answer about a node serves for its other pods; the node's hundred pods would be a hundred requests."""
+
+MOST_NODES: Final = 1_000
+"""Answers that are kept at once; beyond it all are dropped. Nodes of a second, not of the cluster."""
+
+CONDITION_REASON: Final = "DeletionByTaintManager"
+"""As upstream (pkg/controller/tainteviction/taint_eviction.go), so that job controllers treat both alike."""
+
+CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
+
+NOT_FOUND: Final = 404
+
+T = TypeVar("T")
+
+
+class PodRequests:
+    """Reads pods and nodes, marks and deletes pods. Used by several threads."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._lock = threading.Lock()
+        self._nodes: dict[str, tuple[float, SeenNode | None]] = {}
+
+    def pod(self, command: EvictionCommand) -> SeenPod | None:
+        """Read the pod with the command's namespace and name from etcd; None if there is none.
+
+        Raises:
+            KubernetesError: no answer, or a refusal.
+        """
+        path = _pod_path(command)
+        body = self._read(path)
+        return None if body is None else self._decoded(read_pod, body, path)
+
+    def node(self, command: EvictionCommand) -> SeenNode | None:
+        """Read the node with the command's node name, not older than `NODE_FRESH_SECONDS`; None if there is none.
+
+        Raises:
+            KubernetesError: no answer, or a refusal.
+        """
+        kept = self._nodes.get(command.node)
+        now = time.monotonic()
+        if kept is not None and now - kept[0] < NODE_FRESH_SECONDS:
+            return kept[1]
+        path = f"/api/v1/nodes/{quote(command.node, safe='')}"
+        body = self._read(path)
+        node = None if body is None else self._decoded(read_node, body, path)
+        with self._lock:
+            if len(self._nodes) >= MOST_NODES:
+                self._nodes.clear()
+            self._nodes[command.node] = (now, node)  # as old as the request, not as the answer
+        return node
+
+    def mark(self, command: EvictionCommand, seen: SeenPod) -> ApiAnswer:
+        """Set the condition `DisruptionTarget`, which tells a Job that its pod did not fail by itself.
+
+        Raises:
+            ApiUnreachableError: no answer.
+            CredentialsError: they are refused.
+        """
+        condition = {
+            "type": DISRUPTION_TARGET,
+            "status": "True",
+            "reason": CONDITION_REASON,
+            "message": CONDITION_MESSAGE,
+            "lastTransitionTime": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        }
+        return self._connection.send(
+            "PATCH",
+            f"{_pod_path(command)}/status",
+            body={
+                "metadata": {"uid": command.pod_uid, "resourceVersion": seen.resource_version},
+                "status": {"conditions": [condition]},
+            },
+            content_type="application/strategic-merge-patch+json",
+        )
+
+    def delete(self, command: EvictionCommand, resource_version: str) -> ApiAnswer:
+        """Delete the pod as it was seen, with its own grace period.
+
+        Raises: as `mark`.
+        """
+        preconditions = {"uid": command.pod_uid, "resourceVersion": resource_version}
+        return self._connection.send("DELETE", _pod_path(command), body=_delete_options(preconditions))
+
+    def evict(self, command: EvictionCommand) -> ApiAnswer:
+        """Ask for its eviction, which a disruption budget may refuse. The API server sets `DisruptionTarget` itself.
+
+        Raises: as `mark`.
+        """
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"namespace": command.namespace, "name": command.pod},
+            "deleteOptions": _delete_options({"uid": command.pod_uid}),
+        }
+        return self._connection.send("POST", f"{_pod_path(command)}/eviction", body=eviction)
+
+    def marked_version(self, answer: ApiAnswer) -> str:
+        """Read the pod's resource version from the answer to `mark`.
+
+        Raises:
+            ApiUnreachableError: it is no pod.
+        """
+        return self._decoded(read_pod, answer.body, "the answer to a patch").resource_version
+
+    def _read(self, path: str) -> bytes | None:
+        answer = self._connection.send("GET", path)
+        if answer.is_done:
+            return answer.body
+        if answer.status == NOT_FOUND:
+            return None
+        raise self._connection.refusal(path, answer)
+
+    def _decoded(self, read: Callable[[bytes], T], body: bytes, path: str) -> T:
+        try:
+            return read(body)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ApiUnreachableError(host=self._connection.host, reason=f"{path}: not as it should be") from error
+
+
+def _delete_options(preconditions: dict[str, str]) -> dict[str, object]:
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": preconditions}
+
+
+def _pod_path(command: EvictionCommand) -> str:
+    return f"/api/v1/namespaces/{quote(command.namespace, safe='')}/pods/{quote(command.pod, safe='')}"

@@ -1,0 +1,157 @@
+"""The last look says no whenever the API server holds something that makes a command pointless or wrong."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from evictstream.models.execution.last_look import Veto, last_look, read_node, read_pod
+from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.taints import BareTaint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages.vocabulary import Outcome
+from tests.models.execution.samples import T0_US, command
+
+SECOND_US = 1_000_000
+UNREACHABLE = "node.kubernetes.io/unreachable"
+NOT_READY = "node.kubernetes.io/not-ready"
+
+
+def pod(**changes: Any) -> dict[str, Any]:
+    meta = {"name": "a", "namespace": "shop", "uid": "uid-a", "resourceVersion": "7"} | changes.pop("meta", {})
+    spec = {"nodeName": "n-1"} | changes.pop("spec", {})
+    return {"metadata": meta, "spec": spec, "status": {"phase": "Running"} | changes.pop("status", {})}
+
+
+def node(*taints: dict[str, str], uid: str = "uid-n-1") -> dict[str, Any]:
+    return {"metadata": {"name": "n-1", "uid": uid}, "spec": {"taints": list(taints)} if taints else {}}
+
+
+def taint(key: str = "maintenance", effect: str = "NoExecute", value: str = "") -> dict[str, str]:
+    return {"key": key, "effect": effect, "value": value}
+
+
+def tolerates(key: str = "maintenance", seconds: int | None = None) -> dict[str, Any]:
+    return {"key": key, "operator": "Exists"} | ({} if seconds is None else {"tolerationSeconds": seconds})
+
+
+def look(
+    pod_object: dict[str, Any] | None, node_object: dict[str, Any] | None, at_us: int = T0_US, **of_command: Any
+) -> Veto | None:
+    return last_look(
+        command(**of_command),
+        None if pod_object is None else read_pod(json.dumps(pod_object).encode()),
+        None if node_object is None else read_node(json.dumps(node_object).encode()),
+        now_us=at_us,
+        comparison_operators=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("pod_object", "node_object", "outcome"),
+    [
+        pytest.param(pod(), node(taint()), None, id="untolerated pod leaves"),
+        pytest.param(pod(), node(taint("other")), None, id="untolerated for another taint leaves"),
+        pytest.param(None, node(taint()), Outcome.GONE, id="no pod"),
+        pytest.param(pod(meta={"uid": "uid-other"}), node(taint()), Outcome.GONE, id="another pod of the name"),
+        pytest.param(
+            pod(meta={"deletionTimestamp": "2026-11-21T02:15:53Z"}), node(taint()), Outcome.OBSOLETE, id="terminating"
+        ),
+        pytest.param(pod(status={"phase": "Succeeded"}), node(taint()), Outcome.OBSOLETE, id="succeeded"),
+        pytest.param(pod(status={"phase": "Failed"}), node(taint()), Outcome.OBSOLETE, id="failed"),
+        pytest.param(pod(spec={"nodeName": "n-2"}), node(taint()), Outcome.OBSOLETE, id="bound elsewhere"),
+        pytest.param(pod(spec={"nodeName": ""}), node(taint()), Outcome.OBSOLETE, id="not bound"),
+        pytest.param(
+            pod(meta={"annotations": {"kubernetes.io/config.mirror": "x"}}),
+            node(taint()),
+            Outcome.OBSOLETE,
+            id="mirror",
+        ),
+        pytest.param(pod(), None, Outcome.OBSOLETE, id="node gone"),
+        pytest.param(pod(), node(taint(), uid="uid-other"), Outcome.OBSOLETE, id="another node of the name"),
+        pytest.param(pod(), node(), Outcome.OBSOLETE, id="no taint left"),
+        pytest.param(pod(), node(taint(effect="NoSchedule")), Outcome.OBSOLETE, id="only another effect left"),
+        pytest.param(
+            pod(spec={"tolerations": [tolerates()]}), node(taint()), Outcome.OBSOLETE, id="tolerated for ever now"
+        ),
+        pytest.param(
+            pod(spec={"tolerations": [tolerates(seconds=60)]}), node(taint()), Outcome.OBSOLETE, id="tolerated a while"
+        ),
+    ],
+)
+def test_a_command_of_an_untolerated_pod(
+    pod_object: dict[str, Any] | None, node_object: dict[str, Any] | None, outcome: Outcome | None
+) -> None:
+    found = look(pod_object, node_object)
+
+    assert (found and found.outcome) == outcome
+
+
+@pytest.mark.parametrize(
+    ("tolerations", "taints", "leaves"),
+    [
+        pytest.param([tolerates(seconds=300)], [taint()], True, id="deadline passed"),
+        pytest.param([tolerates(seconds=600)], [taint()], False, id="given more time"),
+        pytest.param([tolerates(seconds=100)], [taint()], True, id="given less time"),
+        pytest.param([tolerates()], [taint()], False, id="for ever now"),
+        pytest.param([], [taint()], True, id="toleration removed"),
+        pytest.param([tolerates(seconds=300)], [], False, id="untainted"),
+        pytest.param(
+            [tolerates(seconds=300), tolerates("other", 9)], [taint("other")], False, id="another taint, tolerated"
+        ),
+        pytest.param([tolerates(seconds=300)], [taint(), taint("other")], True, id="another taint, untolerated"),
+        pytest.param(
+            [tolerates(), tolerates("other", 9)], [taint(), taint("other")], False, id="reason tolerated for ever"
+        ),
+    ],
+)
+def test_a_command_whose_toleration_has_expired(
+    *, tolerations: list[dict[str, Any]], taints: list[dict[str, str]], leaves: bool
+) -> None:
+    toleration = Toleration(key="maintenance", operator="Exists", toleration_seconds=300)
+    found = look(
+        pod(spec={"tolerations": tolerations}),
+        node(*taints),
+        T0_US + 301 * SECOND_US,
+        toleration=toleration,
+        deadline=instant_text(T0_US + 300 * SECOND_US),
+        issued_at=instant_text(T0_US + 300 * SECOND_US),
+    )
+
+    assert (found is None) == leaves
+
+
+def test_a_clock_behind_the_service_holds_nothing_back() -> None:
+    toleration = Toleration(key="maintenance", operator="Exists", toleration_seconds=300)
+    found = look(
+        pod(spec={"tolerations": [tolerates(seconds=300)]}),
+        node(taint()),
+        T0_US,
+        toleration=toleration,
+        deadline=instant_text(T0_US + 300 * SECOND_US),
+        issued_at=instant_text(T0_US + 300 * SECOND_US),
+    )
+
+    assert found is None
+
+
+def test_not_ready_that_became_unreachable_is_the_same_outage() -> None:
+    found = look(
+        pod(spec={"tolerations": [tolerates(UNREACHABLE, 300), tolerates(NOT_READY, 300)]}),
+        node(taint(UNREACHABLE)),
+        T0_US + 301 * SECOND_US,
+        taint=BareTaint(key=NOT_READY, effect="NoExecute"),
+        toleration=Toleration(key=NOT_READY, operator="Exists", toleration_seconds=300),
+        deadline=instant_text(T0_US + 300 * SECOND_US),
+    )
+
+    assert found is None
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b'{"metadata":{}}', b'{"metadata":{"uid":1},"spec":{}}', b"\xff"])
+def test_what_is_no_object_is_an_error(text: bytes) -> None:
+    with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
+        read_pod(text)

@@ -1,0 +1,178 @@
+"""One eviction against an API server that misbehaves: the right pod, the right answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.instants import instant_text
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
+from evictstream.streams.executor.pod_requests import PodRequests
+from evictstream.streams.kubernetes.connection import Connection
+from tests.models.execution.samples import T0_US, command
+
+
+def evictor(connection: Connection, mode: ExecutorMode = ExecutorMode.DELETE, **changes: Any) -> PodEvictor:
+    return PodEvictor(requests=PodRequests(connection), mode=mode, **changes)
+
+
+def outcome(found: CommandAnswer | PutOff) -> Outcome | None:
+    return found.outcome if isinstance(found, CommandAnswer) else None
+
+
+def deleted(api: FakeApi) -> list[str]:
+    return [name for name in ("a", "b", "c") if ("Pod", name) not in api.objects]
+
+
+@pytest.mark.parametrize(
+    ("mode", "says", "gone"),
+    [
+        pytest.param(ExecutorMode.OBSERVE, Outcome.OBSERVED, [], id="observe"),
+        pytest.param(ExecutorMode.DELETE, Outcome.SUCCEEDED, ["a"], id="delete"),
+        pytest.param(ExecutorMode.EVICT, Outcome.SUCCEEDED, ["a"], id="evict"),
+    ],
+)
+def test_each_mode_does_what_it_says(
+    api: FakeApi, connection: Connection, mode: ExecutorMode, says: Outcome, gone: list[str]
+) -> None:
+    assert outcome(evictor(connection, mode).evict(command(), 0)) is says
+    assert deleted(api) == gone
+    assert not [write for write in api.writes if mode is ExecutorMode.OBSERVE]
+
+
+def test_a_pod_is_marked_before_it_is_deleted(api: FakeApi, connection: Connection) -> None:
+    api.termination_seconds = 60.0
+    evictor(connection).evict(command(), 0)
+
+    conditions = api.objects["Pod", "a"]["status"]["conditions"]
+    assert [(one["type"], one["reason"]) for one in conditions] == [("DisruptionTarget", "DeletionByTaintManager")]
+    assert "deletionTimestamp" in api.objects["Pod", "a"]["metadata"]
+
+
+@pytest.mark.parametrize("mode", [ExecutorMode.DELETE, ExecutorMode.EVICT])
+def test_another_pod_of_the_name_stays(api: FakeApi, connection: Connection, mode: ExecutorMode) -> None:
+    api.remove("Pod", "a")
+    api.put("Pod", "a", uid="uid-later", spec={"nodeName": "n-1"})
+
+    assert outcome(evictor(connection, mode).evict(command(), 0)) is Outcome.GONE
+    assert deleted(api) == []
+
+
+class ChangingRequests(PodRequests):
+    """Changes the pod right after each look, as another client of the API server would."""
+
+    def __init__(self, connection: Connection, api: FakeApi, changes: list[dict[str, Any]]) -> None:
+        super().__init__(connection)
+        self._api = api
+        self._changes = changes
+
+    def pod(self, command: Any) -> Any:
+        found = super().pod(command)
+        if self._changes:
+            self._api.put("Pod", "a", **self._changes.pop(0))
+        return found
+
+
+def test_a_toleration_between_look_and_delete_saves_the_pod(api: FakeApi, connection: Connection) -> None:
+    tolerant = {"spec": {"nodeName": "n-1", "tolerations": [{"operator": "Exists"}]}}
+    found = PodEvictor(requests=ChangingRequests(connection, api, [tolerant]), mode=ExecutorMode.DELETE).evict(
+        command(), 0
+    )
+
+    assert outcome(found) is Outcome.OBSOLETE
+    assert deleted(api) == []
+
+
+def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) -> None:
+    changes = [{"status": {"phase": "Running", "startTime": str(number)}} for number in range(9)]
+    found = PodEvictor(requests=ChangingRequests(connection, api, changes), mode=ExecutorMode.DELETE).evict(
+        command(), 0
+    )
+
+    assert outcome(found) is Outcome.FAILED
+    assert deleted(api) == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "place", "fault", "follows"),
+    [
+        pytest.param(ExecutorMode.DELETE, "delete pods", 404, Outcome.GONE, id="delete 404"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", 403, Outcome.REFUSED, id="delete 403"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", 422, Outcome.FAILED, id="delete 422"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", 500, "put off", id="delete 500"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", 429, "cluster put off", id="delete 429"),
+        pytest.param(ExecutorMode.DELETE, "patch pods/status", 403, Outcome.REFUSED, id="mark 403"),
+        pytest.param(ExecutorMode.DELETE, "get pods", 503, "put off", id="look 503"),
+        pytest.param(ExecutorMode.DELETE, "get nodes", 403, Outcome.REFUSED, id="look at the node 403"),
+        pytest.param(ExecutorMode.DELETE, "get pods", Fault(cut="middle"), "cluster put off", id="half an answer"),
+        pytest.param(
+            ExecutorMode.DELETE, "delete pods", Fault(cut="before"), "cluster put off", id="cut before the delete"
+        ),
+        pytest.param(ExecutorMode.EVICT, "create pods/eviction", 403, Outcome.REFUSED, id="evict 403"),
+        pytest.param(
+            ExecutorMode.EVICT,
+            "create pods/eviction",
+            Fault(status=429, cause="DisruptionBudget", retry_after_seconds=7),
+            "put off",
+            id="a disruption budget",
+        ),
+        pytest.param(ExecutorMode.EVICT, "create pods/eviction", 500, "put off", id="several disruption budgets"),
+        pytest.param(ExecutorMode.EVICT, "create pods/eviction", 404, Outcome.GONE, id="evict 404"),
+    ],
+)
+def test_what_the_api_server_answers(
+    api: FakeApi, connection: Connection, mode: ExecutorMode, place: str, fault: int | Fault, follows: Outcome | str
+) -> None:
+    api.trouble[place] = [fault]
+    found = evictor(connection, mode).evict(command(), 0)
+
+    if isinstance(found, PutOff):
+        assert ("cluster " if found.is_of_cluster else "") + "put off" == follows
+    else:
+        assert found.outcome == follows
+    assert deleted(api) == []
+
+
+def test_a_delete_whose_answer_was_lost_is_found_done(api: FakeApi, connection: Connection) -> None:
+    api.trouble["delete pods"] = [Fault(cut="after")]
+
+    assert isinstance(evictor(connection).evict(command(), 0), PutOff)
+    assert outcome(evictor(connection).evict(command(), 1)) is Outcome.GONE
+
+
+def test_a_budget_names_its_own_pause(api: FakeApi, connection: Connection) -> None:
+    api.trouble["create pods/eviction"] = [Fault(status=429, cause="DisruptionBudget", retry_after_seconds=7)]
+    found = evictor(connection, ExecutorMode.EVICT).evict(command(), 0)
+
+    assert isinstance(found, PutOff)
+    assert found.seconds == 7
+
+
+def test_after_the_latest_time_a_budget_is_overruled(api: FakeApi, connection: Connection) -> None:
+    api.trouble["create pods/eviction"] = [Fault(status=429, cause="DisruptionBudget")] * 2
+    patient = evictor(connection, ExecutorMode.EVICT, delete_after_seconds=60.0)
+
+    assert outcome(patient.evict(command(deadline=instant_text(T0_US)), 0)) is Outcome.SUCCEEDED
+    assert deleted(api) == ["a"]
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "a%2fb", "../nodes/n-1"])
+def test_a_name_that_is_another_path_is_refused(api: FakeApi, connection: Connection, name: str) -> None:
+    assert outcome(evictor(connection).evict(command(pod=name), 0)) is Outcome.REFUSED
+    assert outcome(evictor(connection).evict(command(namespace=name), 0)) is Outcome.REFUSED
+    assert not api.requests
+
+
+def test_pods_of_a_node_share_a_look_at_it(api: FakeApi, connection: Connection) -> None:
+    one = evictor(connection)
+    one.evict(command(pod="a"), 0)
+    api.trouble["get nodes"] = [403, 403]
+    for letter in "bc":
+        one.evict(command(pod=letter), 0)
+
+    assert deleted(api) == ["a", "b", "c"]

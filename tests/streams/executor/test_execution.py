@@ -1,0 +1,266 @@
+"""The whole executor between a real Kafka and a fake API server: each command answered, the right pods gone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evictstream.models.instants import instant_text
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.vocabulary import Action
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.feed_states import FeedState
+from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
+from evictstream.streams.executor import command_consumer
+from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions
+from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.settings import Settings
+from tests.conftest import MakeSettings
+from tests.harness.executing import CommandWriter, RunningExecutor, executing
+from tests.harness.reading import Seen, TopicReader
+from tests.models.execution import samples
+from tests.streams.executor.conftest import TAINTED
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_SECONDS = 40.0
+
+
+@pytest.fixture
+def declared(make_settings: MakeSettings) -> Settings:
+    found = make_settings(health_port=0)
+    declare_topics(found)
+    return found
+
+
+@pytest.fixture
+def writer(declared: Settings) -> Iterator[CommandWriter]:
+    found = CommandWriter(declared)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def results(declared: Settings) -> TopicReader:
+    return TopicReader(declared, declared.results_topic)
+
+
+def command(action: Action = Action.EVICT, pod: str = "a", **changes: Any) -> EvictionCommand:
+    """Return one that was issued now."""
+    return samples.command(action, pod, **({"issued_at": instant_text(time.time_ns() // 1000)} | changes))
+
+
+def run(settings: Settings, access: ClusterAccess, mode: ExecutorMode = ExecutorMode.DELETE, **options: Any) -> Any:
+    order = ClusterOrder(name="c1", access=access, mode=mode)
+    return executing(
+        settings, [order], ExecutionOptions(**({"group": f"{settings.application_id}-executor"} | options))
+    )
+
+
+def said(seen: list[Seen]) -> list[tuple[str, int, str]]:
+    return sorted((one.value["pod"], one.value["attempt"], one.value["outcome"]) for one in seen)
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def wait_for_results(results: TopicReader, count: int) -> list[tuple[str, int, str]]:
+    return said(results.wait_for(lambda seen: len(seen) >= count, f"{count} results", PATIENCE_SECONDS))
+
+
+def has(api: FakeApi, pod: str) -> bool:
+    return ("Pod", pod) in api.objects
+
+
+def test_each_evict_is_answered_and_nothing_else(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    api.put("Node", "n-2", uid="uid-n-2", spec={})
+    api.put("Pod", "there", uid="uid-there", spec={"nodeName": "n-2"})
+    with run(declared, access):
+        writer.write(command(pod="c"), is_aborted=True)
+        writer.write_raw(b"no command")
+        writer.write(command(Action.SCHEDULE, pod="b", attempt=0), command(pod="c", cluster="other"))
+        writer.write(command(pod="a"), command(pod="there", node="n-2", node_uid="uid-n-2"))
+        found = wait_for_results(results, 2)
+
+    assert found == [("a", 1, "Succeeded"), ("there", 1, "Obsolete")]
+    assert not has(api, "a")
+    assert has(api, "b")
+    assert has(api, "c")
+    assert has(api, "there")
+    assert len(results.poll()) == 2
+
+
+def test_a_cancel_that_was_there_before_the_start_comes_first(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    for pod in "abc":
+        writer.write(command(pod=pod))
+    writer.write(*(command(Action.CANCEL, pod=pod) for pod in "abc"))
+    with run(declared, access):
+        found = wait_for_results(results, 3)
+
+    assert found == [(pod, 1, "Obsolete") for pod in "abc"]
+    assert all(has(api, pod) for pod in "abc")
+
+
+def test_a_restart_repeats_what_had_no_outcome_and_nothing_else(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    api.trouble["create pods/eviction a"] = [Fault(status=429, cause="DisruptionBudget", retry_after_seconds=600)]
+    with run(declared, access, ExecutorMode.EVICT):
+        writer.write(command(pod="a"))
+        writer.write(command(pod="b"), command(pod="c"))
+        assert wait_for_results(results, 2) == [("b", 1, "Succeeded"), ("c", 1, "Succeeded")]
+    for pod in "bc":  # if their commands were read again they would have another outcome
+        api.put("Pod", pod, uid=f"uid-{pod}", spec={"nodeName": "n-1"})
+    with run(declared, access, ExecutorMode.EVICT):
+        found = wait_for_results(results, 3)
+        time.sleep(1)
+
+    assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+    assert len(results.poll()) == 3
+    assert has(api, "b")
+
+
+def test_executors_of_a_group_share_the_work(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    count = 60
+    for number in range(count):
+        api.put("Node", f"m-{number % 10}", uid=f"uid-m-{number % 10}", spec=TAINTED)
+        api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": f"m-{number % 10}"})
+    with contextlib.ExitStack() as executors:
+        executors.enter_context(run(declared, access))
+        for begin in range(0, count, 20):
+            writer.write(
+                *(
+                    command(pod=f"p-{number}", node=f"m-{number % 10}", node_uid=f"uid-m-{number % 10}")
+                    for number in range(begin, begin + 20)
+                )
+            )
+            if begin == 0:
+                executors.enter_context(run(declared, access))
+        found = wait_for_results(results, count)
+
+    assert [(pod, outcome) for pod, _, outcome in found if outcome != "Succeeded"] == []
+    assert len([write for write in api.writes if write.what == "delete pods"]) == count
+
+
+def test_what_waits_is_accepted_again_and_again(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_consumer, "ACCEPTED_SECONDS", 0.5)
+    monkeypatch.setattr(command_consumer, "FIRST_ACCEPTED_SECONDS", 0.2)
+    monkeypatch.setattr(command_consumer, "SWEEP_SECONDS", 0.1)
+    api.trouble["create pods/eviction a"] = [Fault(status=429, cause="DisruptionBudget", retry_after_seconds=3)]
+    with run(declared, access, ExecutorMode.EVICT):
+        writer.write(command(pod="a"))
+        seen = results.wait_for(lambda seen: "Succeeded" in str(seen), "success", PATIENCE_SECONDS)
+
+    outcomes = [one.value["outcome"] for one in seen]
+    assert outcomes[-1] == "Succeeded"
+    assert outcomes.count("Accepted") >= 3
+
+
+def test_an_api_server_that_comes_back_gets_what_waited(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    with run(declared, access):
+        writer.write(command(pod="a"))
+        wait_for_results(results, 1)
+        api.is_down = True
+        writer.write(command(pod="b"), command(pod="c"))
+        time.sleep(2)
+        api.is_down = False
+        found = wait_for_results(results, 3)
+
+    assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+
+
+def test_reading_waits_while_the_queue_is_full(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_consumer, "MOST_WAITING", 4)
+    monkeypatch.setattr(command_consumer, "RESUME_AT", 2)
+    for number in range(40):
+        api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": "n-1"})
+    with run(declared, access, rate=100.0, burst=1):
+        for number in range(40):
+            writer.write(command(pod=f"p-{number}"))
+        found = wait_for_results(results, 40)
+
+    assert {outcome for _, _, outcome in found} == {"Succeeded"}
+
+
+def test_an_old_command_is_obsolete_whatever_the_start(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    writer.write(command(pod="a", issued_at=samples.command().issued_at))
+    with run(declared, access, start_us=0):
+        assert wait_for_results(results, 1) == [("a", 1, "Obsolete")]
+
+    assert has(api, "a")
+
+
+def test_missing_rights_are_named_at_the_start(declared: Settings, api: FakeApi, access: ClusterAccess) -> None:
+    api.forbidden = {"delete pods", "create events"}
+    with pytest.raises(MissingRightsError) as raised, run(declared, access) as running:
+        wait_for(lambda: running.failure is not None)
+
+    assert raised.value.missing == ("delete pods", "create events")
+
+
+def test_a_name_of_another_cluster_is_refused(declared: Settings, api: FakeApi, access: ClusterAccess) -> None:
+    from evictstream.streams.feed.publisher import open_publisher  # noqa: PLC0415 - only here
+
+    state = FeedState(cluster_uid="another", epoch=0, resource_version=1)
+    with open_publisher(declared, also=[declared.feeds_topic]) as publisher:
+        value = json.dumps({"clusterUid": state.cluster_uid, "epoch": 0, "resourceVersion": 1}).encode()
+        publisher.send(declared.feeds_topic, b"c1", value, partition=0)
+        publisher.flush()
+    running: RunningExecutor
+    with pytest.raises(ClusterNameTakenError), run(declared, access) as running:
+        wait_for(lambda: running.failure is not None)
+
+    assert len(api.objects) == 4
+
+
+def test_events_tell_of_evictions_and_what_is_ahead(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    with run(declared, access, events="all"):
+        writer.write(command(Action.SCHEDULE, pod="b", attempt=0), command(pod="a"))
+        writer.write(command(Action.CANCEL, pod="b", attempt=0))
+        wait_for_results(results, 1)
+        wait_for(lambda: len(api.events) == 3)
+
+    found = {(one["involvedObject"]["name"], one["reason"]) for one in api.events.values()}
+    assert found == {
+        ("a", "TaintManagerEviction"),
+        ("b", "TaintEvictionScheduled"),
+        ("b", "TaintEvictionCancelled"),
+    }
