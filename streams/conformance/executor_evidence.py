@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.unreadable import Unreadable
@@ -13,6 +13,9 @@ from evictstream.streams.conformance.command_writer import PlayedCommand
 from evictstream.streams.conformance.fake_faults import ApiWrite
 from evictstream.streams.conformance.process_rules import ProcessEvidence
 from evictstream.streams.conformance.topic_recorder import SeenRecord
+
+KILLED_CASE: Final = "kill"
+"""The case in whose midst the executor is killed."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +82,17 @@ class ExecutorEvidence:
         return [one for one in self.commands if one.case == case and one.action == action]
 
     def answers(self, command: PlayedCommand) -> list[SeenResult]:
-        """List the results that name this eviction and attempt."""
+        """List the results that name this eviction and attempt.
+
+        Of what was over before the kill only those before it: whoever is killed may answer it all again.
+        """
+        until = self.killed_at if self.killed_at is not None and command.case != KILLED_CASE else float("inf")
         return [
             one
             for one in self.results
-            if one.body.get("evictionId") == command.eviction_id and one.body.get("attempt") == command.attempt
+            if one.body.get("evictionId") == command.eviction_id
+            and one.body.get("attempt") == command.attempt
+            and one.at < until
         ]
 
     def finals(self, command: PlayedCommand) -> list[SeenResult]:

@@ -184,22 +184,21 @@ def _fault(case: str, outcomes: Collection[str]) -> Judge:
         found = evidence.of(case)
         if not found:
             return not_shown("not played")
-        said = evidence.outcomes(found[0])
-        if not said and any(one.outcome == "Accepted" for one in evidence.answers(found[0])):
-            return held("Accepted, and tried further")
-        return (held if said and set(said) <= set(outcomes) else broken)(_said(evidence, found[0]))
+        until = found[1].at if len(found) > 1 else float("inf")  # the next attempt makes it obsolete
+        said = [one.outcome for one in evidence.answers(found[0]) if one.at < until]
+        seen = ", then ".join(said) or _NO_ANSWER
+        return (held if said and set(said) <= {"Accepted", *outcomes} else broken)(seen)
 
     return judge
 
 
 def _tries(evidence: ExecutorEvidence) -> Finding:
     found = evidence.of("500")
-    if not found or not evidence.finals(found[0]):
-        return not_shown("no answer to a delete that is refused")
-    until = evidence.finals(found[0])[0].at
+    if not found or not evidence.removals("500"):
+        return not_shown("no delete that is refused")
+    until = found[1].at if len(found) > 1 else float("inf")
     tries = sum(1 for one in evidence.removals("500") if one.at < until)
-    seen = f"{tries} requests in {until - found[0].at:.1f} s, then {_said(evidence, found[0])}"
-    return held(seen) if tries <= MOST_TRIES else broken(seen)
+    return (held if tries <= MOST_TRIES else broken)(f"{tries} requests")
 
 
 def _unreadable(evidence: ExecutorEvidence) -> Finding:
@@ -246,15 +245,17 @@ def _new_token(evidence: ExecutorEvidence) -> Finding:
 def _condition(evidence: ExecutorEvidence) -> Finding:
     wrong = []
     for command in evidence.of("plain"):
-        removed_at = min((one.at for one in evidence.removals(command.pod) if one.done_to), default=0.0)
+        removal = next((one for one in evidence.removals(command.pod) if one.done_to), None)
+        if removal is None or removal.what == "create pods/eviction":  # there the API server sets it
+            continue
         patches = [
             one
             for one in evidence.writes
-            if one.what == "patch pods/status" and one.done_to == command.pod_uid and one.at <= removed_at
+            if one.what == "patch pods/status" and one.done_to == command.pod_uid and one.at <= removal.at
         ]
         if not any("DisruptionTarget" in json.dumps(one.body) for one in patches):
             wrong.append(f"{command.pod}: deleted without it")
-    return unless(wrong, "patched in before each delete") if evidence.of("plain") else not_shown("not played")
+    return unless(wrong, "set before each delete") if evidence.of("plain") else not_shown("not played")
 
 
 _TRIED: Final = {"Succeeded", "Failed", "Gone", "Refused"}
@@ -295,7 +296,7 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
 )
 
 _RECOMMENDED: Final[tuple[tuple[str, str, Judge], ...]] = (
-    ("few-tries", f"At most {MOST_TRIES} requests for one Evict, then Failed", _tries),
+    ("few-tries", f"At most {MOST_TRIES} requests for one Evict that the API server refuses", _tries),
     ("taint-gone", "The node has no taint any more, though no Cancel came: not deleted", _says("untainted", _LEFT)),
     ("disruption-target", "The condition DisruptionTarget is set before the delete", _condition),
     ("new-token", "A token that was replaced is read anew", _new_token),

@@ -95,7 +95,7 @@ def end(**fields: object) -> Spoil:
 
 
 SPOILT: list[tuple[str, Spoil]] = [
-    ("evicts", lambda told: told.answer(told.of("plain"), "Succeeded")),
+    ("evicts", lambda told: told.answer(told.of("plain"), "Succeeded", at=KILLED_AT - 1)),
     ("evicts", lambda told: told.change_answers(told.of("plain"), outcome="Failed")),
     ("evicts", writes(done_to=None)),
     ("answers", lambda told: told.forget_answers(told.of("cut-before"))),
@@ -117,7 +117,7 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("cancelled", cancels_too_late),
     ("moved", asks_for_what_moved),
     ("overtaken", answers_only_the_last),
-    ("overtaken", lambda told: told.answer(told.of("overtaken"), "Succeeded")),
+    ("overtaken", lambda told: told.answer(told.of("overtaken"), "Succeeded", at=KILLED_AT - 1)),
     ("committed-only", lambda told: told.answer(told.of("uncommitted"), "Succeeded")),
     ("committed-only", lambda told: told.write(told.of("uncommitted"))),
     ("owed-nothing", lambda told: told.answer(told.of("schedule"), "Observed")),
@@ -177,6 +177,21 @@ def test_accepted_alone_answers_a_refused_delete() -> None:
     told.change_answers(told.of("429"), outcome="Accepted")
     assert told.standings()["refused-429"] == "held"
     assert told.standings()["answers"] == "held"
+
+
+def test_a_killed_executor_may_answer_all_again() -> None:
+    told = without_fault()
+    for case in ("plain", "overtaken", "500"):
+        told.answer(told.of(case), "Gone")
+    assert told.standings() == dict.fromkeys(ALL, "held")
+
+
+def test_an_eviction_sets_the_condition_by_itself() -> None:
+    """The API server does, with the reason EvictionByEvictionAPI."""
+    told = without_fault()
+    no_patches(told)
+    told.writes = [dataclasses.replace(one, what="create pods/eviction") for one in told.writes]
+    assert told.standings()["disruption-target"] == "held"
 
 
 def test_a_dry_run_is_no_delete() -> None:
