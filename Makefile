@@ -47,8 +47,8 @@ format: $(VENV)/.ready ## Format the code and mend what lint can mend by itself.
 bench: $(VENV)/.ready ## Measure speed, latency, memory and recovery, and print the numbers.
 	$(BIN)/python -m tests.bench $(ARGS)
 
-scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour of a hundred clusters.
-	$(BIN)/python -m tests.bench --only million --only hour $(ARGS)
+scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour of a hundred clusters; one cluster through feed, worker and executor.
+	$(BIN)/python -m tests.bench --only million --only hour --only cluster $(ARGS)
 
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)

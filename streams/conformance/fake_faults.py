@@ -37,7 +37,8 @@ class Fault:
         hold_seconds: the request is looked at so late.
         delay_seconds: the answer comes so late; what was asked for is done before.
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
-        line: what a watch sends instead of its next line: `error` (an event with 410) or `garbage`.
+        line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it,
+            where the watch then ends in order.
     """
 
     status: int = 0
@@ -51,7 +52,7 @@ class Fault:
 
     @classmethod
     def of(cls, found: int | str | Fault) -> Fault:
-        """Read the short forms: a status, `cut` (in the middle), `error`, `garbage`."""
+        """Read the short forms: a status, `cut` (in the middle), `error`, `garbage`, `half`."""
         if isinstance(found, int):
             return cls(status=found)
         if isinstance(found, str):

@@ -141,6 +141,9 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
                 self._chunk(line[: len(line) // 2])
                 self.close_connection = True
                 return
+            if fault.line == "half":
+                self._chunk(line[: len(line) // 2])
+                break
             if fault.line == "error":
                 self._chunk(_line("ERROR", refusal(410, "too old resource version").body))
                 break

@@ -86,7 +86,12 @@ class FeedPlay:
         playground.wait(self._have_all_heartbeats, HEARTBEAT_SECONDS)
         self._change()
         self._look("changes", self._situation_seconds)
-        for situation, fault in (("half-line", "cut"), ("garbage", "garbage"), ("error-event", "error")):
+        for situation, fault in (
+            ("cut", "cut"),
+            ("half-line", "half"),
+            ("garbage", "garbage"),
+            ("error-event", "error"),
+        ):
             api.trouble["watch pods"] = [fault]
             api.end_watches()
             self._pod(f"new-{situation}", self._nodes[0])

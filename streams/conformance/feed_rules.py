@@ -285,7 +285,12 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("pace", "A heartbeat each 10 s", _pace),
     ("silence", "A watch that is dead ends heartbeats within 60 s", _silence),
     ("changes", "What changes is written", _says("changes", "added, changed, bound, moved, deleted")),
-    ("half-line", "A line that is cut is not forwarded, and its change not lost", _says("half-line", "after the cut")),
+    (
+        "cut",
+        "A watch that is cut in a line: half of it is not forwarded, its change not lost",
+        _says("cut", "after it"),
+    ),
+    ("half-line", "A watch that ends in order in the middle of a line: the same", _says("half-line", "after it")),
     ("garbage", "A line that cannot be read: the same", _says("garbage", "after it")),
     ("error-event", "ERROR ends the watch, and nothing is lost", _says("error-event", "after it")),
     ("no-errors", "ERROR events are not forwarded", _no_errors),

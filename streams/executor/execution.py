@@ -23,8 +23,10 @@ from evictstream.streams.broker.feed_states import read_state
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
 from evictstream.streams.errors import (
+    ApiRefusedError,
     ApiUnreachableError,
     ClusterNameTakenError,
+    MissingRightsError,
     TopicsDifferError,
 )
 from evictstream.streams.executor.access_review import check_rights
@@ -43,6 +45,11 @@ log = structlog.get_logger(__name__)
 
 OLDEST_SECONDS: Final = 3_600.0
 """An `Evict` that was issued longer ago is obsolete. The service repeats what is owed after 900 s at the latest."""
+
+RIGHTS_SECONDS: Final = 10.0
+"""How long missing rights are asked for again: an API server that has just started knows no roles for some seconds."""
+
+RIGHTS_PAUSE_SECONDS: Final = 1.0
 
 SESSION_SECONDS: Final = 15.0
 """An executor that is silent for so long has lost its partitions to the others."""
@@ -108,7 +115,6 @@ def execute_commands(
     Raises:
         CredentialsError: there are none for a cluster.
         MissingRightsError: a mode needs more rights.
-        ApiRefusedError: the API server does not say what is allowed.
         ClusterNameTakenError: another cluster is fed under the name.
         AddressTakenError: health cannot be served.
         BrokerError: Kafka is not as needed.
@@ -164,7 +170,7 @@ class _Cluster:
         self._connection = Connection(dataclasses.replace(order.access, connections=WORKERS + 2))
         try:
             _check_cluster(order, options, self._connection, settings)
-        except ApiUnreachableError as error:  # must not keep the others from being served
+        except (ApiRefusedError, ApiUnreachableError) as error:  # must not keep the others from being served
             log.warning("the cluster was not checked", cluster=order.name, error=str(error))
         log.info("executes", cluster=order.name, mode=str(order.mode), host=self._connection.host)
         evictor = PodEvictor(
@@ -215,13 +221,21 @@ def _check_topics(settings: Settings) -> None:
 
 
 def _check_cluster(order: ClusterOrder, options: ExecutionOptions, connection: Connection, settings: Settings) -> None:
-    check_rights(
-        order.name,
-        connection,
-        order.mode,
-        writes_events=options.events != "none",
-        deletes_late=options.delete_after_seconds is not None,
-    )
+    give_up_at = time.monotonic() + RIGHTS_SECONDS
+    while True:
+        try:
+            check_rights(
+                order.name,
+                connection,
+                order.mode,
+                writes_events=options.events != "none",
+                deletes_late=options.delete_after_seconds is not None,
+            )
+            break
+        except (MissingRightsError, ApiRefusedError):
+            if time.monotonic() > give_up_at:
+                raise
+            time.sleep(RIGHTS_PAUSE_SECONDS)
     uid = connection.cluster_uid()
     kept = read_state(settings, order.name)
     if kept is not None and kept.cluster_uid != uid:

@@ -54,14 +54,14 @@ class Lag:
         """Count offsets between a position and the known end; markers and compacted records count too."""
         return max(0, self._ends.get(place, 0) - position)
 
-    def seconds(self, place: Place, position: int, event_ms: int | None) -> float:
-        """Return the append time of the newest record less that of the newest applied one, `event_ms`.
+    def seconds(self, place: Place, position: int, appended_ms: int | None) -> float:
+        """Return the append time of the newest record less that of the newest applied one, `appended_ms`.
 
         0 at the end of the log; infinite if records are unapplied and one of the two times is not known.
         """
         if not self.records(place, position):
             return 0.0
         newest_us = self._newest_us.get(place)
-        if newest_us is None or event_ms is None:
+        if newest_us is None or appended_ms is None:
             return math.inf
-        return max(0.0, (newest_us - event_ms * MILLISECOND_US) / SECOND_US)
+        return max(0.0, (newest_us - appended_ms * MILLISECOND_US) / SECOND_US)

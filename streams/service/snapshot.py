@@ -85,7 +85,7 @@ def view_of(
         closed=closed,
         view_age_seconds=freshness.age_seconds(writer),
         lag_seconds={
-            topic: lag.seconds((topic, number), position, writer.event_ms.get(topic))
+            topic: lag.seconds((topic, number), position, writer.appended_ms.get(topic))
             for topic, position in writer.positions.items()
         },
         lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},

@@ -104,7 +104,10 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "wait for agents before a rebalance",
-        (Change(product.ENGINE_APP, "EngineApp.__init__", "stream_wait_empty=False", "stream_wait_empty=True"),),
+        (
+            Change(product.ENGINE_APP, "EngineApp.__init__", "stream_wait_empty=False", "stream_wait_empty=True"),
+            Change(product.ENGINE_APP, "EngineApp._declare_agent", "acks=False", "acks=True"),
+        ),
         (f"{REBALANCES}::test_a_revocation_does_not_wait_for_agents",),
     ),
     Mutation(

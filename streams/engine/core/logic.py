@@ -1,11 +1,11 @@
 """The interface between the engine and the program that it runs.
 
-The engine moves bytes: it knows partitions, rows and messages, never what they mean. That is known to a
-`PartitionLogic`, one instance for each partition number that this worker owns. All its methods are synchronous and run
-on the event loop's thread, one at a time, so state, positions and output always agree.
+The engine moves bytes: it knows partitions, rows and messages, never what they mean. A `PartitionLogic` knows that;
+there is one for each partition number that this worker owns. All its methods are synchronous and run on the event
+loop's thread, one at a time, so state, positions and output always agree.
 
-Two of them are iterators, since one record may change much: the engine runs them to their end, and may let other tasks
-run at each value. Until then it applies nothing else, but it fires, and it commits what the outbox holds.
+`apply` and `caught_up` are iterators, because one record may change much. The engine runs each to its end and may run
+other tasks after each value. Meanwhile it applies no other batch, but it fires timers and commits the outbox.
 
 Life of an instance: made at take-over, `load` for every row of the changelog, `loaded` once, then `apply` and `fire` in
 any order, `caught_up` once when the inputs have been read to the end that they had at take-over. When its partition is
@@ -33,11 +33,12 @@ class PartitionLogic(Protocol):
     def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
         """Apply records of one input in offset order. Must not raise on bad records: they are data.
 
-        Yields now and then an offset: the outbox then holds all that records before it cause, and nothing more.
+        Yields an offset now and then. At that moment the outbox holds the complete output of all records before that
+        offset, and nothing of later ones.
         """
 
     def caught_up(self, outbox: Outbox) -> Iterable[object]:
-        """Decide again what may have waited: everything that was in the inputs at take-over has been applied.
+        """Decide again. Called once, when everything that was in the inputs at take-over has been applied.
 
         Yields where the outbox may be committed as it is.
         """
@@ -46,9 +47,9 @@ class PartitionLogic(Protocol):
         """When the earliest timer is due (microseconds UTC), or `None` without timers."""
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
-        """Fire timers that are due at `now_us`, of a cost of at most `limit`; returns the cost of those handled.
+        """Fire timers that are due at `now_us`, up to a total cost of `limit`; a usual timer costs 1.
 
-        A usual timer costs 1.
+        Returns the cost of what fired.
         """
 
     def objection(self) -> str | None:
@@ -59,6 +60,6 @@ class PartitionLogic(Protocol):
 
 
 Logic = TypeVar("Logic", bound=PartitionLogic)
-"""The logic that an engine runs: `Partitions[Logic]` and its parts give back what the factory has made."""
+"""The type of logic that a `Partitions[Logic]`, its slots and its writers run."""
 
 LogicFactory: TypeAlias = Callable[[int], Logic]

@@ -26,8 +26,8 @@ class Outbox:
     Attributes:
         rows: the newest value of each changed row.
         messages: for each topic its messages in order.
-        size_bytes: payload handed in so far, repeated rows included.
-        entries: rows and messages handed in so far, repeated rows included.
+        size_bytes: bytes added so far; a row that was written twice counts twice.
+        entries: rows and messages added so far; a row that was written twice counts twice.
     """
 
     __slots__ = ("entries", "messages", "rows", "size_bytes")
@@ -43,7 +43,7 @@ class Outbox:
         return self.entries > 0
 
     def take(self) -> Outbox:
-        """Move everything to a new outbox and return that; this one is empty then, and may be filled on."""
+        """Move everything into a new outbox and return it. This one is empty afterwards and can be filled again."""
         taken = Outbox()
         taken.rows, taken.messages = self.rows, self.messages
         taken.size_bytes, taken.entries = self.size_bytes, self.entries

@@ -1,12 +1,12 @@
-"""All partition numbers that the group has assigned to this worker, over rebalances and failures: a slot for each.
+"""A slot for each partition number that the group has assigned to this worker. Slots outlive rebalances and failures.
 
 `assign` follows each rebalance: it closes the writers of lost partitions (their state is dropped), keeps others, and
-takes new partitions over. It keeps a writer only if the worker took part in every generation between; otherwise another
-worker may have owned the partition meanwhile.
+takes new partitions over. It keeps a writer only if this worker has missed no generation of the group since; otherwise
+another worker may have owned the partition meanwhile.
 
 A writer that fails in between (fenced, transaction timed out) is closed, and its partition is taken over again once the
 group has confirmed this worker *after* the failure: a worker that was thrown out gets no such confirmation, and so
-never fences the new owner. An error that no take-over can help against stops the process instead.
+never fences the new owner. An error that another take-over cannot cure stops the process instead.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-FLUSH_TIMEOUT_SECONDS = 5.0  # a rebalance waits no longer for open transactions; what is open is read again
-# Of all partitions of a worker together, while they are busy: at 1 to 2 ms of processor time each, a third of a core.
-# A partition that was quiet longer than its share writes at once.
+FLUSH_TIMEOUT_SECONDS = 5.0  # longest wait of a rebalance for open transactions; what they hold is then read again
+# Upper limit over all busy partitions of a worker; at 1 to 2 ms of processor time each, a third of a core. A partition
+# whose last transaction began longer ago than the spacing writes at once.
 TRANSACTIONS_PER_SECOND = 200
 RETRY_PAUSE_SECONDS = 0.5
-# A transaction alone takes 5 ms; those beyond a second wait for a broker, until the minute after which they are lost.
+# One transaction takes 5 ms. One that takes more than a second waits for a broker; after a minute it fails.
 TRANSACTION_BOUNDS_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 CONFIRM_POLL_SECONDS = 0.1
 
@@ -57,7 +57,7 @@ class Partitions(Generic[Logic]):
         waits: how long each thing that this worker waits for has been awaited.
         transaction_seconds: how long committed transactions took.
         takeovers: partitions taken over since the start.
-        failures: partitions lost since the start, but for those that the group took away.
+        failures: partitions lost since the start, except those that the group assigned elsewhere.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Partitions(Generic[Logic]):
     ) -> None:
         """`crash` ends the application; `on_step` is called after each step of a writer, and when one has room again.
 
-        `crash` and `on_step` are called only once a partition is assigned, so they may be made after this.
+        Neither is called before a partition is assigned, so what they use may be made later.
         """
         self.config = config
         self.lease = Lease(
@@ -95,7 +95,7 @@ class Partitions(Generic[Logic]):
         self._slots: dict[int, PartitionSlot[Logic]] = {}
         self._generation = -1
         self._is_closed = False
-        self._is_assigning = False  # from a revocation to the end of the assignment that follows on it
+        self._is_assigning = False  # from a revocation until the assignment that follows is done
         self._crashing: set[asyncio.Task[None]] = set()
 
     @property
@@ -111,10 +111,10 @@ class Partitions(Generic[Logic]):
                 yield writer
 
     def durable_positions(self) -> dict[Place, int]:
-        """Positions of committed transactions, by topic and partition: what group offsets may say.
+        """Positions of committed transactions, by topic and partition, to be committed as group offsets.
 
-        Those of partitions that were lost and are not yet taken over again are in it too. The group confirms a worker
-        by taking its offsets, and a repair waits for that: with all partitions lost at once there would be none.
+        Those of failed partitions are included: a repair waits until the group accepts an offset commit of this worker,
+        and if all partitions failed at once there would be nothing to commit.
         """
         return {
             (topic, number): offset
@@ -139,7 +139,7 @@ class Partitions(Generic[Logic]):
                 task.cancel()
 
     async def revoked(self) -> None:
-        """Hold back: a rebalance has begun, and no repair may fence anybody until the new assignment is known."""
+        """Cancel all repairs: a rebalance has begun, and none may fence a worker before the assignment is known."""
         self._is_assigning = True
         self.lease.drop()
         self.waits.rebalancing(self._monotonic())
@@ -148,7 +148,7 @@ class Partitions(Generic[Logic]):
 
     async def assign(self, numbers: set[int], generation: int) -> None:
         """Bring the slots in line with an assignment. Cancelled by the next rebalance at any point."""
-        unbroken = generation in (self._generation, self._generation + 1)  # the same one again where a take-over failed
+        unbroken = generation in (self._generation, self._generation + 1)  # the same one again: a take-over has failed
         self._is_assigning = True
         self._generation = generation
         before = self._slots
@@ -210,14 +210,14 @@ class Partitions(Generic[Logic]):
     async def _close(self, slots: Iterable[PartitionSlot[Logic]]) -> int:
         """Close the writers of slots; returns how many there were."""
         writers = [writer for slot in slots if (writer := slot.detach()) is not None]
-        # Shielded: a rebalance in mid-close must not leave a producer behind.
+        # Shielded: a rebalance that cancels this must not leave a producer open.
         await asyncio.shield(asyncio.gather(*(writer.close() for writer in writers)))
         return len(writers)
 
     async def _drop(self, slots: Iterable[PartitionSlot[Logic]]) -> None:
         """Close the writers of slots and free the memory of their state."""
         if await self._close(slots):
-            gc.collect()  # states have cycles, and the collector looks through everything at no other time
+            gc.collect()  # the state has cycles, and no other full collection runs (service/memory_tuning.py)
 
     async def seek_all(self) -> None:
         """Seek the inputs of all live writers to their positions and begin new epochs."""
@@ -231,7 +231,7 @@ class Partitions(Generic[Logic]):
             writer.begin_epochs({topic: epochs[topic, writer.partition] for topic in writer.positions})
 
     def note_owned(self) -> None:
-        """Note that an assignment or a repair is done: with all partitions taken over, none is waited for."""
+        """End the watchdog's wait for `ownership` if all slots are live. Call it after an assignment or a repair."""
         if all(slot.state is SlotState.LIVE for slot in self._slots.values()):
             self.waits.owned(self._monotonic(), len(self._slots))
 
@@ -279,11 +279,11 @@ class Partitions(Generic[Logic]):
 
     async def confirmed_since(self, moment: float) -> None:
         """Wait until the group has confirmed this worker by a request sent after a moment (monotonic seconds)."""
-        while not self.lease.confirmed_after(moment):  # noqa: ASYNC110 - a second-scale wait in a rare repair
+        while not self.lease.confirmed_after(moment):  # noqa: ASYNC110 - a repair is rare and may wait for seconds
             await asyncio.sleep(CONFIRM_POLL_SECONDS)
 
     async def close(self) -> None:
-        """Commit what can be committed in time, then let everything go, for good."""
+        """Commit what can be committed in time, then close all writers; nothing is opened afterwards."""
         self._is_closed = True
         await self.revoked()
         await self.flush()

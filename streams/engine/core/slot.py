@@ -1,14 +1,15 @@
 """One partition number that the group has assigned to this worker: its state, and its writer if it has one.
 
-        begin_takeover              open
-ABSENT ----------------> TAKING_OVER ----> LIVE <---------------+
-  ^ ^                       |               |                   |
-  | +---abandon_takeover----+               | its writer fails  | open: confirmed by the group, taken over again
-  |                                         v                   |
-  +--------------detach------------------ FAILED --begin_repair--> REPAIRING
-  (from LIVE too: the number is           ^                        |   ^  |
-   given away, or a generation was        +-----cancel_repair------+   +--+ it fails again, or may be tried again
-   missed, or everything ends)
+| from | to | by | when |
+|---|---|---|---|
+| ABSENT | TAKING_OVER | `begin_takeover` | the group has assigned the number |
+| TAKING_OVER | ABSENT | `abandon_takeover` | the take-over has failed or was cancelled |
+| TAKING_OVER, REPAIRING | LIVE | `open` | the take-over is done |
+| LIVE | FAILED | its writer | the writer has failed |
+| FAILED | REPAIRING | `begin_repair` | the partition is to be taken over again |
+| REPAIRING | FAILED | `cancel_repair` | a rebalance has begun |
+| REPAIRING | REPAIRING | its writer, `detach` | the new writer has failed too, or is closed before the next try |
+| LIVE, FAILED | ABSENT | `detach` | the number is given away, a generation was missed, or everything ends |
 
 Only the methods of a slot change it. `Partitions` says when.
 """
@@ -34,14 +35,19 @@ class SlotState(enum.Enum):
     """Where a partition number stands."""
 
     ABSENT = "absent"
+    """Assigned to this worker, and without a writer."""
     TAKING_OVER = "taking over"
+    """The previous owner is being fenced and its rows are read."""
     LIVE = "live"
+    """The writer steps and commits."""
     FAILED = "failed"
+    """The writer has failed, and nothing takes the partition over yet."""
     REPAIRING = "repairing"
+    """A task takes the partition over again."""
 
 
 class PartitionSlot(Generic[Logic]):
-    """The place of one partition number's writer, which may come, fail and come again.
+    """Holds the writer of one partition number; the writer may fail and be replaced.
 
     Attributes:
         partition: its number.
@@ -65,7 +71,7 @@ class PartitionSlot(Generic[Logic]):
 
     @property
     def state(self) -> SlotState:
-        """Where it stands."""
+        """Changed only by the methods below."""
         return self._state
 
     @property
@@ -85,7 +91,7 @@ class PartitionSlot(Generic[Logic]):
         return self._durable
 
     def begin_takeover(self) -> None:
-        """Note that a take-over has begun; one that repairs is part of the repair."""
+        """Note that a take-over has begun. Within a repair the state stays REPAIRING."""
         if self._state is SlotState.ABSENT:
             self._state = SlotState.TAKING_OVER
 
@@ -98,7 +104,7 @@ class PartitionSlot(Generic[Logic]):
         """Make the writer of a finished take-over and go live."""
         self._writer = self._new_writer(takeover, self._writer_failed)
         self._state = SlotState.LIVE
-        # A repair needs positions that the group can confirm, even if this writer fails before anybody asks for them.
+        # Kept now: a repair must be able to commit these positions even if this writer fails at once.
         self._durable = self._writer.durable
         return self._writer
 
@@ -108,7 +114,7 @@ class PartitionSlot(Generic[Logic]):
         self._on_failure(self, error)
 
     def detach(self) -> PartitionWriter[Logic] | None:
-        """Give the writer, live or failed, to the caller, who closes it."""
+        """Remove the writer, live or failed, and return it; the caller must close it."""
         writer, self._writer = self._writer, None
         self._state = SlotState.ABSENT if self._repair is None else SlotState.REPAIRING
         return writer
@@ -132,7 +138,7 @@ class PartitionSlot(Generic[Logic]):
         """Count a take-over of the repair that has failed.
 
         Raises:
-            TakeoverFailedError: as many have failed in a row.
+            TakeoverFailedError: `most` take-overs have failed in a row.
         """
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= most:

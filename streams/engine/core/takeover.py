@@ -1,17 +1,17 @@
-"""Taking partitions over: fence first, read after, then say where to read on.
+"""Taking partitions over: fence the old owner, read the state, then set the read positions.
 
 The order is fixed:
 
 1. `InitProducerId` fences the previous owner and aborts its open transaction: nobody else can write to the changelog.
-2. The changelog is read to its end. Markers that a broker has left out are written: those of rows before the reading,
-   those of messages after it (see `engine.core.markers`).
+2. The changelog is read to its end. Missing transaction markers are written: those of the changelog before it is read,
+   those of the output topics afterwards (see `engine.core.markers`).
 3. The positions found there are compared with the log of the inputs.
-4. A first transaction writes positions, so a changelog is never empty beside committed group offsets. The take-over
-   fails unless that transaction lands just where the reading has ended: a leader that was deposed, and does not know it
-   yet, may have served an old end of the log.
+4. A first transaction writes positions, so a changelog is never empty beside committed group offsets. Its first row
+   must get the offset at which the reading ended, else the take-over fails: a deposed leader that does not know it yet
+   may have served an old end of the log.
 5. The caller seeks the inputs.
 
-The result is the state of a prefix of the inputs, whichever process has crashed before.
+Whichever process crashed before, the result is the state after exactly the inputs up to the stored positions.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-# A leader that was frozen learns within a heartbeat between brokers, two seconds, that it was deposed.
+# A frozen leader learns within two seconds that it was deposed; five looks, a second apart, cover that.
 LOOKS_AGAIN = 5
 LOOK_AGAIN_SECONDS = 1.0
 
@@ -124,7 +124,7 @@ async def take_over(
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
-            # Numbers never repeat, also after a lost transaction or where somebody has deleted the changelog.
+            # Numbers never repeat, even after a lost transaction or a deleted changelog: they count on from the clock.
             takeover.producer.count_from(max(takeover.transaction, clock.now_us() // MICROSECONDS_PER_MILLISECOND))
         await _settle_positions(takeovers, bounds, config, kafka, clock.now_us)
     except BaseException as error:
@@ -154,7 +154,7 @@ async def _fence(takeovers: list[Takeover[Logic]]) -> None:
 async def _bounds(takeovers: list[Takeover[Logic]], reader: LogReader, config: EngineConfig) -> dict[Place, Bounds]:
     """Ask for first and next offsets of all inputs; again where a position is beyond the end.
 
-    A leader that was deposed, and does not know it yet, tells an old end.
+    A deposed leader that does not know it yet reports an old end.
     """
     positions = {(topic, t.partition): t.positions.get(topic, 0) for t in takeovers for topic in config.inputs}
     looks_left = LOOKS_AGAIN
@@ -177,10 +177,10 @@ async def _settle_positions(
     kafka: Kafka,
     now_us: Callable[[], int],
 ) -> None:
-    """Compare positions with the log, and write them in a first transaction, with what gaps cause.
+    """Compare positions with the log, and write them in a first transaction, together with the rows that a gap causes.
 
-    Also unchanged positions are written: the transaction tells the brokers' time, without which a clock that is ahead
-    would not be noticed before the first timers have fired.
+    Unchanged positions are written too: the transaction shows the brokers' time, so a clock that is ahead is noticed
+    before the first timer fires.
     """
     fresh = [takeover for takeover in takeovers if not takeover.positions]
     if fresh:
@@ -212,7 +212,7 @@ async def _write_first(takeover: Takeover[Logic], outbox: Outbox) -> None:
 
 
 async def _refuse_lost_state(fresh: list[Takeover[Logic]], config: EngineConfig, kafka: Kafka) -> None:
-    """Take an empty changelog for a new partition only if the group has never committed in its inputs."""
+    """Refuse an empty changelog if the group has committed offsets in the inputs: the state was lost."""
     asked = [(topic, takeover.partition) for takeover in fresh for topic in config.inputs]
     committed = await kafka.committed_offsets(asked)
     for topic, number in asked:

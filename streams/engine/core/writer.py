@@ -1,12 +1,12 @@
-"""The partition writer: it alone changes the state of one partition number, and it alone writes it.
+"""The partition writer. Only it changes the state of its partition number, and only it writes that state to Kafka.
 
 Input: batches of the partition's input topics (`PartitionWriter.apply`) and turns of the timer service
 (`PartitionWriter.fire`). Both step the logic synchronously: state, positions and outbox change together, with no
 `await` in between. Output: one transaction after another, each with everything that the outbox held when it began.
 While one is on its way the next outbox fills, so a busy partition writes few large transactions and a quiet one writes
-at once. Changed rows linger up to 100 ms, and positions alone go every few seconds. A message waits for the transaction
-that is on its way and for the spacing of transactions, which bounds how many a worker writes in a second: 20 ms from
-the beginning of the one before, where the worker has 4 partitions.
+at once. Changed rows wait up to 100 ms for others; positions alone are written every few seconds. A message starts a
+transaction when the previous one has committed and the spacing is over. The spacing limits a worker to 200 transactions
+a second: with 4 partitions, one begins at least 20 ms after the one before.
 
 A writer that has failed is never used again: its state may be ahead of the log. It calls `on_failure` once and ignores
 everything after. Nothing is repaired in place.
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.histogram import Histogram
     from evictstream.streams.engine.core.ports import Clock, Committed, Producer
 
-SLICE_RECORDS = 25  # applied at once, a quarter of a millisecond of pods; fewer where records change much
-SLICE_SECONDS = 0.002  # after which other tasks may run; with n busy partitions, each runs again after n slices
-# At that many bytes an outbox is full, however few its entries: records may have megabytes. Some 4,000 usual entries.
+SLICE_RECORDS = 25  # most records applied without a pause, 0.25 ms of unchanged pods; shrinks when records take longer
+SLICE_SECONDS = 0.002  # longest time without letting other tasks run; of n busy partitions each waits for n - 1 of them
+# An outbox of this many bytes is full, however few entries it has. About 4,000 usual entries.
 FULL_BYTES = 4 * 1024 * 1024
 # Brokers forget a transactional id that was not used for a week (`transactional.id.expiration.ms`): the next
-# transaction would be lost, and the partition be taken over again. And clocks drift apart, which only a transaction
-# tells: at 50 millionths, 0.03 s in ten minutes.
+# transaction would fail, and the partition be taken over again. Also, only a transaction shows how far the clocks of
+# worker and brokers differ; at a drift of 50 ppm that is 0.03 s in ten minutes.
 QUIET_LIMIT_SECONDS = 600.0
 
 
@@ -59,8 +59,8 @@ class PartitionWriter(Generic[Logic]):
         positions: next offset to apply, by input topic; in step with the state in memory.
         durable: the positions of the last committed transaction.
         caught_up: whether the inputs have been read to the end that they had at take-over.
-        last_commit: what the broker told of the newest transaction.
-        event_ms: by input topic the append time of the newest applied record, milliseconds; without one, none.
+        last_commit: the newest committed transaction, as the broker confirmed it.
+        appended_ms: append time (ms) of the newest applied record, by input topic; a topic without one is missing.
     """
 
     def __init__(
@@ -78,14 +78,14 @@ class PartitionWriter(Generic[Logic]):
         spacing_seconds: Callable[[], float],
         transaction_seconds: Histogram,
     ) -> None:
-        """Begin with a logic that has all rows, and a producer that has fenced the previous owner.
+        """Start the task that commits.
 
         Args:
-            partition: its number.
+            partition: which partition number.
             config: limits and times.
             clock: the worker's.
-            logic: what is stepped.
-            producer: what commits.
+            logic: has loaded all rows.
+            producer: has fenced the previous owner.
             positions: next offset to apply, by input topic.
             last_commit: what is known of the take-over's transaction.
             on_failure: called at most once.
@@ -106,7 +106,7 @@ class PartitionWriter(Generic[Logic]):
         self._epochs: dict[str, int] = dict.fromkeys(positions, -1)
         self._config = config
         self._producer = producer
-        self.event_ms: dict[str, int] = {}
+        self.appended_ms: dict[str, int] = {}
         self._unwritten = Wait()
         self._committing = Wait()
         self._on_failure = on_failure
@@ -131,7 +131,7 @@ class PartitionWriter(Generic[Logic]):
 
     @property
     def has_room(self) -> bool:
-        """Whether more may be stepped without waiting for the broker: what is in a transaction does not count."""
+        """Whether the outbox has room. What the running transaction holds does not count."""
         outbox = self._outbox
         return outbox.entries < self._config.max_rows_per_transaction and outbox.size_bytes < FULL_BYTES
 
@@ -154,7 +154,7 @@ class PartitionWriter(Generic[Logic]):
         await self._check_caught_up()
 
     def begin_epochs(self, epochs: Mapping[str, int]) -> None:
-        """Ignore batches that were read before these seeks, by input topic."""
+        """From now on ignore batches read before these seeks; `epochs` has the seek epoch of each input topic."""
         self._epochs.update(epochs)
 
     async def apply(self, batch: Batch) -> None:
@@ -177,7 +177,7 @@ class PartitionWriter(Generic[Logic]):
             start += size
             await self._step(batch.topic, part, part[-1].offset + 1)
             now = self._monotonic()
-            # One record may be a pod without a change, or a node from which a hundred pods have to be evicted.
+            # The slice adapts: one record may be a pod without a change, or a node that a hundred pods have to leave.
             size = min(size * 2, SLICE_RECORDS) if (now - began_at) * 4 < SLICE_SECONDS else max(size // 2, 1)
             began_at = now
             if not self.has_room:
@@ -189,7 +189,7 @@ class PartitionWriter(Generic[Logic]):
             began_at = self._yielded_at = self._monotonic()
         if self.live and batch.epoch == self._epochs[batch.topic]:
             self.positions[batch.topic] = max(batch.position, self.positions[batch.topic])
-        await self._check_caught_up()  # also where a new seek has cut the batch short: no other batch may follow
+        await self._check_caught_up()  # even after a new seek cut this batch short: perhaps no further batch comes
 
     async def _step(self, topic: str, records: Sequence[Record], position: int) -> None:
         known = self.positions[topic]
@@ -207,17 +207,17 @@ class PartitionWriter(Generic[Logic]):
             await self._end_step()
         self.positions[topic] = max(position, known)
         if records:
-            self.event_ms[topic] = records[-1].timestamp
-        self._announce()
+            self.appended_ms[topic] = records[-1].timestamp
+        self._after_step()
 
     async def _yield_within_step(self) -> bool:
         """Let other tasks run if it is time; returns whether the step goes on.
 
-        A step that is cancelled has changed a part of its state: the writer must not go on with it.
+        A cancelled step has changed only part of the state, so the writer must not go on with it.
         """
         if self._monotonic() - self._yielded_at > SLICE_SECONDS:
             self._is_stepping = True
-            self._announce()
+            self._after_step()
             try:
                 await asyncio.sleep(0)
             except asyncio.CancelledError:
@@ -238,7 +238,7 @@ class PartitionWriter(Generic[Logic]):
         except Exception as error:  # noqa: BLE001 - as in _step
             self.fail(error)
             return 0
-        self._announce()
+        self._after_step()
         return handled
 
     async def _check_caught_up(self) -> None:
@@ -257,17 +257,17 @@ class PartitionWriter(Generic[Logic]):
         finally:
             await self._end_step()
         self.caught_up = True
-        self._announce()
+        self._after_step()
 
     def checkpoint(self) -> None:
-        """Write positions soon, also where nothing else is to be written."""
+        """Commit changed positions soon, even if there is nothing else to write."""
         if self.live and not self.settled:
             self._unwritten.begin(self._monotonic())
             self._dirty.set()
             self._urgent.set()
 
     def probe(self) -> None:
-        """Write positions soon though nothing has changed: a transaction tells the brokers' time."""
+        """Commit soon even if nothing has changed, to learn the brokers' time."""
         if self.live and not self._in_flight:
             self._dirty.set()
             self._urgent.set()
@@ -283,7 +283,8 @@ class PartitionWriter(Generic[Logic]):
         self.checkpoint()
         await self._wait_for(lambda: self.settled)
 
-    def _announce(self) -> None:
+    def _after_step(self) -> None:
+        """Wake the task that commits, and let due timers fire."""
         outbox = self._outbox
         if outbox:
             if self._unwritten.since is None:
@@ -307,7 +308,7 @@ class PartitionWriter(Generic[Logic]):
             while await self._something_to_write():
                 began_at = self._monotonic()
                 await self._commit()
-                # What comes meanwhile goes into one transaction: many small ones would cost more time than they save.
+                # Collect until the spacing is over: many small transactions cost more time than they save.
                 await self._wait_until_full(began_at + self._spacing_seconds() - self._monotonic())
         except asyncio.CancelledError:
             raise
@@ -315,9 +316,9 @@ class PartitionWriter(Generic[Logic]):
             self.fail(error)
 
     async def _something_to_write(self) -> bool:
-        """Wait until there is, and for the linger time for more of it.
+        """Wait until the outbox has something, then up to the linger time for more.
 
-        False when the writer has failed: its outbox was dropped, and positions must not say that it was written.
+        Returns False if the writer has failed: its outbox is gone, so committing the positions would skip records.
         """
         await self._dirty.wait()
         if not self._urgent.is_set():

@@ -1,6 +1,6 @@
 """What Faust does here, and what it does not.
 
-Faust gives the application's frame: services that start and stop in order, the consumer's own thread, the member of the
+Faust provides the frame: services that start and stop in order, the consumer's own thread, the member of the
 consumer group with Faust's assignor (the same partition numbers of all inputs go to one worker), rebalance callbacks,
 and agents: one for each input, fed through Faust's channels and flow control. It does not see single records, state or
 offsets: a whole fetched batch is one Faust message, and the agent hands it to `engine.core.partitions`. Faust writes

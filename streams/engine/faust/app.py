@@ -1,8 +1,7 @@
 """The Faust application, with the engine's parts put in at Faust's own extension points.
 
-From Faust: application, settings, services, consumer group and assignor, topics, channels, agents, table registration,
-rebalance signals. Replaced by subclass: transport (consumer, producer), table manager and recovery. Off: its
-exactly-once mode, web server, topic declaration, standby tables, files.
+What is Faust's, what is replaced and what is off: `engine/faust/__init__.py`. Replaced by subclass are the transport
+(consumer and producer), the table manager and the recovery.
 """
 
 from __future__ import annotations
@@ -54,10 +53,10 @@ class BatchSchema(Schema[None, "Batch"]):
 
 
 class KeepingFlow(FlowControlEvent):
-    """Lets batches flow again without emptying the agents' queues; Faust also empties them when it stops the flow.
+    """Resumes the flow of batches without emptying the agents' queues; when the flow stops they are emptied anyway.
 
-    When one rebalance follows close on another, the end of the first lets batches flow while the second goes on. A
-    batch that was read after the second one's seek may be in a queue when that one ends: nothing would read it again.
+    If a second rebalance begins before the first has ended, the end of the first resumes the flow during the second. A
+    batch read after the second one's seek may be queued when the second ends; emptying the queue then would lose it.
     """
 
     def resume(self) -> None:
@@ -75,8 +74,8 @@ class FaustGroup:
 
     _app: EngineApp | None = None
 
-    def enter(self, app: EngineApp) -> None:
-        """Ask this app from now on."""
+    def attach(self, app: EngineApp) -> None:
+        """Use this app from now on."""
         self._app = app
 
     @property
@@ -107,7 +106,7 @@ class FaustGroup:
 class EngineApp(faust.App):
     """A Faust app whose state, messages and positions are written in one transaction by partition."""
 
-    logger = logging.getLogger("faust.engine")  # as quiet as Faust's own
+    logger = logging.getLogger("faust.engine")  # at the level of Faust's own loggers
 
     def __init__(
         self, config: EngineConfig, partitions: Partitions[Any], *, clients: KafkaClients, group: FaustGroup
@@ -131,7 +130,7 @@ class EngineApp(faust.App):
             topic_partitions=config.partitions,
             table_standby_replicas=0,
             stream_buffer_maxsize=BATCHES_IN_QUEUE,
-            stream_wait_empty=False,  # or a rebalance waits for agents, which may wait for a transaction up to a minute
+            stream_wait_empty=False,  # nor does acks=False below leave anything to wait for: agents may wait for a minute
             stream_recovery_delay=0.0,
             broker_commit_interval=config.commit_interval_seconds,
             broker_session_timeout=config.session_timeout_seconds,
@@ -148,7 +147,7 @@ class EngineApp(faust.App):
             self._declare_agent(name)
 
     def _declare_agent(self, topic_name: str) -> None:
-        # Faust would keep the offset of each acked message until it commits it, which it never does here.
+        # With acks Faust would keep every offset until it commits them; here it never does.
         topic = self.topic(topic_name, schema=BatchSchema(), acks=False)
 
         async def agent(stream: StreamT[Batch]) -> None:
@@ -175,9 +174,9 @@ class EngineApp(faust.App):
         """Make none: nothing is kept in files."""
 
     async def on_start(self) -> None:
-        """Let the partitions ask the member before it can be assigned anything."""
+        """Connect `group` to this app before the member can be assigned anything."""
         await super().on_start()
-        self._group.enter(self)
+        self._group.attach(self)
 
     def on_rebalance_start(self) -> None:
         """Note, in the consumer's thread, that a rebalance has begun."""
@@ -185,7 +184,7 @@ class EngineApp(faust.App):
         super().on_rebalance_start()
 
     def _on_rebalance_when_stopped(self) -> None:
-        """Nothing: the stop leaves the group; Faust would close the member here, which then could not leave."""
+        """Do nothing: Faust's version closes the member, and a closed one could not leave the group in `on_stop`."""
 
     async def wait_crashed(self) -> None:
         """Return when the application has crashed; `crash_reason` says why."""

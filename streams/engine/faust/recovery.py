@@ -1,8 +1,8 @@
 """Faust's table manager and recovery, with the take-over in place of the record-by-record replay.
 
 Faust decides when a recovery starts, cancels it at the next rebalance, pauses, resumes and controls the flow. The
-engine differs in three things: the group does not subscribe to changelogs, the take-over reads them; a recovery ends by
-position; and an error ends the process instead of being logged.
+engine differs in three things: the group does not subscribe to changelogs, because the take-over reads them; a recovery
+ends when the end offset of the changelog is reached; and an error ends the process instead of being logged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class TakeoverRecovery(Recovery):
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
         """Remember the assignment and start a take-over; a running one is cancelled."""
-        del revoked, newly_assigned  # the whole assignment says all
+        del revoked, newly_assigned  # `assigned` is complete
         self._assigned = frozenset(assigned)
         self._generation_id = generation_id
         self.signal_recovery_start.set()
@@ -82,7 +82,7 @@ class TakeoverRecovery(Recovery):
                 break
 
     async def _resume(self, generation_id: int) -> None:
-        # `_wait` gives a take-over up at its next pause; whether batches flow must not depend on when that is.
+        # `_wait` cancels an outdated take-over only at its next `await`. This keeps batches from flowing for it.
         self._refuse_outdated()
         await self.on_recovery_completed(generation_id)
         self._refuse_outdated()

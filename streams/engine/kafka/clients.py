@@ -1,4 +1,4 @@
-"""All Kafka clients of one worker are made here: `engine.core.ports.Kafka`, and the member of the consumer group."""
+"""Makes all Kafka clients of a worker: `engine.core.ports.Kafka`, and the member of the consumer group."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class ClientClasses(NamedTuple):
-    """What the clients are made of: aiokafka's classes, mended. A simulation hands in its own."""
+    """Which client classes to use: aiokafka's, repaired. The simulation passes its own."""
 
     producer: Callable[..., Any] = TransactionalProducer
     consumer: Callable[..., Any] = StoppableConsumer
@@ -33,7 +33,7 @@ class KafkaClients:
     """Makes the clients of one worker.
 
     Attributes:
-        permit: without it, no client joins the group or fences.
+        permit: a client needs it to join the group or to fence.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The member of the consumer group: aiokafka's consumer with seek epochs, positions and membership laid open.
+"""The member of the consumer group: aiokafka's consumer, which also exposes seek epochs, positions and membership.
 
 It lives in the thread that Faust has for it, `engine.faust.transport`, so it goes on sending heartbeats while the
 worker's event loop is busy.
@@ -28,10 +28,12 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Place")
 
-FETCH_MAX_WAIT_MS = 100  # a partition sought meanwhile joins the next fetch, so this bounds take-over too
-FETCHES_IN_ANSWER = 2  # full partitions in one: 8 MiB are 20 ms of work, and memory once used is hardly given back
-# aiokafka leaves the group when nobody has asked it for records for five minutes, and comes back only when somebody
-# does. A worker without partitions asks for none, nor does one that takes over for long; the watchdog watches both.
+# How long a fetch may wait. A partition sought meanwhile is read only by the next one, so this delays take-overs too.
+FETCH_MAX_WAIT_MS = 100
+# How many full partition fetches one answer may hold: 8 MiB are 20 ms of work, and Python hardly returns used memory.
+FETCHES_IN_ANSWER = 2
+# aiokafka leaves the group if no fetch is requested for five minutes, and rejoins only at the next request. A worker
+# without partitions, or in a long take-over, requests none. So the limit is off; the watchdog watches both cases.
 POLL_INTERVAL_MS = 2**31 - 1
 # Longer than a rebalance takes: the coordinator answers a JoinGroup only when all members have come.
 REQUEST_SECONDS = 40.0
@@ -40,13 +42,13 @@ POSITION_ERRORS = (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOu
 
 
 class GroupMember(StoppableConsumer):
-    """A consumer in a group, whose commits may be given up, and which joins only with a permit.
+    """A group consumer that joins only with a permit and whose commits can be cancelled.
 
-    aiokafka 0.14.0 goes on with a commit whose caller was cancelled. When the connection ends, nobody sees the error,
-    which asyncio reports, perhaps after the last words of a worker.
+    aiokafka 0.14.0 continues a commit whose caller was cancelled. If the connection then ends, nothing retrieves the
+    error and asyncio logs it, perhaps after the worker's last line.
 
     Attributes:
-        confirmed_at: when the newest heartbeat was sent that the group has answered well, monotonic seconds.
+        confirmed_at: send time, monotonic seconds, of the newest heartbeat that the group confirmed.
     """
 
     confirmed_at = float("-inf")
@@ -60,7 +62,10 @@ class GroupMember(StoppableConsumer):
         self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
 
     async def start(self) -> None:
-        """Connect."""
+        """Connect, and wrap three methods of aiokafka's coordinator.
+
+        Joining waits for the permit, the error of a commit is always read, a heartbeat's send time is kept.
+        """
         await super().start()
         coordinator = self._coordinator
         send = coordinator._send_req  # noqa: SLF001 - there is no public way
@@ -94,7 +99,8 @@ class GroupMember(StoppableConsumer):
         """Read on from these offsets; returns the new seek epoch of each partition.
 
         Raises:
-            PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
+            PartitionLostError: a partition is no longer assigned: a rebalance has begun of which only this thread
+                knows yet.
         """
         for (topic, number), offset in positions.items():
             key = (topic, number)
@@ -113,7 +119,7 @@ class GroupMember(StoppableConsumer):
         """
         assignment = self._fetcher._subscriptions.subscription.assignment  # noqa: SLF001 - no public way in
         batches: dict[P, Batch] = {}
-        answered_ms = 0  # not the greatest so far: the clock may have been set back
+        answered_ms = 0  # compared for change, not for growth: the wall clock may be set back
         for key in wanted if assignment is not None else ():
             topic, number = key
             state = assignment.state_value(TopicPartition(topic, number))
@@ -174,10 +180,10 @@ class GroupMember(StoppableConsumer):
         return self.confirmed_at
 
     def begin_to_leave(self) -> None:
-        """Leave the group from within the consumer's loop, also as a static member, whatever else goes on.
+        """Leave the group from within the consumer's loop, even as a static member and even during a rebalance.
 
-        aiokafka leaves only after the rebalance that is on, and never for a static member: it is to come back. Brokers
-        accept the member's id for both. A member without one, or that is out by now, has nothing to leave.
+        aiokafka waits for a running rebalance and never leaves for a static member, which is expected back. Brokers
+        accept the member id in both cases. A member without an id, or already removed, needs no LeaveGroup.
         """
         self._leaving = asyncio.ensure_future(self._leave())
 
@@ -185,7 +191,7 @@ class GroupMember(StoppableConsumer):
         coordinator = self._coordinator
         with contextlib.suppress(kafka_errors.KafkaError):  # the session times out instead
             await coordinator.ensure_coordinator_known()
-            # Not over the group's connection: a broker answers one after another, and a JoinGroup may wait there.
+            # On another connection: a broker answers those of one connection in order, and a JoinGroup may wait there.
             await self._client.send(
                 coordinator.coordinator_id, LeaveGroupRequest(coordinator.group_id, coordinator.member_id)
             )

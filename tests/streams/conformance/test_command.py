@@ -56,6 +56,15 @@ def test_our_feed_passes(settings: Settings) -> None:
     assert (found["isConformant"], result.returncode) == (True, 0)
 
 
+@pytest.mark.parametrize("mode", ["delete", "evict"])
+def test_our_executor_passes(mode: str, settings: Settings) -> None:
+    ours = [*COMMAND, "execute", "--cluster", "conformance", "--mode", mode]
+    result = conformance(settings, "executor", "-o", "json", "--", *ours)
+    found = json.loads(result.stdout)
+    assert seen(found["rules"]) == {}
+    assert (found["isConformant"], result.returncode) == (True, 0)
+
+
 def test_a_broken_rule_is_a_found_problem(settings: Settings) -> None:
     result = conformance(settings, "executor", "--", *EXECUTOR, "fragile")
     found = json.loads(result.stdout)

@@ -32,6 +32,7 @@ def test_a_naive_feed_is_found_out(settings: Settings) -> None:
         "heartbeats",
         "silence",
         "changes",
+        "cut",
         "half-line",
         "garbage",
         "error-event",

@@ -147,6 +147,7 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("silence", goes_on),
     ("changes", lambda told: told.drop(first(told, "DELETED"))),
     ("changes", lambda told: told.drop(told.about("node-0")[1])),
+    ("cut", without("cut", 0)),
     ("half-line", without("half-line", 0)),
     ("garbage", without("garbage", 0)),
     ("error-event", without("error-event", 0)),

@@ -153,7 +153,7 @@ def without_fault() -> ToldFeed:
     told.write("MODIFIED", told.put("Node", "node-0", taints=[{"key": "k", "effect": "NoExecute"}]))
     told.delete(uid_of("pod-1"))
     told.look("changes")
-    for situation in ("half-line", "garbage", "error-event"):
+    for situation in ("cut", "half-line", "garbage", "error-event"):
         told.write("ADDED", told.put("Pod", situation, "node-2"))
         told.look(situation)
     told.beat(111.0)

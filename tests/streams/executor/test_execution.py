@@ -18,7 +18,7 @@ from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor import command_consumer
+from evictstream.streams.executor import command_consumer, execution
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
@@ -226,12 +226,24 @@ def test_an_old_command_is_obsolete_whatever_the_start(
     assert has(api, "a")
 
 
-def test_missing_rights_are_named_at_the_start(declared: Settings, api: FakeApi, access: ClusterAccess) -> None:
+def test_missing_rights_are_named_at_the_start(
+    declared: Settings, api: FakeApi, access: ClusterAccess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(execution, "RIGHTS_SECONDS", 0.0)
     api.forbidden = {"delete pods", "create events"}
     with pytest.raises(MissingRightsError) as raised, run(declared, access) as running:
         wait_for(lambda: running.failure is not None)
 
     assert raised.value.missing == ("delete pods", "create events")
+
+
+def test_rights_that_come_late_are_waited_for(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    api.trouble["create selfsubjectaccessreviews"] = [403]
+    with run(declared, access):
+        writer.write(command())
+        assert wait_for_results(results, 1) == [("a", 1, "Succeeded")]
 
 
 def test_a_name_of_another_cluster_is_refused(declared: Settings, api: FakeApi, access: ClusterAccess) -> None:

@@ -104,6 +104,7 @@ def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_pa
         pytest.param({"list pods": [500, 503]}, id="lists-refused"),
         pytest.param({"list pods": ["cut"], "list nodes": [429]}, id="list-cut"),
         pytest.param({"watch pods": ["cut"]}, id="watch-cut-in-an-object"),
+        pytest.param({"watch pods": ["half"]}, id="watch-ended-in-an-object"),
         pytest.param({"watch pods": ["error"]}, id="410-as-event"),
         pytest.param({"watch pods": [410], "watch nodes": [410]}, id="410-as-status"),
         pytest.param({"watch pods": ["garbage"]}, id="a-line-that-is-none"),

@@ -1,0 +1,194 @@
+"""A cluster of 5,000 nodes and 150,000 pods through feed, worker and executor: the first listing, then 9,000 at once.
+
+The API server is a fake one in this process, which answers some 700 requests a second and takes one of two cores for
+it; feed, worker and executor are processes as operators run them. 300 nodes with 30 pods each are tainted in one go;
+the time of each pod runs from its node's taint to its accepted delete.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Final
+
+from kafka import KafkaConsumer, TopicPartition
+
+from evictstream.models.messages.command import decode_command
+from evictstream.models.messages.vocabulary import Action
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.streams.settings import Settings
+from tests.bench.figures import Bound, Figure, Goal, require
+from tests.bench.lab import Lab, resident_bytes, say
+
+NODES: Final = 5_000
+PODS_PER_NODE: Final = 30
+TAINTED_NODES: Final = 300
+QUICK_SHARE: Final = 10
+LISTING_SECONDS: Final = 300.0
+EVICTING_SECONDS: Final = 300.0
+QUIET_SECONDS: Final = 40.0  # after the last delete: longer than the service waits for an answer
+SETTLING_SECONDS: Final = 15.0  # in which the worker reads what was listed
+TAINT: Final = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
+
+
+class _Process:
+    """One process of the product, and what it has used."""
+
+    def __init__(self, settings: Settings, *arguments: str) -> None:
+        (self.port,) = free_ports(1)
+        environment = os.environ | {
+            "EVICTSTREAM_BOOTSTRAP_SERVERS": str(settings.bootstrap_servers),
+            "EVICTSTREAM_TOPIC_PREFIX": settings.topic_prefix,
+            "EVICTSTREAM_APPLICATION_ID": settings.application_id,
+            "EVICTSTREAM_PARTITIONS": str(settings.partitions),
+            "EVICTSTREAM_HEALTH_PORT": str(self.port),
+            "EVICTSTREAM_LOG_LEVEL": "warning",
+        }
+        command = [sys.executable, "-m", "evictstream.streams.cli.main", *arguments]
+        self._process = subprocess.Popen(command, env=environment)
+
+    def is_ready(self) -> bool:
+        """Whether it does its work; a feed that stands by is ready too, but does not."""
+        url = f"http://127.0.0.1:{self.port}/readyz"
+        with contextlib.suppress(OSError), urllib.request.urlopen(url, timeout=5) as answer:
+            return not json.loads(answer.read()).get("standBy")
+        return False
+
+    @property
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def megabytes(self) -> float:
+        return resident_bytes(self._process.pid) / 1e6
+
+    def stop(self) -> None:
+        self._process.terminate()
+        require(self._process.wait(30) == 0, "a process did not stop in order")
+
+
+async def measure(lab: Lab) -> list[Figure]:
+    """Measure once; there is one round, since it takes minutes."""
+    share = QUICK_SHARE if lab.is_quick else 1
+    nodes, tainted = NODES // share, TAINTED_NODES // share
+    settings = lab.settings("whole", result_silence_seconds=30.0)
+    with FakeApi() as api:
+        file = lab.folder / "kubeconfig"
+        file.write_text(api.kubeconfig())
+        for number in range(nodes):
+            name = f"n-{number:04}"
+            api.put("Node", name, spec={})
+            for pod in range(PODS_PER_NODE):
+                api.put("Pod", f"{name}-{pod}", spec={"nodeName": name}, status={"phase": "Running"})
+        api.forget_history()
+        say(f"{nodes:,} nodes and {nodes * PODS_PER_NODE:,} pods are there")
+        where = ("--cluster", "lab", "--kubeconfig", str(file))
+        began_at = time.monotonic()
+        async with _running(_Process(settings, "feed", *where)) as feed:
+            await _until(feed.is_ready, LISTING_SECONDS, "the first listing")
+            listed_seconds = time.monotonic() - began_at
+            listed = {"processor_s": feed.cpu_seconds, "resident_mb": feed.megabytes}
+            say(f"listed after {listed_seconds:.1f} s")
+            async with (
+                _running(_Process(settings, "worker")) as worker,
+                _running(_Process(settings, "execute", *where, "--mode", "delete", "--rate", "1000")) as executor,
+            ):
+                await _until(worker.is_ready, LISTING_SECONDS, "the worker")
+                await _until(executor.is_ready, LISTING_SECONDS, "the executor")
+                await asyncio.sleep(SETTLING_SECONDS)
+                return [
+                    Figure(
+                        "listing",
+                        f"from the start of a feed until {nodes * PODS_PER_NODE:,} pods are listed into Kafka",
+                        "s",
+                        (listed_seconds,),
+                        None,
+                        listed,
+                    ),
+                    *await _evict(settings, api, executor, tainted),
+                ]
+
+
+async def _evict(settings: Settings, api: FakeApi, executor: _Process, tainted: int) -> list[Figure]:
+    expected = tainted * PODS_PER_NODE
+    used_before = executor.cpu_seconds
+    tainted_at = {}
+    for number in range(tainted):
+        name = f"n-{number:04}"
+        tainted_at[name] = time.time()
+        api.put("Node", name, spec=TAINT)
+
+    def deletes() -> list[tuple[str, float]]:
+        found = [write for write in tuple(api.writes) if write.what == "delete pods"]
+        return [(write.name, write.at) for write in found if write.done_to is not None]
+
+    await _until(lambda: len(deletes()) >= expected, EVICTING_SECONDS, "all deletes")
+    used = executor.cpu_seconds - used_before
+    await asyncio.sleep(QUIET_SECONDS)
+    done = deletes()
+    require(len({name for name, _ in done}) == len(done) == expected, f"{len(done)} deletes of {expected} pods")
+    took = sorted(at - tainted_at[name.rsplit("-", 1)[0]] for name, at in done)
+    seconds = max(at for _, at in done) - min(at for _, at in done)
+    repeats = await asyncio.to_thread(_evicts, settings) - expected
+    beside = {
+        "executor_processor_ms_each": used / expected * 1_000,
+        "executor_resident_mb": executor.megabytes,
+        "repeats": float(repeats),
+        "taint_to_delete_p50_s": took[len(took) // 2],
+        "taint_to_delete_p99_s": took[len(took) * 99 // 100],
+        "taint_to_first_delete_s": took[0],
+    }
+    say(f"{expected:,} deleted in {seconds:.1f} s, {repeats} repeats")
+    return [
+        Figure(
+            "deletes",
+            f"deletes a second by one executor, {expected:,} pods due at once",
+            "1/s",
+            (expected / seconds,),
+            Goal(Bound.AT_LEAST, 200.0),
+            beside,
+        ),
+        Figure("repeats", f"further `Evict` for {expected:,} pods due at once", "", (repeats,), Goal(Bound.BELOW, 1.0)),
+    ]
+
+
+def _evicts(settings: Settings) -> int:
+    consumer = KafkaConsumer(**client_arguments(settings), isolation_level="read_committed", enable_auto_commit=False)
+    try:
+        partitions = [TopicPartition(settings.commands_topic, number) for number in range(settings.partitions)]
+        consumer.assign(partitions)
+        consumer.seek_to_beginning(*partitions)
+        ends = consumer.end_offsets(partitions)
+        count = 0
+        while any(consumer.position(partition) < end for partition, end in ends.items()):
+            for records in consumer.poll(timeout_ms=200).values():
+                count += sum(decode_command(record.value).action is Action.EVICT for record in records)
+        return count
+    finally:
+        consumer.close()
+
+
+async def _until(condition: Callable[[], bool], seconds: float, what: str) -> None:
+    until = time.monotonic() + seconds
+    while not await asyncio.to_thread(condition):
+        require(time.monotonic() < until, f"{what} took more than {seconds:g} s")
+        await asyncio.sleep(0.1)
+
+
+@contextlib.asynccontextmanager
+async def _running(process: _Process) -> AsyncIterator[_Process]:
+    try:
+        yield process
+    finally:
+        await asyncio.to_thread(process.stop)

@@ -1,0 +1,166 @@
+"""Feed, worker and executor beside a real control plane with its own evictor off: the right pods leave, in time."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.settings import Settings
+from tests.conftest import MakeSettings
+from tests.e2e.api_client import ApiClient
+from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
+from tests.e2e.hollow_nodes import HollowNodes
+from tests.e2e.objects import NODES, pod, pods, taint, tolerates
+from tests.e2e.processes import ProductProcess, executor, feed, grant, wait_until
+
+pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("built_binaries")]
+
+KEY = "maintenance"
+NAMES = ("n-0", "n-1", "n-2", "n-3")
+
+
+class Fleet(NamedTuple):
+    """A cluster that evicts through the product."""
+
+    plane: ControlPlane
+    client: ApiClient
+    nodes: HollowNodes
+    feed: ProductProcess
+    worker: ProductProcess
+    executor: ProductProcess
+
+    def alive(self) -> set[str]:
+        """Names of pods that do not terminate."""
+        return {
+            one["metadata"]["name"] for one in self.client.items(pods()) if "deletionTimestamp" not in one["metadata"]
+        }
+
+    def taint(self, node: str, *keys: str) -> None:
+        """Give a node these taints and no others."""
+        self.client.patch(f"{NODES}/{node}", {"spec": {"taints": [taint(key) for key in keys] or None}})
+
+    def deleted(self) -> list[str]:
+        """Names of pods that the executor has deleted, in order."""
+        return [one["objectRef"]["name"] for one in self.plane.deletes() if one["user"]["username"] == "executor"]
+
+
+@pytest.fixture
+def settings(make_settings: MakeSettings) -> Settings:
+    found = make_settings(health_port=0)
+    declare_topics(found)
+    return found
+
+
+@contextlib.contextmanager
+def evicting(settings: Settings, folder: Path, mode: str = "delete") -> Iterator[Fleet]:
+    with contextlib.ExitStack() as stack:
+        plane = stack.enter_context(
+            ControlPlane(
+                folder / "plane",
+                taint_eviction=False,
+                users=["feed", "executor"],
+                apiserver_flags=SHORT_DEFAULT_TOLERATIONS,
+                controller_manager_flags=QUICK_NODE_MONITOR,
+            )
+        )
+        client = plane.client()
+        grant(client, "feed.yaml", "feed")
+        grant(client, f"executor-{mode}.yaml", "executor")
+        nodes = stack.enter_context(HollowNodes(client))
+        nodes.add(NAMES)
+        nodes.wait_ready(NAMES)
+        yield Fleet(
+            plane,
+            client,
+            nodes,
+            stack.enter_context(feed(settings, plane)),
+            stack.enter_context(ProductProcess(settings, "worker")),
+            stack.enter_context(executor(settings, plane, mode)),
+        )
+
+
+def test_taint_edit_and_untaint(tmp_path: Path, settings: Settings) -> None:
+    with evicting(settings, tmp_path) as fleet:
+        client = fleet.client
+        for name, tolerations in {
+            "plain": (),
+            "for-ever": [tolerates(KEY)],
+            "a-while": [tolerates(KEY, 6)],
+            "given-more": [tolerates(KEY, 20)],
+        }.items():
+            client.create(pods(), pod(name, "n-0", tolerations=tolerations))
+        client.create(pods(), pod("saved", "n-1", tolerations=[tolerates(KEY, 15)]))
+        client.create(pods(), pod("elsewhere", "n-2"))
+        fleet.taint("n-0", KEY)
+        fleet.taint("n-1", KEY)
+        tainted_at = time.monotonic()
+        wait_until(lambda: fleet.alive() == {"for-ever", "a-while", "given-more", "saved", "elsewhere"})
+        more = client.get(f"{pods()}/given-more")["spec"]["tolerations"] + [tolerates(KEY, 3600)]
+        client.patch(f"{pods()}/given-more", {"spec": {"tolerations": more}})
+        fleet.taint("n-1")
+        wait_until(lambda: "a-while" not in fleet.alive())
+        assert time.monotonic() - tainted_at >= 6
+        time.sleep(max(0.0, tainted_at + 17 - time.monotonic()))  # the time in which `saved` would have had to go
+        assert {"for-ever", "saved", "elsewhere"} <= fleet.alive()
+        assert {"plain", "a-while"} <= set(fleet.deleted()) <= {"plain", "a-while", "given-more"}
+
+
+def test_a_dead_node_over_restarts_of_everything(tmp_path: Path, settings: Settings) -> None:
+    with evicting(settings, tmp_path) as fleet:
+        for name in NAMES:
+            for number in range(10):
+                fleet.client.create(pods(), pod(f"{name}-{number}", name))
+        everything = fleet.alive()
+        fleet.nodes.silence(["n-3"])
+        wait_until(lambda: any(one["effect"] == "NoExecute" for one in taints(fleet, "n-3")))
+        fleet.plane.controller_manager.stop()
+        fleet.feed.kill_and_start()
+        fleet.worker.kill_and_start()
+        fleet.executor.kill_and_start()
+        fleet.plane.controller_manager.start()
+        wait_until(lambda: fleet.alive() == {name for name in everything if not name.startswith("n-3")})
+        assert sorted(fleet.deleted()) == sorted(name for name in everything if name.startswith("n-3"))
+
+
+def test_due_while_the_api_server_is_gone(tmp_path: Path, settings: Settings) -> None:
+    with evicting(settings, tmp_path) as fleet:
+        for number in range(30):
+            fleet.client.create(pods(), pod(f"p-{number}", NAMES[number % 4], tolerations=[tolerates(KEY, 8)]))
+        for name in NAMES[:3]:
+            fleet.taint(name, KEY)
+        time.sleep(3)
+        fleet.plane.apiserver.kill()
+        time.sleep(8)  # all of them become due meanwhile
+        fleet.executor.kill_and_start()
+        fleet.plane.start_apiserver()
+        stay = {f"p-{number}" for number in range(30) if number % 4 == 3}
+        wait_until(lambda: fleet.alive() == stay)
+        assert set(fleet.deleted()).isdisjoint(stay)
+
+
+def test_a_budget_is_kept_and_then_given_up(tmp_path: Path, settings: Settings) -> None:
+    budgets = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+    with evicting(settings, tmp_path, "evict") as fleet:
+        labels = {"app": "guarded"}
+        fleet.client.create(pods(), pod("guarded", "n-0", labels=labels))
+        fleet.client.create(pods(), pod("free", "n-0"))
+        spec = {"minAvailable": 1, "selector": {"matchLabels": labels}}
+        budget = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "one"}, "spec": spec}
+        fleet.client.create(budgets, budget)
+        wait_until(lambda: fleet.client.get(f"{budgets}/one").get("status", {}).get("expectedPods") == 1)
+        fleet.taint("n-0", KEY)
+        wait_until(lambda: fleet.alive() == {"guarded"})
+        time.sleep(5)  # in which a budget that is not kept would have been broken
+        assert fleet.alive() == {"guarded"}
+        fleet.client.delete(f"{budgets}/one")
+        wait_until(lambda: not fleet.alive())
+
+
+def taints(fleet: Fleet, node: str) -> list[dict[str, str]]:
+    return list(fleet.client.get(f"{NODES}/{node}")["spec"].get("taints", ()))
