@@ -283,7 +283,7 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("owed-nothing", "Schedule and Cancel alone: nothing done, nothing answered", _scheduled),
     ("own-cluster", "Commands of another cluster are left alone", _untouched("foreign", "nothing happened")),
     ("order", "The order of a node is kept", _order),
-    ("refused-429", "A budget refuses (429): answered", _fault("429", _TRIED)),
+    ("refused-429", "A disruption budget, or a busy server, refuses (429): answered", _fault("429", _TRIED)),
     ("refused-500", "The API server fails (500): answered", _fault("500", {"Failed"})),
     ("refused-403", "It may not (403): answered", _fault("403", {"Refused", "Failed"})),
     ("cut-before", "The connection is cut before the delete is done: answered", _fault("cut-before", _TRIED)),
