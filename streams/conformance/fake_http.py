@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from evictstream.streams.conformance.fake_cluster import PLURALS, is_selected
+from evictstream.streams.conformance.fake_discovery import DISCOVERY
 from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, refusal
 from evictstream.streams.conformance.fake_requests import answer
 
@@ -84,7 +85,8 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             message = fault.message or f"refused with {fault.status}"
             seconds = fault.retry_after_seconds
             return refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds), None
-        return answer(self.server.api, request)
+        discovered = DISCOVERY.get(urlsplit(self.path).path.rstrip("/")) if self.command == "GET" else None
+        return answer(self.server.api, request) if discovered is None else (FakeAnswer(200, discovered), None)
 
     def _read(self) -> FakeRequest | None:
         """Read the request with its body; None after a refusal."""
