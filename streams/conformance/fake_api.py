@@ -33,6 +33,9 @@ class FakeApi(FakeCluster):
             `error` and `garbage` lines of a watch.
         forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         token: the only bearer token that is accepted; None accepts any, or none.
+        silent: plurals whose lists and watches stay open and say nothing, whatever limit they were opened with.
+        cached_lists: lists that would take what a cache has (`resourceVersion=0`).
+        watch_turn: grows when all watches that are open are to end.
         is_down: nobody answers.
     """
 
@@ -44,6 +47,9 @@ class FakeApi(FakeCluster):
         self.trouble: dict[str, list[int | str | Fault]] = {}
         self.forbidden: set[str] = set()
         self.token: str | None = None
+        self.silent: set[str] = set()
+        self.cached_lists = 0
+        self.watch_turn = 0
         self.is_down = False
         self._faults_lock = threading.Lock()
         self._server = _Server(self)
@@ -77,6 +83,10 @@ class FakeApi(FakeCluster):
         self.is_down = True
         self._server.shutdown()
         self._server.server_close()
+
+    def end_watches(self) -> None:
+        """End all watches that are open, as the API server does when their time is over."""
+        self.watch_turn += 1
 
     def watches(self, plural: str) -> int:
         """Count the watches that were opened."""

@@ -34,16 +34,23 @@ class Fault:
         message: of that answer.
         cause: of that answer, as `DisruptionBudget` for an eviction that a budget does not allow.
         retry_after_seconds: header `Retry-After`.
+        hold_seconds: the request is looked at so late.
         delay_seconds: the answer comes so late; what was asked for is done before.
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
+<<<<<<< HEAD
         line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it, and
             the watch then ends in order.
+=======
+        line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it,
+            where the watch then ends in order.
+>>>>>>> part-conformance
     """
 
     status: int = 0
     message: str = ""
     cause: str = ""
     retry_after_seconds: int | None = None
+    hold_seconds: float = 0.0
     delay_seconds: float = 0.0
     cut: str = ""
     line: str = ""
@@ -126,6 +133,11 @@ class ApiWrite:
     status: int
     body: Any
     is_dry_run: bool
+
+    @property
+    def is_success(self) -> bool:
+        """Whether the API server has done what was asked for."""
+        return FakeAnswer(self.status, {}).is_done
 
     @property
     def is_removal(self) -> bool:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
 from evictstream.streams.conformance.fake_cluster import PLURALS, is_selected
+from evictstream.streams.conformance.fake_discovery import DISCOVERY
 from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, refusal
 from evictstream.streams.conformance.fake_requests import answer
 
@@ -55,15 +56,19 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             self._send(refusal(401, "Unauthorized"))
             return
         fault = Fault()
-        if request.query.get("limit") != "1":  # a probe
+        if request.verb != "list" or request.query.get("limit") != "1":  # a probe
             api.requests.append(request.what)
+            api.cached_lists += request.verb == "list" and request.query.get("resourceVersion") == "0"
             fault = api.take_fault(request)
+            if request.verb in {"list", "watch"}:
+                self._be_silent(request)
         if request.verb == "watch" and not fault.status:
             self._watch(request, fault)
         else:
             self._reply(request, fault)
 
     def _reply(self, request: FakeRequest, fault: Fault) -> None:
+        time.sleep(fault.hold_seconds)
         found, done_to = self._answer(request, fault)
         if self.command != "GET":
             self.server.api.remember(request, found, done_to)
@@ -80,7 +85,8 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             message = fault.message or f"refused with {fault.status}"
             seconds = fault.retry_after_seconds
             return refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds), None
-        return answer(self.server.api, request)
+        discovered = DISCOVERY.get(urlsplit(self.path).path.rstrip("/")) if self.command == "GET" else None
+        return answer(self.server.api, request) if discovered is None else (FakeAnswer(200, discovered), None)
 
     def _read(self) -> FakeRequest | None:
         """Read the request with its body; None after a refusal."""
@@ -155,7 +161,9 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             for one in page["items"]:
                 yield _line("ADDED", {"kind": kind, "apiVersion": "v1", **one})
         end_at = time.monotonic() + min(float(query.get("timeoutSeconds") or "inf"), LONGEST_WATCH_SECONDS)
-        while (left := end_at - time.monotonic()) > 0:
+        turn = api.watch_turn
+        while (left := end_at - time.monotonic()) > 0 and turn == api.watch_turn:
+            self._be_silent(request)
             if api.is_down:
                 self.close_connection = True
                 return
@@ -171,6 +179,10 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
                 api.wait_for_change(version, min(left, LOOK_SECONDS))
         if "allowWatchBookmarks" in query:
             yield _line("BOOKMARK", {"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}})
+
+    def _be_silent(self, request: FakeRequest) -> None:
+        while request.resource in self.server.api.silent and not self.server.api.is_down:
+            time.sleep(LOOK_SECONDS)
 
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))

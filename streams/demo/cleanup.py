@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from kafka.errors import KafkaError
-
 from evictstream.streams.broker.admin import admin_client
 from evictstream.streams.broker.newest_times import newest_times_us
-from evictstream.streams.broker.topic_specs import topic_specs
+from evictstream.streams.broker.run_names import delete_own, named
 from evictstream.streams.errors import FoundProblemError
 from evictstream.streams.settings import Settings
 
@@ -22,26 +19,6 @@ SILENT_US: Final = 600_000_000
 """A run whose input has had no record for ten minutes was killed: while it plays there is one every few seconds."""
 
 _NAME = re.compile(rf"({PREFIX}[0-9a-f]{{8}})[.-].*")
-
-
-def named(settings: Settings, name: str) -> Settings:
-    """Give settings with the topics and the group of the run of that name."""
-    return settings.model_copy(update={"topic_prefix": f"{name}.", "application_id": name})
-
-
-def delete_own(settings: Settings) -> None:
-    """Delete the topics and the group of these settings; those that are not there count as deleted.
-
-    Raises:
-        BrokerError: Kafka did not answer, or said no.
-    """
-    with admin_client(settings, "delete the demo's topics") as client:
-        present = set(client.list_topics())
-        ours = [spec.name for spec in topic_specs(settings) if spec.name in present]
-        if ours:
-            client.delete_topics(ours)
-        with contextlib.suppress(KafkaError):  # a group that never formed; an empty one expires by itself
-            client.delete_groups([settings.group_id])
 
 
 def remove_leftovers(settings: Settings, topics: Iterable[str], now_us: int) -> Iterator[str]:

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from evictstream.streams.broker.admin import check_topics, declare_topics
 from evictstream.streams.broker.locate import Broker, locate
-from evictstream.streams.demo.cleanup import PREFIX, delete_own, named, remove_leftovers
+from evictstream.streams.broker.run_names import delete_own, named
+from evictstream.streams.demo.cleanup import PREFIX, remove_leftovers
 from evictstream.streams.demo.judgement import limits_of, problems_of
 from evictstream.streams.demo.performance import Performance, play_through
 from evictstream.streams.demo.reader import CommandReader, read_log

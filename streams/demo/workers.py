@@ -18,31 +18,20 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Self
 
-from pydantic import SecretStr
-
 from evictstream.models.instants import instant_us
 from evictstream.streams.broker import reaper
 from evictstream.streams.errors import ExitCode, FoundProblemError
-from evictstream.streams.settings import Settings
+from evictstream.streams.settings import Settings, environment_with
 
 STOP_SECONDS = 20.0
 """For a worker to commit, leave the group and end after SIGTERM; a second or two are usual. Then it is killed."""
 
-_PREFIX = "EVICTSTREAM_"
 _COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main", "worker"]
 
 
 def environment(settings: Settings) -> dict[str, str]:
-    """Return this process's environment with exactly these settings, whatever they came from."""
-    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_PREFIX)}
-    kept.pop("KAFKA_BOOTSTRAP_SERVERS", None)
-    ours = settings.model_copy(update={"log_format": "json", "log_level": "info"})
-    for name, field in Settings.model_fields.items():
-        value = getattr(ours, name)
-        if value is None or value == field.default:
-            continue
-        kept[_PREFIX + name.upper()] = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
-    return kept
+    """Return this process's environment with exactly these settings, and with logs that can be read here."""
+    return environment_with(settings.model_copy(update={"log_format": "json", "log_level": "info"}))
 
 
 class Worker:

@@ -6,6 +6,7 @@
     │   └── SettingsError                  2  a setting is unknown, malformed or contradicts another
     ├── FoundProblemError                  1  evictstream is fine, what it looked at is not
     │   ├── AddressTakenError              1  health cannot be served where it is wanted
+    │   ├── EndSilentError                 1  a feed or executor that is looked at shows nothing
     │   ├── RecordingError                 1  a recording cannot be read any further
     │   ├── EngineError                    1  a worker, or one of its partitions, cannot go on
     │   │   ├── PartitionLostError         1  fenced, timed out or cut off: take it over again
@@ -44,6 +45,7 @@ dead letters.
 
 from evictstream.streams.errors.base import (
     AddressTakenError,
+    EndSilentError,
     EvictstreamError,
     ExitCode,
     FoundProblemError,
@@ -102,6 +104,7 @@ __all__ = [
     "DownloadRefusedError",
     "EmbeddedBrokerError",
     "EmbeddedMissingError",
+    "EndSilentError",
     "EngineError",
     "EvictstreamError",
     "ExitCode",

@@ -88,5 +88,18 @@ class RecordingError(FoundProblemError):
         super().__init__(f"{source} cannot be read beyond line {line}: {reason}")
 
 
+class EndSilentError(FoundProblemError):
+    """A feed or executor that is to be looked at has shown nothing for `seconds`; `ended` says how it has ended."""
+
+    def __init__(self, *, seconds: float, ended: str) -> None:
+        self.seconds = seconds
+        self.ended = ended
+        what = f"it ended by itself ({ended})" if ended else f"nothing of it was seen for {seconds:g} s"
+        super().__init__(
+            f"the feed or executor gave no sign of life: {what}",
+            next_step="it has to use KUBECONFIG, the EVICTSTREAM_ settings and CONFORMANCE_CLUSTER of its environment",
+        )
+
+
 class InternalFailureError(EvictstreamError):
     """An invariant of evictstream was broken; please report it with the log."""

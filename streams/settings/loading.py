@@ -87,6 +87,18 @@ def load_settings(flags: Mapping[str, object] | None = None, config_file: Path |
     return LoadedSettings(settings=settings, origins=origins)
 
 
+def environment_with(settings: Settings) -> dict[str, str]:
+    """Return this process's environment with exactly these settings, whatever they came from, for a process of ours."""
+    kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(ENVIRONMENT_PREFIX)}
+    kept.pop(KAFKA_VARIABLE, None)
+    for name, field in Settings.model_fields.items():
+        value = getattr(settings, name)
+        if value is not None and value != field.default:
+            shown = value.get_secret_value() if isinstance(value, SecretStr) else str(value)
+            kept[ENVIRONMENT_PREFIX + name.upper()] = shown
+    return kept
+
+
 def _from_environment() -> Mapping[str, Any]:
     ours = [name for name in os.environ if name.upper().startswith(ENVIRONMENT_PREFIX) and name != CONFIG_VARIABLE]
     names = {name.upper().removeprefix(ENVIRONMENT_PREFIX): name for name in ours}

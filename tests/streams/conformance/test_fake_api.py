@@ -256,6 +256,22 @@ def test_a_page_that_is_asked_for_too_late_is_gone(api: FakeApi, client: Client)
     assert client("GET", "/api/v1/pods?limit=2&continue=5:none/2")[0] == 410
 
 
+def test_it_says_what_it_serves(client: Client) -> None:
+    """Each resource is under the group and version that discovery names."""
+    assert client("GET", "/version")[1]["minor"] == "34"
+    versions = ["/api/" + name for name in client("GET", "/api")[1]["versions"]]
+    versions += ["/apis/" + one["versions"][0]["groupVersion"] for one in client("GET", "/apis")[1]["groups"]]
+    found: dict[tuple[str, str], Any] = {}
+    for path in versions:
+        status, listed = client("GET", path)
+        assert (status, listed["kind"]) == (200, "APIResourceList")
+        found |= {(path, one["name"]): one for one in listed["resources"]}
+    assert found["/api/v1", "pods"]["namespaced"]
+    assert found["/api/v1", "pods/eviction"]["group"] == "policy"
+    assert ("/apis/authorization.k8s.io/v1", "selfsubjectaccessreviews") in found
+    assert client("GET", "/api/v1/nodes/n")[1]["kind"] == found["/api/v1", "nodes"]["kind"]
+
+
 def test_what_it_does_not_know_is_refused(client: Client) -> None:
     assert client("GET", "/apis/apps/v1/deployments")[0] == 404
     assert client("PUT", POD, {})[0] == 405
