@@ -103,14 +103,6 @@ OF_GROUP_AND_BROKERS = (
         (f"{MEMBERSHIP}::test_a_failed_take_over_waits_for_the_groups_confirmation",),
     ),
     Mutation(
-        "wait for agents before a rebalance",
-        (
-            Change(product.ENGINE_APP, "EngineApp.__init__", "stream_wait_empty=False", "stream_wait_empty=True"),
-            Change(product.ENGINE_APP, "EngineApp._declare_agent", "acks=False", "acks=True"),
-        ),
-        (f"{REBALANCES}::test_a_revocation_does_not_wait_for_agents",),
-    ),
-    Mutation(
         "take no answer for nothing committed",
         (Change(product.ADMIN, "committed_offsets", "not found.keys() >= set(asked)", "False"),),
         ("tests/streams/engine/test_lost_state.py",),
