@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.mutations import product
-from tests.mutations.catalogue import REBALANCES, WATCHDOG, Mutation
+from tests.mutations.catalogue import WATCHDOG, Mutation
 from tests.mutations.matching import Change
 from tests.mutations.torture import TORTURE
 
