@@ -4,7 +4,7 @@ All steps are synchronous and deterministic: the same aggregate and the same arg
 alone issues evictions; the others only decide.
 """
 
-from typing import assert_never
+from typing import Final, assert_never
 
 from evictstream.models.eviction.lifecycle import end, issue, reconcile, wait_us
 from evictstream.models.eviction.node_steps import expire
@@ -32,7 +32,13 @@ from evictstream.models.eviction.step import (
     eviction_id,
 )
 from evictstream.models.kubernetes.objects import TERMINAL_PHASES
-from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
+from evictstream.models.kubernetes.resource_versions import (
+    Version,
+    is_newer,
+    is_of_later_epoch,
+    is_older,
+    read_version,
+)
 from evictstream.models.messages.events import PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EventType, EvictionState, Outcome, Verdict
 
@@ -43,6 +49,8 @@ _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 _ACCEPTED = Outcome.ACCEPTED
+
+_LEAVING: Final = TERMINATING | FINISHED
 
 # Outcomes after which the pod is expected to go, so the next attempt waits for `RuleParameters.success_grace_us`.
 _DELETION_EXPECTED = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
@@ -73,6 +81,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
         return DUPLICATE
     if is_older(version, pod.version):
         return STALE
+    is_undone = is_of_later_epoch(version, pod.version)
     pod.version = version
     exemptions = _exemptions(event)
     tolerations = seen.tolerations
@@ -89,6 +98,9 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
         return Changes(_CHANGED, ((row_key(_POD, aggregate.key, pod.uid), pod_value(pod)),))
     step = _step(aggregate, event, rules)
     step.write_pod(pod)
+    if is_undone and pod.eviction is not None and pod.eviction.state is _DONE and not exemptions & _LEAVING:
+        pod.eviction = None  # etcd was restored to a time before the pod left: it runs again, and may be due again
+        step.write_eviction(pod)
     reconcile(step, pod)
     return step.finish()
 

@@ -203,5 +203,7 @@ def _of_taints(
 
 def _same_reason(reason: BareTaint, taints: Sequence[Taint]) -> Taint | None:
     """Find the command's taint; not-ready and unreachable are one outage (semantics.md 7.2)."""
-    keys = {reason.key, other_health_key(reason.key)} if reason.key in HEALTH_KEYS else {reason.key}
-    return next((taint for taint in taints if taint.key in keys), None)
+    found = {taint.key: taint for taint in taints}
+    if reason.key not in found and reason.key in HEALTH_KEYS:
+        return found.get(other_health_key(reason.key))
+    return found.get(reason.key)

@@ -26,6 +26,13 @@ def read_version(text: str, epoch: int = 0) -> Version:
     return text
 
 
+def is_of_later_epoch(version: Version, stored: Version) -> bool:
+    """Return whether input is of a later epoch than the stored state: what happened in between may be undone."""
+    if isinstance(version, int) and isinstance(stored, int):
+        return version >> _EPOCH_BITS > stored >> _EPOCH_BITS
+    return False
+
+
 def is_older(version: Version, stored: Version) -> bool:
     """Return whether input is older than the stored state; False for versions that are equal or cannot be compared."""
     if isinstance(version, int) and isinstance(stored, int):

@@ -109,7 +109,9 @@ class ClusterFeed(threading.Thread):
 
     def _feed(self) -> None:
         """One session: from the lease to its end, or to the end of an epoch."""
-        self._state = self._state or read_state(self._settings, self.cluster)
+        # Another feed may have begun an epoch since this one fed last; what this one kept last may not be in Kafka yet.
+        states = [state for state in (self._state, read_state(self._settings, self.cluster)) if state is not None]
+        self._state = max(states, key=lambda state: (state.epoch, state.resource_version), default=None)
         self._session_ended = threading.Event()
         if self._stopped.is_set():
             return

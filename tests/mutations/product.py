@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+COMMAND_LOG = "evictstream.models.execution.command_log"
+LAST_LOOK = "evictstream.models.execution.last_look"
+WORK_QUEUE = "evictstream.models.execution.work_queue"
 RESOURCE_VERSIONS = "evictstream.models.kubernetes.resource_versions"
 DECISION = "evictstream.models.eviction.decision"
 LIFECYCLE = "evictstream.models.eviction.lifecycle"
@@ -30,6 +33,11 @@ CONNECTION = "evictstream.streams.engine.kafka.connection"
 CONSUMER = "evictstream.streams.engine.kafka.consumer"
 PARTITION_PRODUCER = "evictstream.streams.engine.kafka.partition_producer"
 PRODUCER = "evictstream.streams.engine.kafka.transactional_producer"
+ANSWERED_OFFSETS = "evictstream.streams.executor.answered_offsets"
+COMMANDS_PARTITION = "evictstream.streams.executor.commands_partition"
+EVICTION = "evictstream.streams.executor.eviction"
+EXECUTION = "evictstream.streams.executor.execution"
+POD_REQUESTS = "evictstream.streams.executor.pod_requests"
 CLUSTER_FEED = "evictstream.streams.feed.cluster_feed"
 KIND_FEED = "evictstream.streams.feed.kind_feed"
 CONNECTION_TO_API = "evictstream.streams.kubernetes.connection"

@@ -156,7 +156,7 @@ class Group(Protocol):
         """Read on from these offsets; returns the new seek epoch of each partition.
 
         Raises:
-            PartitionLostError: one is not assigned to this worker any more.
+            PartitionLostError: a partition is no longer assigned to this worker.
         """
 
     async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:

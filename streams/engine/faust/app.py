@@ -130,7 +130,7 @@ class EngineApp(faust.App):
             topic_partitions=config.partitions,
             table_standby_replicas=0,
             stream_buffer_maxsize=BATCHES_IN_QUEUE,
-            stream_wait_empty=False,  # nor does acks=False below leave anything to wait for: agents may wait a minute
+            stream_wait_empty=False,  # agents may wait for a minute; acks=False below leaves nothing to wait for either
             stream_recovery_delay=0.0,
             broker_commit_interval=config.commit_interval_seconds,
             broker_session_timeout=config.session_timeout_seconds,

@@ -73,7 +73,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         """Seek in the consumer's thread; returns the new epoch of each partition.
 
         Raises:
-            PartitionLostError: one is not assigned any more; a rebalance has begun that only this thread knows of.
+            PartitionLostError: a partition is no longer assigned; the event loop does not know of the rebalance yet.
         """
         return cast("dict[Place, int]", await self.call_thread(self._seek_inputs, positions))
 

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 POLL_MS = 200
 MAX_RECORDS = 5_000  # rows fetched at once: about 10 ms
 ROWS_IN_SLICE = 16  # a row may be half a millisecond of work
-SLICE_SECONDS = 0.002  # after which other tasks may run: the worker goes on with the partitions that it has
+SLICE_SECONDS = (
+    0.002  # longest time without letting other tasks run: the worker goes on with the partitions that it has
+)
 
 
 class KafkaLogReader:

@@ -98,10 +98,13 @@ class Scene:
         node: str = NODE,
         event_type: EventType = MODIFIED,
         undecidable: bool = False,
+        epoch: int = 0,
     ) -> Changes:
         version = version or str(next(self.versions))
         seen = Pod("payments", name, uid, version, node, tolerations, phase, terminating, mirror)
-        event = PodEvent(type=event_type, pod=seen, at_us=us(at), origin=ORIGIN, is_undecidable=undecidable)
+        event = PodEvent(
+            type=event_type, pod=seen, at_us=us(at), origin=ORIGIN, is_undecidable=undecidable, epoch=epoch
+        )
         return self.keep(apply_pod(self.aggregate, event, self.rules))
 
     def result(self, at: float, outcome: Outcome, command: EvictionCommand | None = None, reason: str = "") -> Changes:

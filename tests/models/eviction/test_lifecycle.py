@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from evictstream.models.eviction import DUPLICATE, UNCHANGED, NodeAggregate, Outcome, eviction_id
 from evictstream.models.kubernetes import Taint
 from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, text, tolerate, us
@@ -190,6 +192,17 @@ def test_done_stays_done() -> None:
     assert scene.fire(1000) is UNCHANGED
     assert len(scene.decisions) == count
     assert len(scene.commands) == 2
+
+
+@pytest.mark.parametrize("epoch", [pytest.param(0, id="never within an epoch"), pytest.param(1, id="etcd restored")])
+def test_done_is_undone_by_a_later_epoch_alone(epoch: int) -> None:
+    scene = issued()
+    scene.pod(62, tolerate("a", 60), phase="Succeeded")
+    scene.restart()
+    scene.pod(63, tolerate("a", 60), epoch=epoch)
+    scene.fire(1000)
+    assert scene.actions[2:] == (["Evict 60"] if epoch else [])
+    assert len({command.eviction_id for command in scene.commands}) == 1 + epoch
 
 
 def test_done_until_another_uid() -> None:

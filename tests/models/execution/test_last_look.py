@@ -151,6 +151,19 @@ def test_not_ready_that_became_unreachable_is_the_same_outage() -> None:
     assert found is None
 
 
+def test_the_other_health_taint_does_not_stand_for_one_that_is_there() -> None:
+    found = look(
+        pod(spec={"tolerations": [tolerates(UNREACHABLE), tolerates(NOT_READY, 300)]}),
+        node(taint(UNREACHABLE), taint(NOT_READY)),
+        T0_US + 301 * SECOND_US,
+        taint=BareTaint(key=NOT_READY, effect="NoExecute"),
+        toleration=Toleration(key=NOT_READY, operator="Exists", toleration_seconds=300),
+        deadline=instant_text(T0_US + 300 * SECOND_US),
+    )
+
+    assert found is None
+
+
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"metadata":{}}', b'{"metadata":{"uid":1},"spec":{}}', b"\xff"])
 def test_what_is_no_object_is_an_error(text: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):

@@ -114,6 +114,7 @@ def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_pa
 def test_trouble_of_the_api_server_loses_nothing(
     trouble: dict[str, list[int | str | Fault]], declared: Settings, api: FakeApi, tmp_path: Path
 ) -> None:
+    lines_that_are_none = trouble.get("watch pods", []).count("garbage")
     api.trouble = trouble
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
@@ -124,6 +125,7 @@ def test_trouble_of_the_api_server_loses_nothing(
         api.put("Pod", "newer", spec={"nodeName": "n-2"})
         wait_for(lambda: api.watches("pods") >= watches + 2)
     assert_told(declared, api)
+    assert feed.counts["Pod"].broken == lines_that_are_none
 
 
 def test_what_vanished_while_the_feed_was_away(declared: Settings, api: FakeApi, tmp_path: Path) -> None:

@@ -1,0 +1,129 @@
+"""Executors of the model cluster with the product's own decisions: slow, killed, and two of them by mistake."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
+from evictstream.models.execution.last_look import last_look, read_node, read_pod
+from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
+from evictstream.models.messages.command import EvictionCommand, decode_command
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.executor.answered_offsets import AnsweredOffsets
+from evictstream.streams.executor.results import result_text
+from tests.faults.loop.cluster import ModelCluster
+from tests.faults.loop.feed import PARTITIONS
+from tests.faults.loop.service import Topics
+
+OLDEST_SECONDS = 3_600.0
+ACCEPTED_SECONDS = 20.0
+
+
+class ModelExecutor:
+    """One executor with all partitions, in a group of its own."""
+
+    def __init__(self, cluster: ModelCluster, topics: Topics, draw: Random) -> None:
+        self._cluster = cluster
+        self._topics = topics
+        self._draw = draw
+        self._commits = dict.fromkeys(range(PARTITIONS), (0, ""))
+        self.start()
+
+    def start(self) -> None:
+        """Begin from the commit, as after a kill."""
+        self._answered = {number: AnsweredOffsets(*commit) for number, commit in self._commits.items()}
+        self._positions = {number: found.first_open for number, found in self._answered.items()}
+        self._log = CommandLog(oldest_seconds=OLDEST_SECONDS)
+        self._queue = WorkQueue()
+        while self.read(PARTITIONS * 1_000):
+            pass  # nothing is done before all that is there has been read
+
+    def read(self, most: int) -> int:
+        """Read some commands of each partition; returns how many there were."""
+        count = 0
+        for number, answered in self._answered.items():
+            for record in self._topics.read("commands", number, self._positions[number], most):
+                count += 1
+                self._positions[number] = record.offset + 1
+                command = decode_command(record.value or b"")
+                if record.offset in answered:
+                    self._log.note_answered(command)
+                else:
+                    self._take(command, number, record.offset)
+        return count
+
+    def _take(self, command: EvictionCommand, number: int, offset: int) -> None:
+        now = self._cluster.now_us / 1e6
+        queued = QueuedEviction(command=command, partition=number, offset=offset, queued_at=now, said_at=now)
+        reading = self._log.read(command, self._cluster.now_us)
+        if isinstance(reading, CommandAnswer):
+            self._say(queued, reading)
+            return
+        if reading is not Reading.IGNORE:
+            earlier = self._queue.withdraw(command.eviction_id)
+            if earlier is not None:
+                self._end(earlier, CommandAnswer(Outcome.OBSOLETE, "a newer command"))
+        if reading is Reading.EVICT:
+            self._queue.put(queued)
+        else:
+            self._answered[number].add(offset)
+
+    def work(self, *, is_raced: bool = False, is_lost: bool = False) -> None:
+        """Do one eviction. `is_raced`: something happens between look and write; `is_lost`: killed right after it."""
+        now = self._cluster.now_us / 1e6
+        queued = self._queue.take(now)
+        if queued is None:
+            return
+        command = queued.command
+        text, node = self._cluster.read("Pod", command.pod), self._cluster.read("Node", command.node)
+        pod = None if text is None else read_pod(text)
+        veto = last_look(
+            command,
+            pod,
+            None if node is None else read_node(node),
+            now_us=self._cluster.now_us,
+            comparison_operators=False,
+        )
+        if is_raced:
+            self._cluster.act()
+        answer = None if veto is None else CommandAnswer(veto.outcome, veto.reason)
+        if answer is None:
+            assert pod is not None
+            seen = None if node is None else json.loads(node)
+            status = self._cluster.delete(command.pod, command.pod_uid, pod.resource_version, seen)
+            if status == 409:
+                self._queue.put_off(queued, now + 1)
+                return
+            answer = CommandAnswer(Outcome.SUCCEEDED if status == 200 else Outcome.GONE, "")
+        if is_lost:
+            self.start()
+            return
+        self._queue.finish(queued)
+        self._end(queued, answer)
+
+    def say_accepted(self) -> None:
+        """Say what still waits."""
+        now = self._cluster.now_us / 1e6
+        for queued in self._queue:
+            if now - queued.said_at >= ACCEPTED_SECONDS:
+                queued.said_at = now
+                self._send(queued.command, CommandAnswer(Outcome.ACCEPTED, "queued"))
+
+    def commit(self) -> None:
+        """Keep what was answered."""
+        self._commits = {number: (found.first_open, found.metadata()) for number, found in self._answered.items()}
+
+    def _end(self, queued: QueuedEviction, answer: CommandAnswer) -> None:
+        self._log.answer(queued.command, answer)
+        self._say(queued, answer)
+
+    def _say(self, queued: QueuedEviction, answer: CommandAnswer) -> None:
+        self._send(queued.command, answer)
+        self._answered[queued.partition].add(queued.offset)
+
+    def _send(self, command: EvictionCommand, answer: CommandAnswer) -> None:
+        # `observedAt` is the wall clock's: without it the append time counts, which is the model's.
+        text = result_text(command, answer)
+        value = text[: text.rindex(b',"observedAt"')] + b"}"
+        self._topics.send("results", f"{command.cluster}/{command.node}".encode(), value)

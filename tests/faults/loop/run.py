@@ -1,0 +1,275 @@
+"""One run: some hundred steps of everybody in any order, then quiet, then the judgement."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import NamedTuple
+
+import structlog
+
+from evictstream.models.execution.last_look import read_node, read_pod
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
+from tests.faults.loop.cluster import Backup, Deleted, ModelCluster
+from tests.faults.loop.executor import ModelExecutor
+from tests.faults.loop.feed import KINDS, PARTITIONS, ModelFeed, StateTopic
+from tests.faults.loop.service import ModelPartition, Topics
+
+SECOND_US = 1_000_000
+STEPS = 150
+QUIET_SECONDS = 1_800  # longer than the longest pause between repeats, 300 s, and a success's grace, several times
+QUIET_STEP_SECONDS = 10
+START_US = 1_700_000_000 * SECOND_US
+
+
+class LoopOutcome(NamedTuple):
+    """What a run came to."""
+
+    seed: int
+    violations: tuple[str, ...]
+    seen: Counter[str]
+
+
+class Loop:
+    """Everybody of one run."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw = Random(seed)
+        self.seen: Counter[str] = Counter()
+        self.topics = Topics()
+        self.cluster = ModelCluster(self.draw)
+        self.states = StateTopic()
+        self._set_time(START_US)
+        for number in range(4):
+            self.cluster.put("Node", f"n-{number}")
+        self.feeds = [self._new_feed()]
+        self.partitions = [ModelPartition(number, self.topics) for number in range(PARTITIONS)]
+        self.executors = [ModelExecutor(self.cluster, self.topics, self.draw)]
+        self.backup: Backup | None = None
+        self.cluster.before_write = self._look
+
+    def _look(self) -> None:
+        for feed in self.feeds:
+            if feed.has_to_look():
+                feed.begin()
+
+    def _set_time(self, now_us: int) -> None:
+        self.topics.now_us = self.cluster.now_us = now_us
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        self._set_time(self.topics.now_us + int(seconds * SECOND_US))
+
+    def _new_feed(self) -> ModelFeed:
+        feed = ModelFeed(self.cluster, self.states, self.topics.send, self.draw)
+        feed.begin()
+        return feed
+
+    def step(self) -> None:
+        """Let somebody do something."""
+        draw = self.draw
+        kinds = (
+            ("cluster",) * 6 + ("feed",) * 5 + ("service",) * 8 + ("executor",) * 5 + ("time",) * 3 + ("trouble",) * 2
+        )
+        kind = draw.choice(kinds)
+        if kind == "cluster":
+            self.seen[f"cluster: {self.cluster.act()}"] += 1
+        elif kind == "feed":
+            self._step_feed(draw.choice(self.feeds))
+        elif kind == "service":
+            self._step_service(draw.choice(self.partitions))
+        elif kind == "executor":
+            self._step_executor(draw.choice(self.executors))
+        elif kind == "time":
+            self.pass_time(draw.choice((0.01, 0.5, 3, 20, 70)))
+        else:
+            self._trouble()
+
+    def _step_feed(self, feed: ModelFeed) -> None:
+        if feed.is_outdated():
+            self.seen["feed: begins an epoch"] += 1
+            feed.begin()
+        what = self.draw.choice(("watch", "watch", "watch", "beat", "list", "list late", "send late"))
+        if what == "watch":
+            for kind in KINDS:
+                feed.watch(kind, self.draw.choice((1, 3, 100)))
+        elif what == "beat":
+            feed.beat()
+        elif what == "send late":
+            feed.send_late()
+        else:
+            feed.list(self.draw.choice(KINDS), is_late=what == "list late")
+        self.seen[f"feed: {what}"] += 1
+
+    def _step_service(self, partition: ModelPartition) -> None:
+        what = self.draw.choice(("apply", "apply", "apply", "fire", "fire", "commit", "commit", "take over"))
+        if what == "apply":
+            partition.apply(self.draw.choice(partition.topics), self.draw.choice((1, 5, 1_000)))
+        elif what == "fire":
+            for topic in partition.topics:
+                partition.apply(topic, 1_000)
+            partition.fire()
+        elif what == "commit":
+            partition.commit()
+        else:
+            partition.take_over()
+        self.seen[f"service: {what}"] += 1
+
+    def _step_executor(self, executor: ModelExecutor) -> None:
+        what = self.draw.choice(
+            ("read", "read", "work", "work", "work", "raced", "accepted", "commit", "killed", "lost")
+        )
+        if what == "read":
+            executor.read(self.draw.choice((1, 3, 100)))
+        elif what in {"work", "raced", "lost"}:
+            executor.work(is_raced=what == "raced", is_lost=what == "lost")
+        elif what == "accepted":
+            executor.say_accepted()
+        elif what == "commit":
+            executor.commit()
+        else:
+            executor.start()
+        self.seen[f"executor: {what}"] += 1
+
+    def _trouble(self) -> None:
+        what = self.draw.choice(("new feed", "second feed", "backup", "restore", "rebuild", "second executor"))
+        if what == "new feed":
+            self.feeds = [self._new_feed()]
+        elif what == "second feed" and len(self.feeds) < 3:
+            self.feeds.append(self._new_feed())
+        elif what == "backup":
+            self.backup = self.cluster.backup()
+        elif what == "restore" and self.backup is not None:
+            self.cluster.restore(self.backup)
+        elif what == "rebuild" and self.draw.random() < 0.3:
+            self.backup = None
+            self.cluster.rebuild()
+        elif what == "second executor" and len(self.executors) < 2:
+            self.executors.append(ModelExecutor(self.cluster, self.topics, self.draw))
+        else:
+            return
+        self.seen[f"trouble: {what}"] += 1
+
+    def quiet(self) -> None:
+        """Let everybody do his work, and nothing else happen."""
+        self.feeds = self.feeds[:1]
+        self.feeds[0].begin()  # what another feed has written late may be an object that is gone; a listing ends it
+        for _ in range(0, QUIET_SECONDS, QUIET_STEP_SECONDS):
+            self.pass_time(QUIET_STEP_SECONDS)
+            for feed in self.feeds:
+                if feed.is_outdated():
+                    feed.begin()
+                for kind in KINDS:
+                    feed.watch(kind, -1)
+                feed.beat()
+            for partition in self.partitions:
+                for topic in partition.topics:
+                    while partition.apply(topic, 1_000):
+                        pass
+                partition.fire()
+                partition.commit()
+            for executor in self.executors:
+                executor.read(1_000)
+                executor.say_accepted()
+                for _ in range(30):
+                    executor.work()
+                executor.commit()
+
+    def judge(self) -> Iterator[str]:
+        """Compare with the cluster."""
+        nodes, pods = dict[str, str](), dict[str, set[str]]()
+        for partition in self.partitions:
+            more_nodes, more_pods = partition.table()
+            nodes |= more_nodes
+            pods |= more_pods
+        held = {one["metadata"]["name"]: one["metadata"]["uid"] for one in self.cluster.of("Node")}
+        if nodes != held:
+            yield f"nodes differ: the service has {nodes}, the cluster {held}"
+        on_nodes = dict[str, set[str]]()
+        for pod in self.cluster.of("Pod"):
+            on_nodes.setdefault(pod["spec"]["nodeName"], set()).add(pod["metadata"]["uid"])
+        if pods != on_nodes:
+            yield f"pods differ: the service has {pods}, the cluster {on_nodes}"
+        for pod in self.cluster.of("Pod"):
+            node = self.cluster.objects.get(("Node", pod["spec"]["nodeName"]))
+            if node is not None and pod["status"]["phase"] == "Running" and _stays_us(pod, node) is not None:
+                yield f"{pod['metadata']['name']} is still there: {pod['spec']}, {node['spec']}"
+        for deleted in self.cluster.deleted:
+            yield from self._judge_delete(deleted)
+
+    def _judge_delete(self, deleted: Deleted) -> Iterator[str]:
+        pod, node = deleted.pod, deleted.node
+        name = pod["metadata"]["name"]
+        if node is None or (stays_us := _stays_us(pod, node)) is None:
+            yield f"{name} was deleted although nothing was due: {pod['spec']}, {node and node['spec']}"
+            return
+        uid = pod["metadata"]["uid"]
+        since_us = min(
+            (at_us for (one, _), at_us in self.cluster.first_tainted_us.items() if one == uid), default=deleted.at_us
+        )
+        if deleted.at_us < since_us + stays_us:
+            yield f"{name} was deleted {(since_us + stays_us - deleted.at_us) / 1e6} s early"
+
+
+def _stays_us(pod: dict[str, object], node: dict[str, object]) -> int | None:
+    """Return how long a pod may stay from the first taint on, at least; None for ever."""
+    seen, there = read_pod(json.dumps(pod).encode()), read_node(json.dumps(node).encode())
+    if not there.taints:
+        return None
+    in_use = tolerations_in_use(seen.tolerations, there.taints)
+    if in_use is None:
+        return 0
+    seconds = [
+        found
+        for taint in there.taints
+        if (toleration := first_match(seen.tolerations, taint)) and (found := bounded_seconds(toleration)) is not None
+    ]
+    return min(seconds) * SECOND_US if seconds else None
+
+
+def _json(found: dict[str, object]) -> bytes:
+    import json  # noqa: PLC0415
+
+    return json.dumps(found).encode()
+
+
+def run_loop(seed: int) -> LoopOutcome:
+    """Run one seed."""
+    loop = Loop(seed)
+    for _ in range(STEPS):
+        loop.step()
+    loop.quiet()
+    loop.seen["deletes"] = len(loop.cluster.deleted)
+    return LoopOutcome(seed, tuple(loop.judge()), loop.seen)
+
+
+def main() -> int:
+    """Run many seeds; exit code 1 if one has failed."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--runs", type=int, default=5_000)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    seen, failed, began_at = Counter[str](), 0, time.monotonic()
+    for seed in range(asked.seed, asked.seed + asked.runs):
+        outcome = run_loop(seed)
+        seen.update(outcome.seen)
+        if outcome.violations:
+            failed += 1
+            print(f"seed {seed} failed; repeat it with: python -m tests.faults.loop.run --runs 1 --seed {seed}")
+            for violation in outcome.violations[:5]:
+                print(f"  {violation}")
+    print(f"{asked.runs} runs, {failed} failed, {time.monotonic() - began_at:.0f} s")
+    for what, count in sorted(seen.items()):
+        print(f"  {what}: {count}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,118 @@
+"""The service's logic over model topics: it reads, fires, commits or loses a transaction, and is taken over."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.service.service_config import service_config
+from evictstream.streams.settings import Settings
+from tests.faults.loop.feed import PARTITIONS
+
+RECORD_LIMIT_BYTES = 1_000_000
+FIRE_LIMIT = 1_000_000
+
+
+class LogRecord(NamedTuple):
+    """A record, as the engine hands it to the logic."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
+
+
+class Topics:
+    """Input topics and commands, by topic and partition."""
+
+    def __init__(self) -> None:
+        self.logs: dict[tuple[str, int], list[LogRecord]] = {}
+        self.now_us = 0
+
+    def send(self, topic: str, key: bytes, value: bytes, partition: int | None = None) -> None:
+        """Append."""
+        number = partition_of(key, PARTITIONS) if partition is None else partition
+        log = self.logs.setdefault((topic, number), [])
+        log.append(LogRecord(len(log), self.now_us // 1_000, key, value))
+
+    def read(self, topic: str, partition: int, position: int, most: int) -> list[LogRecord]:
+        """Return records from a position on."""
+        return self.logs.get((topic, partition), [])[position : position + most]
+
+
+class ModelPartition:
+    """One partition of the service."""
+
+    def __init__(self, number: int, topics: Topics) -> None:
+        self._number = number
+        self._topics = topics
+        settings = Settings.model_validate({"topic_prefix": "", "partitions": PARTITIONS})
+        self._config = service_config(settings, RECORD_LIMIT_BYTES)
+        self._config = self._config.__class__(
+            **{name: getattr(self._config, name) for name in self._config.__dataclass_fields__}
+            | {"now_us": lambda: topics.now_us}
+        )
+        self._rows: dict[bytes, bytes] = {}
+        self._durable = dict.fromkeys(settings.input_topics, 0)
+        self.take_over()
+
+    def take_over(self) -> None:
+        """Begin from what was committed; what was applied since is forgotten."""
+        self.logic = EvictionPartition(self._number, self._config)
+        for key, value in self._rows.items():
+            self.logic.load(key, value)
+        self.logic.loaded()
+        self._positions = dict(self._durable)
+        self._ends = {topic: len(self._topics.logs.get((topic, self._number), ())) for topic in self._positions}
+        self._is_caught_up = False
+        self._outbox = Outbox()
+
+    def apply(self, topic: str, most: int) -> bool:
+        """Apply some records of an input; returns whether there were any."""
+        records = self._topics.read(topic, self._number, self._positions[topic], most)
+        if records:
+            for _ in self.logic.apply(topic, records, self._outbox):
+                pass
+            self._positions[topic] = records[-1].offset + 1
+        if not self._is_caught_up and all(self._positions[name] >= end for name, end in self._ends.items()):
+            for _ in self.logic.caught_up(self._outbox):
+                pass
+            self._is_caught_up = True
+        return bool(records)
+
+    @property
+    def topics(self) -> tuple[str, ...]:
+        """Its inputs."""
+        return tuple(self._positions)
+
+    def fire(self) -> None:
+        """Let due timers fire, if the view is fresh: everything in the log is applied."""
+        is_fresh = all(
+            self._positions[topic] >= len(self._topics.logs.get((topic, self._number), ())) for topic in self._positions
+        )
+        if self._is_caught_up and is_fresh:
+            self.logic.fire(self._topics.now_us, FIRE_LIMIT, self._outbox)
+
+    def commit(self) -> None:
+        """End the transaction: rows, messages and positions together."""
+        taken = self._outbox.take()
+        for key, value in taken.rows.items():
+            if value is None:
+                self._rows.pop(key, None)
+            else:
+                self._rows[key] = value
+        for message in taken.messages.get("commands", ()):
+            self._topics.send("commands", message.key, message.value, self._number)
+        self._durable = dict(self._positions)
+
+    def table(self) -> tuple[dict[str, str], dict[str, set[str]]]:
+        """Return UIDs of nodes and of pods by node, as the service knows them."""
+        nodes, pods = dict[str, str](), dict[str, set[str]]()
+        for found in self.logic._aggregates.values():
+            if found.node is not None:
+                nodes[found.name] = found.node.uid
+            if found.pods:
+                pods[found.name] = set(found.pods)
+        return nodes, pods

@@ -1,0 +1,23 @@
+"""Some runs of the whole loop: the same each time, none with a violation, all of its troubles seen."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.faults.loop.run import run_loop
+
+RUNS = 120
+
+
+def test_no_run_breaks_a_promise() -> None:
+    outcomes = [run_loop(seed) for seed in range(RUNS)]
+
+    assert [outcome for outcome in outcomes if outcome.violations] == []
+    seen = sum((outcome.seen for outcome in outcomes), Counter[str]())
+    troubles = ("new feed", "second feed", "restore", "rebuild", "second executor")
+    assert all(seen[f"trouble: {what}"] for what in troubles)
+    assert seen["deletes"] > RUNS / 4
+
+
+def test_a_seed_says_everything() -> None:
+    assert run_loop(7) == run_loop(7)

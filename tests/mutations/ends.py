@@ -1,0 +1,127 @@
+"""Mutations of the executor, and of what the whole loop holds: which pod, which command, which epoch."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+LOOP = "tests/faults/loop/test_sample.py"
+LAST_LOOK = "tests/models/execution/test_last_look.py"
+LOG = "tests/models/execution/test_command_log.py"
+QUEUE = "tests/models/execution/test_work_queue.py"
+EVICTION = "tests/streams/executor/test_eviction.py"
+EXECUTION = "tests/streams/executor/test_execution.py"
+OFFSETS = "tests/streams/executor/test_answered_offsets.py"
+
+OF_ENDS = (
+    Mutation(
+        "evict whatever has the pod's name",
+        (Change(product.LAST_LOOK, "last_look", "pod.uid != command.pod_uid", "False"),),
+        (f"{LAST_LOOK}::test_a_command_of_an_untolerated_pod",),
+    ),
+    Mutation(
+        "evict although the taint is gone",
+        (Change(product.LAST_LOOK, "_of_taints", "not node.taints", "False"),),
+        (f"{LAST_LOOK}::test_a_command_of_an_untolerated_pod",),
+    ),
+    Mutation(
+        "take one health taint for the other that is there",
+        (
+            Change(
+                product.LAST_LOOK,
+                "_same_reason",
+                "reason.key not in found and reason.key in HEALTH_KEYS",
+                "reason.key in HEALTH_KEYS and other_health_key(reason.key) in found",
+            ),
+        ),
+        (f"{LAST_LOOK}::test_the_other_health_taint_does_not_stand_for_one_that_is_there",),
+    ),
+    Mutation(
+        "do a cancelled eviction",
+        (Change(product.COMMAND_LOG, "CommandLog.read", "known.is_cancelled", "False"),),
+        (f"{LOG}::test_a_command_after_others", LOOP),
+    ),
+    Mutation(
+        "do an eviction of any age",
+        (
+            Change(
+                product.COMMAND_LOG,
+                "CommandLog.read",
+                "now_us - instant_us(command.issued_at) > self._oldest_us",
+                "False",
+            ),
+        ),
+        (f"{LOG}::test_a_command_beyond_the_age_limit_is_obsolete",),
+    ),
+    Mutation(
+        "serve the largest namespace first",
+        (
+            Change(
+                product.WORK_QUEUE,
+                "WorkQueue.take",
+                "self._turns.append(namespace)",
+                "self._turns.appendleft(namespace)",
+            ),
+        ),
+        (f"{QUEUE}::test_namespaces_take_turns",),
+    ),
+    Mutation(
+        "forget what was answered behind an open command",
+        (Change(product.ANSWERED_OFFSETS, "AnsweredOffsets.metadata", "not self._answered", "True"),),
+        (OFFSETS, f"{EXECUTION}::test_a_restart_repeats_what_had_no_outcome_and_nothing_else"),
+    ),
+    Mutation(
+        "delete without the version that was looked at",
+        (
+            Change(
+                product.POD_REQUESTS,
+                "PodRequests.delete",
+                "{'uid': command.pod_uid, 'resourceVersion': resource_version}",
+                "{'uid': command.pod_uid}",
+            ),
+            Change(
+                product.POD_REQUESTS,
+                "PodRequests.mark",
+                "{'uid': command.pod_uid, 'resourceVersion': seen.resource_version}",
+                "{'uid': command.pod_uid}",
+            ),
+        ),
+        (f"{EVICTION}::test_a_toleration_between_look_and_delete_saves_the_pod",),
+    ),
+    Mutation(
+        "take a budget's refusal for the server's",
+        (Change(product.EVICTION, "_is_of_budget", "cause.reason == 'DisruptionBudget'", "False"),),
+        (f"{EVICTION}::test_what_the_api_server_answers",),
+    ),
+    Mutation(
+        "act before what was there has been read",
+        (Change(product.COMMANDS_PARTITION, "CommandsPartition.is_caught_up", "self._position >= self._end", "True"),),
+        (f"{EXECUTION}::test_a_cancel_that_was_there_before_the_start_comes_first",),
+    ),
+    Mutation(
+        "read commands of transactions that were aborted",
+        (Change(product.EXECUTION, "_consumer", "'read_committed'", "'read_uncommitted'"),),
+        (f"{EXECUTION}::test_each_evict_is_answered_and_nothing_else",),
+    ),
+    Mutation(
+        "leave a pod alone that etcd has brought back",
+        (Change(product.POD_STEPS, "apply_pod", "is_of_later_epoch(version, pod.version)", "False"),),
+        ("tests/models/eviction/test_lifecycle.py::test_done_is_undone_by_a_later_epoch_alone",),
+    ),
+    Mutation(
+        "loop: take in records of an earlier epoch",
+        (Change(product.CLUSTERS, "Clusters.is_stale", "epoch < state.epoch", "False"),),
+        (LOOP,),
+    ),
+    Mutation(
+        "loop: keep what a listing does not hold",
+        (Change(product.EVICTION_PARTITION, "EvictionPartition._unlisted", "listed.covers(aggregate.name)", "False"),),
+        (LOOP,),
+    ),
+    Mutation(
+        "loop: evict although the taint is gone",
+        (Change(product.LAST_LOOK, "last_look", "_of_taints(...)", "None"),),
+        (LOOP,),
+    ),
+)
