@@ -37,13 +37,8 @@ class Fault:
         hold_seconds: the request is looked at so late.
         delay_seconds: the answer comes so late; what was asked for is done before.
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
-<<<<<<< HEAD
-        line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it, and
-            the watch then ends in order.
-=======
         line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it,
             where the watch then ends in order.
->>>>>>> part-conformance
     """
 
     status: int = 0

@@ -35,7 +35,7 @@ OF_ENDS = (
                 "reason.key in HEALTH_KEYS and other_health_key(reason.key) in found",
             ),
         ),
-        (f"{LAST_LOOK}::test_the_other_health_taint_does_not_stand_for_one_that_is_there",),
+        (f"{LAST_LOOK}::test_another_health_taint_does_not_stand_for_this_one",),
     ),
     Mutation(
         "do a cancelled eviction",

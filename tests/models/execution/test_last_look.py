@@ -151,7 +151,7 @@ def test_not_ready_that_became_unreachable_is_the_same_outage() -> None:
     assert found is None
 
 
-def test_the_other_health_taint_does_not_stand_for_one_that_is_there() -> None:
+def test_another_health_taint_does_not_stand_for_this_one() -> None:
     found = look(
         pod(spec={"tolerations": [tolerates(UNREACHABLE), tolerates(NOT_READY, 300)]}),
         node(taint(UNREACHABLE), taint(NOT_READY)),
