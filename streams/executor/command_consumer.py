@@ -171,7 +171,19 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                 cluster.remove_partition(number)
         self._lost.append(numbers)
 
+    def _finish_joining(self) -> None:
+        """Have the library end a join that it has begun and forgotten.
+
+        A join that outlasts a `poll` ends between two of them. If only new metadata had asked for it, nothing asks any
+        more by then: heartbeats stay off, offsets are not committed, each `poll` returns at once, and after its session
+        the executor is out of the group (kafka-python 3.0.12, `join_group_async` of coordinator/base.py).
+        """
+        coordinator = self._consumer._coordinator  # noqa: SLF001 - none is public
+        if coordinator.rejoining and not coordinator.need_rejoin():
+            coordinator.request_rejoin()
+
     def _turn(self) -> None:
+        self._finish_joining()
         batches = self._consumer.poll(timeout_ms=POLL_MS)
         self.looked_at = now = time.monotonic()
         while self._lost:
