@@ -23,7 +23,8 @@ from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action, Outcome
-from evictstream.streams.broker.clients import as_our_error, partitions_of
+from evictstream.streams.broker.clients import as_our_error
+from evictstream.streams.broker.group_membership import finish_joining, subscribe
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
@@ -130,10 +131,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             BrokerError: Kafka refuses for good.
             TopicsDifferError: the topic is missing.
         """
-        # A leader of the group that learns of the topic while it joins assigns nothing, and nobody joins again for
-        # five minutes (kafka-python 3.0.12, `_assignment_snapshot` of coordinator/consumer.py).
-        partitions_of(self._consumer, self._settings.commands_topic)
-        self._consumer.subscribe([self._settings.commands_topic], listener=self)
+        subscribe(self._consumer, self._settings.commands_topic, self)
         while not is_stopped():
             try:
                 self._turn()
@@ -171,19 +169,8 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                 cluster.remove_partition(number)
         self._lost.append(numbers)
 
-    def _finish_joining(self) -> None:
-        """Have the library end a join that it has begun and forgotten.
-
-        A join that outlasts a `poll` ends between two of them. If only new metadata had asked for it, nothing asks any
-        more by then: heartbeats stay off, offsets are not committed, each `poll` returns at once, and after its session
-        the executor is out of the group (kafka-python 3.0.12, `join_group_async` of coordinator/base.py).
-        """
-        coordinator = self._consumer._coordinator  # noqa: SLF001 - none is public
-        if coordinator.rejoining and not coordinator.need_rejoin():
-            coordinator.request_rejoin()
-
     def _turn(self) -> None:
-        self._finish_joining()
+        finish_joining(self._consumer)
         batches = self._consumer.poll(timeout_ms=POLL_MS)
         self.looked_at = now = time.monotonic()
         while self._lost:

@@ -14,7 +14,8 @@ from kafka import KafkaConsumer, TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
-from evictstream.streams.broker.clients import client_arguments, partitions_of
+from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.group_membership import finish_joining, subscribe
 from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.settings import Settings
 
@@ -68,11 +69,9 @@ class FeedLease(threading.Thread):
             heartbeat_interval_ms=int(SESSION_SECONDS * 1000 / 4),
         )
         try:
-            # A leader of the group that learns of the topic while it joins assigns nothing, and nobody joins again for
-            # five minutes (kafka-python 3.0.12, `_assignment_snapshot` of coordinator/consumer.py).
-            partitions_of(consumer, self._settings.feeds_topic)
-            consumer.subscribe([self._settings.feeds_topic])
+            subscribe(consumer, self._settings.feeds_topic)
             while not self._ended.is_set():
+                finish_joining(consumer)
                 consumer.poll(timeout_ms=POLL_MS)
                 self._owns = bool(consumer.assignment())
                 if self._owns:

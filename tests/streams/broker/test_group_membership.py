@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
-from evictstream.streams.executor.command_consumer import CommandConsumer
+from evictstream.streams.broker.group_membership import finish_joining
 
 
 class Coordinator:
@@ -30,7 +29,6 @@ class Coordinator:
 )
 def test_only_a_forgotten_join_is_asked_for_again(*, rejoining: bool, needs: bool, asked: bool) -> None:
     coordinator = Coordinator(rejoining=rejoining, needs=needs)
-    reader: Any = CommandConsumer.__new__(CommandConsumer)
-    reader._consumer = SimpleNamespace(_coordinator=coordinator)
-    reader._finish_joining()
+    finish_joining(SimpleNamespace(_coordinator=coordinator))
+
     assert coordinator.asked is asked
