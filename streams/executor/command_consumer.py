@@ -115,6 +115,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         self._log = CommandLog(oldest_seconds=oldest_seconds)
         self._answers = answers
         self._tell = tell
+        self._unsent: deque[tuple[EvictionCommand, CommandAnswer, tuple[int, int]]] = deque()
         self._delivered: deque[tuple[int, int]] = deque()
         self._revoked: deque[set[int]] = deque()
         self._lost: deque[set[int]] = deque()
@@ -179,10 +180,12 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             numbers = self._revoked.popleft() & self.partitions.keys()
             self._drain(numbers)
             self._let_go(numbers)
+        # From here on nothing may raise before all that was polled has been read: it is not polled again.
         for partition in self._consumer.assignment():
             if partition.partition not in self.partitions:
-                self._take_over(partition, now)
                 batches.pop(partition, None)  # it is read again from where it has to begin
+                with contextlib.suppress(KafkaError):  # the next turn tries again
+                    self._take_over(partition, now)
         for partition, records in batches.items():
             if partition.partition in self.partitions:
                 self._read(self.partitions[partition.partition], partition, records, now)
@@ -190,6 +193,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
             self._say_accepted(now)
+        self._send_results()
         self._note_delivered()
         waiting = sum(map(len, self._clusters.values())) + sum(len(each.held) for each in self.partitions.values())
         for number, found in self.partitions.items():
@@ -234,7 +238,8 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                 self._log.note_answered(command)
             else:
                 self._read_command(found, cluster, command, record, now, now_us)
-        found.reach(self._consumer.position(partition))
+        with contextlib.suppress(KafkaError):  # it may have been given away just now
+            found.reach(self._consumer.position(partition))
 
     def _read_command(
         self,
@@ -283,10 +288,11 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             return
         found.is_paused = is_full
         partition = TopicPartition(self._settings.commands_topic, number)
-        if is_full:
-            self._consumer.pause(partition)
-        else:
-            self._consumer.resume(partition)
+        with contextlib.suppress(KafkaError):  # it may have been given away just now
+            if is_full:
+                self._consumer.pause(partition)
+            else:
+                self._consumer.resume(partition)
 
     def _say_answers(self) -> None:
         while self._answers:
@@ -306,16 +312,22 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                 self._say(waiting, CommandAnswer(Outcome.ACCEPTED, "queued"), is_final=False)
 
     def _say(self, waiting: QueuedEviction, answer: CommandAnswer, *, is_final: bool) -> None:
-        command = waiting.command
-        self._in_flight += 1
-        sent = self._producer.send(
-            self._settings.results_topic,
-            key=f"{command.cluster}/{command.node}".encode(),
-            value=result_text(command, answer),
-        )
         place = (waiting.partition, waiting.offset) if is_final else (-1, -1)
-        sent.add_callback(lambda _: self._delivered.append(place))
-        sent.add_errback(lambda error: self._undelivered(place, error))
+        self._in_flight += 1
+        self._unsent.append((waiting.command, answer, place))
+
+    def _send_results(self) -> None:
+        """Hand results to the producer, in order; while it takes none they wait for the next turn."""
+        while self._unsent:
+            command, answer, place = self._unsent[0]
+            key = f"{command.cluster}/{command.node}".encode()
+            try:
+                sent = self._producer.send(self._settings.results_topic, key=key, value=result_text(command, answer))
+            except KafkaError:
+                return
+            self._unsent.popleft()
+            sent.add_callback(lambda _, place=place: self._delivered.append(place))
+            sent.add_errback(lambda error, place=place: self._undelivered(place, error))
 
     def _undelivered(self, place: tuple[int, int], error: BaseException) -> None:
         """Count it as said, in the producer's thread: the service takes silence for a failure and sends it again."""
@@ -365,6 +377,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         while self._runs(numbers) and time.monotonic() < end_at:
             time.sleep(POLL_MS / 1000)
         self._say_answers()
+        self._send_results()
         with contextlib.suppress(KafkaError):
             self._producer.flush(timeout=DRAIN_SECONDS)
             self._note_delivered()

@@ -14,6 +14,7 @@ from evictstream.streams.executor.execution import ClusterOrder, ExecutionOption
 from evictstream.streams.settings import Settings
 
 JOIN_SECONDS = 60.0
+EXECUTOR_THREAD = "executor"
 
 
 class CommandWriter:
@@ -54,7 +55,9 @@ class RunningExecutor:
     def __init__(self, settings: Settings, orders: Sequence[ClusterOrder], options: ExecutionOptions) -> None:
         self.failure: BaseException | None = None
         self._stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, args=(settings, orders, options), daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(settings, orders, options), name=EXECUTOR_THREAD, daemon=True
+        )
 
     def _run(self, settings: Settings, orders: Sequence[ClusterOrder], options: ExecutionOptions) -> None:
         try:

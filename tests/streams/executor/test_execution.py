@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from kafka import KafkaConsumer, KafkaProducer
+from kafka.errors import KafkaTimeoutError
 
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.command import EvictionCommand
@@ -24,7 +27,7 @@ from evictstream.streams.executor.execution import ClusterOrder, ExecutionOption
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
-from tests.harness.executing import CommandWriter, RunningExecutor, executing
+from tests.harness.executing import EXECUTOR_THREAD, CommandWriter, RunningExecutor, executing
 from tests.harness.reading import Seen, TopicReader
 from tests.models.execution import samples
 from tests.streams.executor.conftest import TAINTED
@@ -194,6 +197,37 @@ def test_an_api_server_that_comes_back_gets_what_waited(
         found = wait_for_results(results, 3)
 
     assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+
+
+def test_a_kafka_that_fails_for_a_while_loses_nothing(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing_first(monkeypatch, KafkaConsumer, "committed", 3)
+    failing_first(monkeypatch, KafkaProducer, "send", 9)
+    for pod in "abc":
+        writer.write(command(pod=pod))
+    with run(declared, access):
+        found = wait_for_results(results, 3)
+
+    assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+
+
+def failing_first(monkeypatch: pytest.MonkeyPatch, client: Any, method: str, times: int) -> None:
+    """Let the first calls of a client's method time out, once an executor runs."""
+    real, left = getattr(client, method), [times]
+
+    def fail(self: Any, *arguments: Any, **named: Any) -> Any:
+        if left[0] and threading.current_thread().name == EXECUTOR_THREAD:
+            left[0] -= 1
+            raise KafkaTimeoutError
+        return real(self, *arguments, **named)
+
+    monkeypatch.setattr(client, method, fail)
 
 
 def test_reading_waits_while_the_queue_is_full(
