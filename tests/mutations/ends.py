@@ -114,9 +114,4 @@ OF_ENDS = (
         (Change(product.EVICTION_PARTITION, "EvictionPartition._unlisted", "listed.covers(aggregate.name)", "False"),),
         (LOOP,),
     ),
-    Mutation(
-        "loop: evict although the taint is gone",
-        (Change(product.LAST_LOOK, "last_look", "_of_taints(...)", "None"),),
-        (LOOP,),
-    ),
 )
