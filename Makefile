@@ -28,7 +28,7 @@ quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on a
 # With ARGS it is one run, in one process, of what they select.
 test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
 ifeq ($(ARGS),)
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not e2e"; together=$$?; \
+	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit and not e2e"; together=$$?; \
 	$(BIN)/python -m pytest -m "alone and not e2e" && exit $$together
 else
 	$(BIN)/python -m pytest $(ARGS)
@@ -53,6 +53,7 @@ scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour o
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
+	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams/conformance)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 
 kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; minutes, once).

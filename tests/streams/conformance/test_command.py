@@ -65,6 +65,7 @@ def test_our_executor_passes(mode: str, settings: Settings) -> None:
     assert (found["isConformant"], result.returncode) == (True, 0)
 
 
+@pytest.mark.kit
 def test_a_broken_rule_is_a_found_problem(settings: Settings) -> None:
     result = conformance(settings, "executor", "--", *EXECUTOR, "fragile")
     found = json.loads(result.stdout)
@@ -73,6 +74,7 @@ def test_a_broken_rule_is_a_found_problem(settings: Settings) -> None:
     assert (found["isConformant"], result.returncode) == (False, 1)
 
 
+@pytest.mark.kit
 def test_only_recommended_rules_broken_is_done(settings: Settings) -> None:
     result = conformance(settings, "executor", "-o", "text", "--", *EXECUTOR, "careless")
     rows = result.stdout.splitlines()

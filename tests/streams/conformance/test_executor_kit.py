@@ -19,7 +19,7 @@ from evictstream.streams.conformance.findings import judge
 from evictstream.streams.conformance.playground import PREFIX, Playground, open_playground
 from evictstream.streams.settings import Settings
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.kit]
 
 EXECUTOR = [sys.executable, str(Path(__file__).with_name("wrong_executor.py"))]
 SHORT_SECONDS = 6.0  # for those that do not answer: what they would be waited for

@@ -13,7 +13,7 @@ from evictstream.streams.conformance.findings import judge
 from evictstream.streams.conformance.playground import open_playground
 from evictstream.streams.settings import Settings
 
-pytestmark = [pytest.mark.slow]
+pytestmark = [pytest.mark.slow, pytest.mark.kit]
 
 NAIVE = [sys.executable, str(Path(__file__).with_name("naive_feed.py"))]
 
