@@ -25,6 +25,9 @@ FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
 """Between tries of an eviction that the API server cannot do now."""
 
+CREDENTIALS_SECONDS: Final = 5.0
+"""Between tries while credentials are refused. They are read anew each time: a token that rotates is soon there."""
+
 BUDGET_SECONDS: Final = 10.0
 """Between tries against a disruption budget, where the API server does not say when; it usually says 10 s."""
 
@@ -111,7 +114,7 @@ class PodEvictor:
         except ApiUnreachableError as error:
             return PutOff(seconds=_pause_seconds(tries), reason=str(error), is_of_cluster=True)
         except CredentialsError as error:
-            return PutOff(seconds=LONGEST_PAUSE_SECONDS, reason=str(error), is_of_cluster=True)
+            return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
         return CommandAnswer(Outcome.FAILED, f"the pod changed {MOST_LOOKS} times between look and delete")
 
     def _look_and_write(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff | None:
@@ -161,7 +164,7 @@ class PodEvictor:
         if status == TOO_MANY_REQUESTS:
             return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text, is_of_cluster=True)
         if status == UNAUTHORIZED:
-            return PutOff(seconds=LONGEST_PAUSE_SECONDS, reason=text, is_of_cluster=True)
+            return PutOff(seconds=CREDENTIALS_SECONDS, reason=text, is_of_cluster=True)
         if status >= SERVER_ERRORS:  # the server, a webhook, or several disruption budgets for one pod
             return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text)
         return CommandAnswer(Outcome.FAILED, text)
