@@ -43,6 +43,8 @@ def limits_of(settings: Settings) -> OracleLimits:
         retry_ceiling_us=us(settings.retry_ceiling_seconds),
         result_silence_us=us(settings.result_silence_seconds),
         success_grace_us=us(settings.success_grace_seconds),
+        accepted_silence_us=us(settings.accepted_silence_seconds),
+        accepted_limit_us=us(settings.accepted_limit_seconds),
         max_event_delay_us=us(settings.max_event_delay_seconds),
         feed_silence_us=us(settings.feed_silence_limit_seconds),
         lag_us=us(settings.lag_limit_seconds),

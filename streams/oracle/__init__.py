@@ -4,8 +4,8 @@ It imports nothing else of the product, so a mistake there is not a mistake here
 that). It is slow on purpose: for each pod `judge` tries every order in which the records of its node, of the pod itself
 and of executors could have been taken in. `plan` says from the same histories what will be decided about each pod.
 
-Limits: resource versions are numbers, the operators `Gt` and `Lt` match nothing (their gate is off), signals other than
-heartbeats and bookmarks are unreadable, and a deleted UID is remembered for good.
+Limits: resource versions are numbers, the operators `Gt` and `Lt` match nothing (their gate is off), what operators
+say is unreadable, and a deleted UID is remembered for good.
 """
 
 from evictstream.streams.oracle.judging import judge

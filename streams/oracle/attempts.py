@@ -18,7 +18,8 @@ class AttemptWait(NamedTuple):
         issued_at_us: when it was issued.
         earliest_us: the next one may not come before.
         latest_us: the next one is owed from then on.
-        outcome: `success` or `failure` once a result was counted, else empty.
+        outcome: `success` or `failure` once a result was counted, `acceptance` as long as the executor has queued it,
+            else empty.
     """
 
     issued_at_us: int
@@ -28,7 +29,7 @@ class AttemptWait(NamedTuple):
 
     def __str__(self) -> str:
         """Say it in one line."""
-        answer = f"its result was a {self.outcome}" if self.outcome else "no result has come"
+        answer = f"its newest result was: {self.outcome}" if self.outcome else "no result has come"
         return (
             f"issued at {shown(self.issued_at_us)}, {answer}: the next attempt is owed between"
             f" {shown(self.earliest_us)} and {shown(self.latest_us)}"
@@ -42,10 +43,15 @@ def after_attempt(issued_at_us: int, attempt: int, limits: OracleLimits) -> Atte
 
 
 def after_result(wait: AttemptWait, said: Said, attempt: int, limits: OracleLimits) -> AttemptWait:
-    """Count a result: the first one, but a success also after a failure."""
+    """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
     is_success = said.content["outcome"] in SUCCESSES
-    if wait.outcome == "success" or (wait.outcome and not is_success):
+    if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
         return wait
+    if said.content["outcome"] == "Accepted":
+        at_us = min(said.at_us + limits.accepted_silence_us, wait.issued_at_us + limits.accepted_limit_us)
+        if wait.outcome == "acceptance":
+            at_us = max(at_us, wait.latest_us)  # no repeat for that long from each of them
+        return AttemptWait(wait.issued_at_us, at_us, at_us, "acceptance")
     if is_success:
         at_us = said.at_us + limits.success_grace_us
         return AttemptWait(wait.issued_at_us, at_us, at_us, "success")

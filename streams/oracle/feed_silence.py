@@ -1,4 +1,4 @@
-"""Feeds that send heartbeats: when they were silent, nothing of their cluster may be issued.
+"""Feeds that send heartbeats that count: when they were silent, nothing of their cluster may be issued.
 
 The rule is the gate `feed` of docs/guarantees.md#when-firing-waits.
 """

@@ -16,10 +16,11 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from evictstream.streams.oracle.limits import OracleLimits
-from evictstream.streams.oracle.reading import Json, Said, to_us
+from evictstream.streams.oracle.reading import Json, Said, Version, to_us
 
 HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 MIRROR = "kubernetes.io/config.mirror"
+NO_VERSION: Version = (0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +60,7 @@ class HeardPod:
         since_us: when it was first seen on the node.
         tolerations_since_us: since when it has its tolerations.
         exempt: why it is left alone though it is there.
+        is_restored: the state is of a later epoch than the one before: what had happened meanwhile may be undone.
     """
 
     append_at_us: int = 0
@@ -68,10 +70,12 @@ class HeardPod:
     tolerations: tuple[Json, ...] = ()
     tolerations_since_us: int = 0
     exempt: frozenset[str] = frozenset()
+    is_restored: bool = False
 
     def counts_as(self, other: HeardPod) -> bool:
         """Tell whether nothing that counts differs."""
-        return replace(other, append_at_us=self.append_at_us, at_us=self.at_us) == self
+        same = replace(other, append_at_us=self.append_at_us, at_us=self.at_us, is_restored=self.is_restored)
+        return same == self
 
 
 @dataclass(slots=True, kw_only=True)
@@ -86,8 +90,8 @@ class PodHistory:
     namespace: str
     name: str
     states: list[HeardPod] = field(default_factory=lambda: [HeardPod()])
-    version: int = 0
-    kept_version: int = 0
+    version: Version = NO_VERSION
+    kept_version: Version = NO_VERSION
 
 
 @dataclass(slots=True)
@@ -101,21 +105,27 @@ class PodHistories:
 def node_history(said: Iterable[Said], limits: OracleLimits) -> list[HeardNode]:
     """List the states of one node; the first one is "not there"."""
     states = [HeardNode()]
-    dead: dict[str, int] = {}
-    version = 0
+    dead: dict[str, Version] = {}
+    version = NO_VERSION
     gap_us: int | None = None
     for one in said:
-        uid, seen = _identity(one)
         now = states[-1]
+        if one.kind == "LISTED":
+            if now.uid is not None and now.uid not in one.content["uids"] and one.version >= version:
+                dead[now.uid] = one.version
+                states.append(_node_gone(one))
+                gap_us = None
+            continue
+        uid, seen = _identity(one)
         if one.is_deleted:
             if now.uid == uid and seen >= version:
                 states.append(_node_gone(one))
                 gap_us = None
                 dead[uid] = seen
             elif now.uid != uid:
-                dead[uid] = max(seen, dead.get(uid, 0))
+                dead[uid] = max(seen, dead.get(uid, NO_VERSION))
             continue
-        if seen <= dead.get(uid, 0) or (now.uid is not None and seen <= version):
+        if seen <= dead.get(uid, NO_VERSION) or (now.uid is not None and seen <= version):
             continue
         if now.uid is not None and now.uid != uid:
             dead[now.uid] = seen
@@ -137,8 +147,8 @@ def _node_gone(one: Said) -> HeardNode:
     return HeardNode(append_at_us=one.record.append_at_us, at_us=one.at_us)
 
 
-def _identity(one: Said) -> tuple[str, int]:
-    return one.content["metadata"]["uid"], int(one.content["metadata"]["resourceVersion"])
+def _identity(one: Said) -> tuple[str, Version]:
+    return one.content["metadata"]["uid"], one.version
 
 
 def _taints(known: tuple[HeardTaint, ...], one: Said) -> tuple[HeardTaint, ...]:
@@ -178,58 +188,89 @@ def pod_histories(said: Iterable[Said], taken: Collection[int] = ()) -> PodHisto
     """List the states of each pod; the first state is "not there".
 
     Args:
-        said: the records about one node's pods, by offset.
+        said: the records about one node's pods, and what listings say about them, by offset.
         taken: offsets of overtaken records that were taken for new.
     """
-    found = PodHistories()
-    pods = found.pods
-    holders: dict[tuple[str, str], str] = {}
-    dead: dict[str, int] = {}
+    reader = _PodsReader(taken)
     for one in said:
+        if one.kind == "LISTED":
+            reader.end_unlisted(one)
+        elif one.is_deleted:
+            reader.end(one)
+        else:
+            reader.see(one)
+    return reader.found
+
+
+class _PodsReader:
+    """Reads the records about one node's pods; `holders` are the UIDs that bear a namespace and name now."""
+
+    def __init__(self, taken: Collection[int]) -> None:
+        self.found = PodHistories()
+        self._taken = taken
+        self._holders: dict[tuple[str, str], str] = {}
+        self._dead: dict[str, Version] = {}
+
+    def end_unlisted(self, one: Said) -> None:
+        """End the pods that a listing does not hold, each as a `DELETED` would."""
+        for uid in [uid for uid in self._holders.values() if uid not in one.content["uids"]]:
+            self._end_known(uid, one)
+
+    def end(self, one: Said) -> None:
+        """Take in a `DELETED`."""
+        uid, seen = _identity(one)
+        if uid in self._holders.values():
+            self._end_known(uid, one)
+        else:
+            self._dead[uid] = max(seen, self._dead.get(uid, NO_VERSION))
+
+    def _end_known(self, uid: str, one: Said) -> None:
+        known = self.found.pods[uid]
+        if not _is_outdated(self.found, known, one, self._taken):
+            self._leave(uid, one, "PodGone")
+
+    def _leave(self, uid: str, one: Said, why: str) -> None:
+        known = self.found.pods[uid]
+        known.states.append(HeardPod(append_at_us=one.record.append_at_us, at_us=one.at_us, absent=why))
+        del self._holders[known.namespace, known.name]
+        self._dead[uid] = one.version
+
+    def see(self, one: Said) -> None:
+        """Take in a pod as it is."""
+        pods = self.found.pods
         uid, seen = _identity(one)
         meta = one.content["metadata"]
         name = (meta["namespace"], meta["name"])
-        known = pods.get(uid)
-        is_there = known is not None and not known.states[-1].absent
-        if one.is_deleted:
-            if known is not None and is_there and not _is_outdated(found, known, one, taken):
-                _leave(known, one, "PodGone")
-                holders.pop((known.namespace, known.name), None)
-                dead[uid] = seen
-            elif not is_there:
-                dead[uid] = max(seen, dead.get(uid, 0))
-            continue
-        if seen <= dead.get(uid, 0) or (known is not None and is_there and _is_outdated(found, known, one, taken)):
-            continue
-        holder = holders.get(name)
+        is_there = uid in self._holders.values()
+        if seen <= self._dead.get(uid, NO_VERSION):
+            return
+        if is_there and _is_outdated(self.found, pods[uid], one, self._taken):
+            return
+        holder = self._holders.get(name)
         if holder is not None and holder != uid:
-            if _is_outdated(found, pods[holder], one, taken):
-                continue  # of an earlier pod of that name
-            _leave(pods[holder], one, "PodReplaced")
-            dead[holder] = seen
-        holders[name] = uid
+            if _is_outdated(self.found, pods[holder], one, self._taken):
+                return  # of an earlier pod of that name
+            self._leave(holder, one, "PodReplaced")
+        self._holders[name] = uid
         known = pods.setdefault(uid, PodHistory(namespace=name[0], name=name[1]))
+        is_restored = one.epoch > known.version[0]
         known.version = seen
-        _see(known, one)
-    return found
+        _see(known, one, is_restored=is_restored)
 
 
 def _is_outdated(found: PodHistories, known: PodHistory, one: Said, taken: Collection[int]) -> bool:
     """Tell whether a record is outdated by what is known under its UID or name; notes it if it was overtaken."""
-    seen, newest, kept = _identity(one)[1], known.version, known.kept_version
+    seen, newest, kept = one.version, known.version, known.kept_version
     if seen > newest or (one.is_deleted and seen == newest):
         return False
     if seen < kept or (seen == kept and not one.is_deleted):
         return True
-    found.overtaken.append(one.record.offset)
+    if one.record.offset not in found.overtaken:  # a listing may be so for several pods
+        found.overtaken.append(one.record.offset)
     return one.record.offset not in taken
 
 
-def _leave(pod: PodHistory, one: Said, why: str) -> None:
-    pod.states.append(HeardPod(append_at_us=one.record.append_at_us, at_us=one.at_us, absent=why))
-
-
-def _see(pod: PodHistory, one: Said) -> None:
+def _see(pod: PodHistory, one: Said, *, is_restored: bool) -> None:
     meta, before = one.content["metadata"], pod.states[-1]
     exempt = set()
     if meta.get("deletionTimestamp"):
@@ -248,6 +289,7 @@ def _see(pod: PodHistory, one: Said) -> None:
         tolerations=tolerations,
         tolerations_since_us=one.at_us if is_new or is_edited else before.tolerations_since_us,
         exempt=frozenset(exempt),
+        is_restored=is_restored,
     )
     if not after.counts_as(before):
         pod.states.append(after)

@@ -24,6 +24,8 @@ class OracleLimits:
     retry_ceiling_us: int
     result_silence_us: int
     success_grace_us: int
+    accepted_silence_us: int
+    accepted_limit_us: int
     max_event_delay_us: int
     feed_silence_us: int
     lag_us: int

@@ -11,9 +11,11 @@ from typing import Any
 
 import msgspec
 
+from evictstream.streams.oracle.epochs import Epochs
 from evictstream.streams.oracle.histories import HeardNode, node_history
 from evictstream.streams.oracle.judging import by_node, read_all
 from evictstream.streams.oracle.limits import OracleLimits
+from evictstream.streams.oracle.reading import place
 from evictstream.streams.oracle.records import InputRecord, Violation
 
 UID, TAINTS, OUTAGE = 1, 3, 4  # places in a node's row
@@ -41,11 +43,14 @@ def check_nodes(
     """
     taken = [one for one in inputs if one.offset < positions.get(one.partition, {}).get(one.topic, 0)]
     said, _ = read_all(taken, limits, partitions)
-    for (cluster, node), heard in by_node(said, ()).items():
-        wanted = _of_state(node_history(heard.of_kind("Node"), limits)[-1])
-        value = table.get(f"node\0{cluster}/{node}".encode())
+    epochs = Epochs(said)
+    for (cluster, node), heard in by_node(epochs.counting, (), partitions).items():
+        wanted = _of_state(node_history(heard.nodes, limits)[-1])
+        key = f"{cluster}/{node}".encode()
+        value = table.get(b"node\0" + key)
         found = _NOTHING if value is None else _of_row(msgspec.msgpack.decode(value))
-        if found != wanted:
+        others = epochs.other_readings(cluster, place(key, partitions), heard.nodes, ())
+        if found != wanted and all(found != _of_state(node_history(nodes, limits)[-1]) for nodes, _ in others):
             text = f"the row says {found}, heard was {wanted}"
             yield Violation("state: node", text, cluster=cluster, node=node)
 

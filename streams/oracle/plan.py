@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from evictstream.streams.oracle.decision import MayStay, MustLeave, decide
+from evictstream.streams.oracle.epochs import Epochs
 from evictstream.streams.oracle.histories import HeardNode, HeardPod, node_history, pod_histories
 from evictstream.streams.oracle.judging import by_node, read_all
 from evictstream.streams.oracle.limits import OracleLimits
@@ -109,9 +110,9 @@ def plan(inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int) -
     """
     said, _ = read_all(inputs, limits, partitions)
     found: dict[str, PodPlan] = {}
-    for (cluster, node), of_node in by_node(said, ()).items():
-        nodes = node_history(of_node.of_kind("Node"), limits)
-        for uid, history in pod_histories(of_node.of_kind("Pod")).pods.items():
+    for (cluster, node), of_node in by_node(Epochs(said).counting, (), partitions).items():
+        nodes = node_history(of_node.nodes, limits)
+        for uid, history in pod_histories(of_node.pods).pods.items():
             found[uid] = PodPlan(
                 uid=uid,
                 cluster=cluster,

@@ -158,7 +158,9 @@ class PodSearch:
         """Decide anew, now that a record was taken in, and say what follows from it."""
         decided, opened = self._obligations.decide(after), after.open
         is_gone = bool(self._pods[after.pod].absent)
-        if opened is not None and opened.is_done:
+        if opened is not None and opened.is_done and self._is_back(after):
+            yield from self._taken(after._replace(open=None), at_us)
+        elif opened is not None and opened.is_done:
             yield after._replace(open=None) if is_gone else after
         elif isinstance(decided, MayStay):
             yield from self._end(after, decided, is_gone=is_gone)
@@ -176,6 +178,11 @@ class PodSearch:
             yield from self._announce(after, opened._replace(due=decided, waiting=None, owed_us=owed_us), at_us)
         else:
             yield after
+
+    def _is_back(self, after: Moment) -> bool:
+        """Whether by a later epoch the pod has not left after all (12.3): it may be evicted again."""
+        decided = self._obligations.decide(after)
+        return self._pods[after.pod].is_restored and not (isinstance(decided, MayStay) and decided.is_leaving)
 
     def _announce(self, after: Moment, opened: OpenEviction, at_us: int) -> Iterator[Moment]:
         """Say the deadline, if it lies ahead; what is due at once is not announced."""
@@ -250,6 +257,10 @@ class PodSearch:
         for states, place in ((self._nodes, moment.node), (self._pods, moment.pod)):
             if place + 1 < len(states) and states[place + 1].append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", states[place + 1], " had been there for long")
+        if moment.results < len(self._results):
+            said = self._results[moment.results]
+            if said.record.append_at_us < command.issued_at_us - self._lag_us:
+                return self._stuck(moment, "view too old", command, ": ", said.content, " had been there for long")
         return self._promptness is None or self._is_prompt(
             moment, moment, command, self._obligations.next_owed_us(moment, due, opened)
         )

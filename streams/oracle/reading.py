@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from kafka.partitioner.default import murmur2
@@ -14,14 +14,18 @@ from evictstream.streams.oracle.limits import OracleLimits
 from evictstream.streams.oracle.records import EPOCH, InputRecord
 
 Json: TypeAlias = dict[str, Any]
+Version: TypeAlias = tuple[int, int]
+"""Epoch and resource version: of two states of an object that of the later epoch is newer."""
 
-WATCH_FIELDS = {"cluster", "type", "observedAt", "listedAt", "object"}
+WATCH_FIELDS = {"cluster", "type", "observedAt", "epoch", "clusterUid", "listing", "listedAt", "object"}
+LISTING_FIELDS = {"resourceVersion", "after", "through", "uids"}
 RESULT_FIELDS = {
     *("apiVersion", "kind", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node", "outcome"),
     *("reason", "observedAt"),
 }
-OUTCOMES = {"Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
+OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
+LAST_EPOCH = 2**31 - 1
 LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
 
 
@@ -31,8 +35,11 @@ class Said:
 
     Attributes:
         at_us: the instant that counts (docs/messages.md#the-time-that-counts).
-        kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, or another signal.
-        content: the object, or the result.
+        kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, `LISTED`, or another signal.
+        is_deleted: what it names, or does not name if it is a listing, is gone.
+        content: the object, the result, or the listing.
+        epoch: of the feed.
+        cluster_uid: of a signal; empty if it names none.
     """
 
     record: InputRecord
@@ -42,6 +49,20 @@ class Said:
     kind: str
     is_deleted: bool
     content: Json
+    epoch: int = 0
+    cluster_uid: str = ""
+
+    @property
+    def version(self) -> Version:
+        """That of the object, or of the list."""
+        return self.epoch, int((self.content.get("metadata") or self.content)["resourceVersion"])
+
+    def about(self, node: str) -> Said | None:
+        """Give what a listing says about one node; `None` if the node is out of its range."""
+        name, through = node.encode(), self.content["through"]
+        if name <= self.content["after"].encode() or (through is not None and name > through.encode()):
+            return None
+        return replace(self, node=node, content={**self.content, "uids": self.content["uids"].get(node, [])})
 
 
 class UnreadableRecordError(ValueError):
@@ -120,12 +141,11 @@ def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: in
 def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
     if set(value) - WATCH_FIELDS or value["cluster"] != cluster:
         raise UnreadableRecordError("unknown field, or of another cluster")
+    epoch = value.get("epoch", 0)
+    if type(epoch) is not int or not 0 <= epoch <= LAST_EPOCH:
+        raise UnreadableRecordError("not an epoch")
     if value["type"] not in CHANGES:
-        if value["type"] not in ("HEARTBEAT", "BOOKMARK"):
-            raise UnreadableRecordError("unknown type")
-        return Said(
-            record=record, cluster=cluster, node=node, at_us=at_us, kind=value["type"], is_deleted=False, content={}
-        )
+        return _signal(record, value, cluster, at_us)
     thing = value["object"]
     meta, spec = thing["metadata"], thing.get("spec") or {}
     wanted = "Node" if record.topic == "nodes" else "Pod"
@@ -144,4 +164,31 @@ def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int
         kind=wanted if node else "Unbound",
         is_deleted=value["type"] == "DELETED",
         content=thing,
+        epoch=epoch,
     )
+
+
+def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
+    kind, is_listed = value["type"], value["type"] == "LISTED"
+    if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
+        raise UnreadableRecordError("unknown type")
+    return Said(
+        record=record,
+        cluster=cluster,
+        node="",
+        at_us=at_us,
+        kind=kind,
+        is_deleted=is_listed,
+        content=_listing(value["listing"]) if is_listed else {},
+        epoch=value.get("epoch", 0),
+        cluster_uid=value.get("clusterUid") or "",
+    )
+
+
+def _listing(found: Json) -> Json:
+    if set(found) - LISTING_FIELDS or not int(found["resourceVersion"]):
+        raise UnreadableRecordError("not a listing")
+    for uids in found["uids"].values():
+        if not isinstance(uids, list) or not all(isinstance(uid, str) for uid in uids):
+            raise UnreadableRecordError("not UIDs by node")
+    return {"after": "", "through": None, **found}

@@ -158,6 +158,7 @@ class EvictionPartition:
                     and found.type in CHANGE_TYPES
                     and found.cluster == aggregate.cluster
                     and len(value) <= suspect_bytes  # type: ignore[arg-type]  # it was decoded
+                    and not clusters.is_stale(aggregate.cluster, found.epoch)
                     and not (clusters.any_forgotten and clusters.is_forgotten(aggregate.cluster, appended_at_us))
                     and (row := apply_plain_change(aggregate, found, found.object, appended_at_us, limits))
                 ):

@@ -24,6 +24,8 @@ class Numbers:
     retry_ceiling_seconds: float = 4.0
     result_silence_seconds: float = 3.0
     success_grace_seconds: float = 5.0
+    accepted_silence_seconds: float = 5.0
+    accepted_limit_seconds: float = 9.0
     remember_deleted_seconds: float = 3600.0
     max_event_delay_seconds: float = 3.0
     feed_silence_limit_seconds: float = 4.0
@@ -50,6 +52,8 @@ class Numbers:
             retry_ceiling_us=us(self.retry_ceiling_seconds),
             result_silence_us=us(self.result_silence_seconds),
             success_grace_us=us(self.success_grace_seconds),
+            accepted_silence_us=us(self.accepted_silence_seconds),
+            accepted_limit_us=us(self.accepted_limit_seconds),
             max_event_delay_us=us(self.max_event_delay_seconds),
             feed_silence_us=us(self.feed_silence_limit_seconds),
             lag_us=us(self.lag_limit_seconds),

@@ -84,9 +84,9 @@ class Pod:
         return {"kind": "Pod", "apiVersion": "v1", "metadata": metadata, "spec": spec, "status": {"phase": self.phase}}
 
 
-def watch_event(cluster: str, kind: str, shown: Json | None, observed_at_us: int | None) -> bytes:
-    """Write a watch event; without `observed_at_us` the append time counts."""
-    event: Json = {"cluster": cluster, "type": kind}
+def watch_event(cluster: str, kind: str, shown: Json | None, observed_at_us: int | None, **more: object) -> bytes:
+    """Write a watch event; without `observed_at_us` the append time counts. `more` are fields of the contract."""
+    event: Json = {"cluster": cluster, "type": kind, **more}
     if observed_at_us is not None:
         event["observedAt"] = instant(observed_at_us)
     if shown is not None:

@@ -38,6 +38,18 @@ OF_FEEDS = (
         (f"{LISTINGS}::test_records_of_an_earlier_epoch_are_stale",),
     ),
     Mutation(
+        "take in edits of an earlier epoch by the fast path",
+        (
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._apply_pods",
+                "clusters.is_stale(aggregate.cluster, found.epoch)",
+                "False",
+            ),
+        ),
+        (f"{LISTINGS}::test_edits_of_an_earlier_epoch_are_stale",),
+    ),
+    Mutation(
         "hold a repeat back for as long as an executor says so",
         (Change(product.POD_STEPS, "apply_result", "min(next_attempt_us, ...)", "next_attempt_us"),),
         (f"{EXECUTING}::test_accepted_holds_the_repeat_back_while_it_is_repeated",),

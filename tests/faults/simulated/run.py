@@ -275,6 +275,8 @@ def service_config(plan: Plan, world: World) -> ServiceConfig:
             retry_ceiling_us=us(numbers.retry_ceiling_seconds),
             silence_us=us(numbers.result_silence_seconds),
             success_grace_us=us(numbers.success_grace_seconds),
+            accepted_silence_us=us(numbers.accepted_silence_seconds),
+            accepted_limit_us=us(numbers.accepted_limit_seconds),
             remember_deleted_us=us(numbers.remember_deleted_seconds),
         ),
         limits=InputLimits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),

@@ -44,18 +44,61 @@ class Story:
         return self
 
     def node(
-        self, seconds: float, *taints: Json, kind: str = "MODIFIED", ready: str = "True", observed: float | None = None
+        self,
+        seconds: float,
+        *taints: Json,
+        kind: str = "MODIFIED",
+        ready: str = "True",
+        observed: float | None = None,
+        version: int = 0,
+        epoch: int = 0,
     ) -> Story:
         self._version += 1
-        shown = Node("c", "n", "node", list(taints), ready).shown(self._version)
-        return self.hear("nodes", seconds, watch_event("c", kind, shown, at(seconds if observed is None else observed)))
+        shown = Node("c", "n", "node", list(taints), ready).shown(version or self._version)
+        observed_at_us = at(seconds if observed is None else observed)
+        return self.hear("nodes", seconds, watch_event("c", kind, shown, observed_at_us, epoch=epoch))
 
     def pod(
-        self, seconds: float, *tolerations: Json, kind: str = "MODIFIED", phase: str = "Running", version: int = 0
+        self,
+        seconds: float,
+        *tolerations: Json,
+        kind: str = "MODIFIED",
+        phase: str = "Running",
+        version: int = 0,
+        epoch: int = 0,
     ) -> Story:
         self._version += 1
         shown = Pod("c", "ns", "p", "pod", "n", list(tolerations), phase).shown(version or self._version)
-        return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds)))
+        return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds), epoch=epoch))
+
+    def listed(
+        self,
+        topic: InputTopic,
+        seconds: float,
+        *uids: str,
+        version: int = 0,
+        epoch: int = 0,
+        after: str = "",
+        through: str | None = None,
+        cluster_uid: str = "k",
+    ) -> Story:
+        """Let a listing hold these UIDs on the node."""
+        self._version += 1
+        listing = {
+            "resourceVersion": str(version or self._version),
+            "after": after,
+            "through": through,
+            "uids": {"n": uids} if uids else {},
+        }
+        value = watch_event("c", "LISTED", None, at(seconds), epoch=epoch, clusterUid=cluster_uid, listing=listing)
+        return self.hear(topic, seconds, value, b"c/")
+
+    def beats(self, begin: float, end: float, *, epoch: int = 0, cluster_uid: str = "k") -> Story:
+        """Let heartbeats come each second on both topics."""
+        value = watch_event("c", "HEARTBEAT", None, None, epoch=epoch, clusterUid=cluster_uid)
+        for second in range(int(begin), int(end)):
+            self.hear("nodes", second, value, b"c/").hear("pods", second, value, b"c/")
+        return self
 
     def result(self, seconds: float, outcome: str, attempt: int = 1) -> Story:
         value = {

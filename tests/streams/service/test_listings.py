@@ -145,6 +145,20 @@ def test_records_of_an_earlier_epoch_are_stale() -> None:
     assert fleet.config.counters.events["pods"]["foreign"] == 1
 
 
+def test_edits_of_an_earlier_epoch_are_stale() -> None:
+    """They took the fast path, which did not ask for the epoch."""
+    fleet = Fleet()
+    list(fleet.take("nodes", fleet.listed({node: [node] for node in ALL}, epoch=1)))
+    list(fleet.take("nodes", fleet.listed({}, epoch=1)))  # without taints edits take the fast path
+    fleet.outbox = Outbox()
+    for name, tolerations in (("n1-a", []), ("n1-b", fleet.bound("n1", "n1-b")["spec"]["tolerations"])):
+        obj = fleet.bound("n1", name) | {"apiVersion": "v1", "status": {"phase": "Running"}}
+        obj["spec"]["tolerations"] = tolerations
+        fleet.write("pods", "n1", obj, kind="MODIFIED")
+    assert fleet.config.counters.events["pods"]["stale"] == 2
+    assert not fleet.outbox
+
+
 def test_a_large_listing_is_written_whole() -> None:
     fleet = Fleet(pods=2 * PODS_IN_SLICE)
     pauses = 0
