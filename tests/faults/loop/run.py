@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import logging
 import sys
@@ -16,6 +17,9 @@ import structlog
 
 from evictstream.models.execution.last_look import read_node, read_pod
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
+from evictstream.streams.demo.judgement import limits_of
+from evictstream.streams.oracle import judge
+from evictstream.streams.settings import Settings
 from tests.faults.loop.cluster import Backup, Deleted, ModelCluster
 from tests.faults.loop.executor import ModelExecutor
 from tests.faults.loop.feed import KINDS, PARTITIONS, ModelFeed, StateTopic
@@ -26,6 +30,7 @@ STEPS = 150
 QUIET_SECONDS = 1_800  # longer than the longest pause between repeats, 300 s, and a success's grace, several times
 QUIET_STEP_SECONDS = 10
 START_US = 1_700_000_000 * SECOND_US
+NEVER_US = START_US
 
 
 class LoopOutcome(NamedTuple):
@@ -182,7 +187,17 @@ class Loop:
                 executor.commit()
 
     def judge(self) -> Iterator[str]:
-        """Compare with the cluster."""
+        """Compare with the cluster, and let the oracle judge what the service was told and has said."""
+        limits = dataclasses.replace(limits_of(Settings()), feed_silence_us=NEVER_US)  # the gates are not played here
+        found = judge(
+            self.topics.inputs(),
+            self.topics.messages,
+            ended_at_us=self.topics.now_us,
+            partitions=PARTITIONS,
+            limits=limits,
+            may_forget=True,
+        )
+        yield from map(str, found)
         nodes, pods = dict[str, str](), dict[str, set[str]]()
         for partition in self.partitions:
             more_nodes, more_pods = partition.table()
@@ -231,12 +246,6 @@ def _stays_us(pod: dict[str, object], node: dict[str, object]) -> int | None:
         if (toleration := first_match(seen.tolerations, taint)) and (found := bounded_seconds(toleration)) is not None
     ]
     return min(seconds) * SECOND_US if seconds else None
-
-
-def _json(found: dict[str, object]) -> bytes:
-    import json  # noqa: PLC0415
-
-    return json.dumps(found).encode()
 
 
 def run_loop(seed: int) -> LoopOutcome:

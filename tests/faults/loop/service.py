@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.service_config import service_config
 from evictstream.streams.settings import Settings
@@ -25,10 +26,15 @@ class LogRecord(NamedTuple):
 
 
 class Topics:
-    """Input topics and commands, by topic and partition."""
+    """Input topics and commands, by topic and partition.
+
+    Attributes:
+        messages: everything that the service has committed, as the oracle reads it.
+    """
 
     def __init__(self) -> None:
         self.logs: dict[tuple[str, int], list[LogRecord]] = {}
+        self.messages: list[MessageRecord] = []
         self.now_us = 0
 
     def send(self, topic: str, key: bytes, value: bytes, partition: int | None = None) -> None:
@@ -40,6 +46,22 @@ class Topics:
     def read(self, topic: str, partition: int, position: int, most: int) -> list[LogRecord]:
         """Return records from a position on."""
         return self.logs.get((topic, partition), [])[position : position + most]
+
+    def inputs(self) -> list[InputRecord]:
+        """Return what the service was given, as the oracle reads it."""
+        return [
+            InputRecord(
+                topic=topic,
+                partition=number,
+                offset=record.offset,
+                append_at_us=record.timestamp * 1_000,
+                key=record.key or b"",
+                value=record.value,
+            )
+            for topic in get_args(InputTopic)
+            for number in range(PARTITIONS)
+            for record in self.logs.get((topic, number), ())
+        ]
 
 
 class ModelPartition:
@@ -103,8 +125,20 @@ class ModelPartition:
                 self._rows.pop(key, None)
             else:
                 self._rows[key] = value
-        for message in taken.messages.get("commands", ()):
-            self._topics.send("commands", message.key, message.value, self._number)
+        for topic in get_args(OutputTopic):
+            for message in taken.messages.get(topic, ()):
+                told = MessageRecord(
+                    topic=topic,
+                    partition=self._number,
+                    offset=len(self._topics.messages),
+                    append_at_us=self._topics.now_us,
+                    key=message.key,
+                    headers=dict(message.headers),
+                    value=message.value,
+                )
+                self._topics.messages.append(told)
+                if topic == "commands":
+                    self._topics.send(topic, message.key, message.value, self._number)
         self._durable = dict(self._positions)
 
     def table(self) -> tuple[dict[str, str], dict[str, set[str]]]:
