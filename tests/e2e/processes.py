@@ -2,62 +2,21 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Self
 
 import yaml  # type: ignore[import-untyped]
 
 from evictstream.streams.settings import Settings
 from tests.e2e.api_client import ApiClient
 from tests.e2e.control_plane import ControlPlane
+from tests.harness.product_process import ProductProcess
 
 DEPLOYED = Path(__file__).parents[2] / "deploy" / "kubernetes"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 BINDINGS = "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings"
 PATIENCE_SECONDS = 90.0
-STOP_SECONDS = 30
-
-
-class ProductProcess:
-    """A command of the product. Use as a context manager: it is stopped at the end, and has to exit with 0."""
-
-    def __init__(self, settings: Settings, *arguments: str) -> None:
-        self._command = [sys.executable, "-m", "evictstream.streams.cli.main", *arguments]
-        self._environment = os.environ | {
-            "EVICTSTREAM_BOOTSTRAP_SERVERS": str(settings.bootstrap_servers),
-            "EVICTSTREAM_TOPIC_PREFIX": settings.topic_prefix,
-            "EVICTSTREAM_APPLICATION_ID": settings.application_id,
-            "EVICTSTREAM_PARTITIONS": str(settings.partitions),
-            "EVICTSTREAM_HEALTH_PORT": "0",
-        }
-        self._process = self._started()
-
-    def _started(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._command, env=self._environment)
-
-    def kill_and_start(self) -> None:
-        """Kill it as a machine that fails does, and start another one."""
-        self._process.kill()
-        self._process.wait()
-        self._process = self._started()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._process.send_signal(signal.SIGTERM)
-                assert self._process.wait(STOP_SECONDS) == 0
-        finally:
-            self._process.kill()
-            self._process.wait()
 
 
 def feed(settings: Settings, plane: ControlPlane) -> ProductProcess:

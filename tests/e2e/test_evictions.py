@@ -17,7 +17,8 @@ from tests.e2e.api_client import ApiClient
 from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
 from tests.e2e.hollow_nodes import HollowNodes
 from tests.e2e.objects import NODES, pod, pods, taint, tolerates
-from tests.e2e.processes import ProductProcess, executor, feed, grant, wait_until
+from tests.e2e.processes import executor, feed, grant, wait_until
+from tests.harness.product_process import ProductProcess
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("built_binaries")]
 

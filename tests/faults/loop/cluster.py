@@ -9,7 +9,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
-Object = dict[str, Any]
+from tests.faults.loop.deletes import Deleted, Object
+
 KEYS = ("maintenance", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 SECONDS = (0, 5, 60)
 
@@ -21,14 +22,6 @@ class Change(NamedTuple):
     kind: str
     type: str
     object: Object
-
-
-class Deleted(NamedTuple):
-    """A pod that an executor has deleted, and its node as it was at the last look: no precondition can hold a node."""
-
-    pod: Object
-    node: Object | None
-    at_us: int
 
 
 @dataclasses.dataclass
@@ -123,7 +116,7 @@ class ModelCluster:
             return 404
         if found["metadata"]["uid"] != uid or found["metadata"]["resourceVersion"] != version:
             return 409
-        self.deleted.append(Deleted(copy.deepcopy(found), node, self.now_us))
+        self.deleted.append(Deleted(copy.deepcopy(found), () if node is None else (node,), self.now_us))
         self.remove(*key)
         return 200
 

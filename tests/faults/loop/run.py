@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import json
 import logging
 import sys
 import time
@@ -15,12 +14,11 @@ from typing import NamedTuple
 
 import structlog
 
-from evictstream.models.execution.last_look import read_node, read_pod
-from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
 from evictstream.streams.demo.judgement import limits_of
 from evictstream.streams.oracle import judge
 from evictstream.streams.settings import Settings
-from tests.faults.loop.cluster import Backup, Deleted, ModelCluster
+from tests.faults.loop.cluster import Backup, ModelCluster
+from tests.faults.loop.deletes import stays_us, wrong_delete
 from tests.faults.loop.executor import ModelExecutor
 from tests.faults.loop.feed import KINDS, PARTITIONS, ModelFeed, StateTopic
 from tests.faults.loop.service import ModelPartition, Topics
@@ -213,39 +211,10 @@ class Loop:
             yield f"pods differ: the service has {pods}, the cluster {on_nodes}"
         for pod in self.cluster.of("Pod"):
             node = self.cluster.objects.get(("Node", pod["spec"]["nodeName"]))
-            if node is not None and pod["status"]["phase"] == "Running" and _stays_us(pod, node) is not None:
+            if node is not None and pod["status"]["phase"] == "Running" and stays_us(pod, node) is not None:
                 yield f"{pod['metadata']['name']} is still there: {pod['spec']}, {node['spec']}"
         for deleted in self.cluster.deleted:
-            yield from self._judge_delete(deleted)
-
-    def _judge_delete(self, deleted: Deleted) -> Iterator[str]:
-        pod, node = deleted.pod, deleted.node
-        name = pod["metadata"]["name"]
-        if node is None or (stays_us := _stays_us(pod, node)) is None:
-            yield f"{name} was deleted although nothing was due: {pod['spec']}, {node and node['spec']}"
-            return
-        uid = pod["metadata"]["uid"]
-        since_us = min(
-            (at_us for (one, _), at_us in self.cluster.first_tainted_us.items() if one == uid), default=deleted.at_us
-        )
-        if deleted.at_us < since_us + stays_us:
-            yield f"{name} was deleted {(since_us + stays_us - deleted.at_us) / 1e6} s early"
-
-
-def _stays_us(pod: dict[str, object], node: dict[str, object]) -> int | None:
-    """Return how long a pod may stay from the first taint on, at least; None for ever."""
-    seen, there = read_pod(json.dumps(pod).encode()), read_node(json.dumps(node).encode())
-    if not there.taints:
-        return None
-    in_use = tolerations_in_use(seen.tolerations, there.taints)
-    if in_use is None:
-        return 0
-    seconds = [
-        found
-        for taint in there.taints
-        if (toleration := first_match(seen.tolerations, taint)) and (found := bounded_seconds(toleration)) is not None
-    ]
-    return min(seconds) * SECOND_US if seconds else None
+            yield from wrong_delete(deleted, self.cluster.first_tainted_us)
 
 
 def run_loop(seed: int) -> LoopOutcome:

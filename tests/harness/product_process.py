@@ -1,0 +1,61 @@
+"""A command of the product as operators run it: a process of its own, with its settings in the environment."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO, Self
+
+from evictstream.streams.settings import Settings
+
+STOP_SECONDS = 30
+"""So soon a process has ended after SIGTERM; Kubernetes' own default before it kills."""
+
+
+class ProductProcess:
+    """A command of the product. Use as a context manager: it is stopped at the end, and has to exit with 0."""
+
+    def __init__(self, settings: Settings, *arguments: str, log: Path | None = None) -> None:
+        """Start it. What it says goes to the file `log`, or to where this process says it."""
+        self._command = [sys.executable, "-m", "evictstream.streams.cli.main", *arguments]
+        given = {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
+        self._environment = os.environ | {"EVICTSTREAM_HEALTH_PORT": "0"} | given
+        self._log = log
+        self._process = self._started()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        with self._output() as output:
+            return subprocess.Popen(self._command, env=self._environment, stderr=output)
+
+    def _output(self) -> IO[bytes]:
+        return os.fdopen(os.dup(2), "wb") if self._log is None else self._log.open("ab")
+
+    def kill_and_start(self) -> None:
+        """Kill it as a machine that fails does, and start another one."""
+        self._process.kill()
+        self._process.wait()
+        self._process = self._started()
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send a signal, such as SIGSTOP."""
+        self._process.send_signal(number)
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the process if it has ended."""
+        return self._process.poll()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._process.send_signal(signal.SIGTERM)
+                assert self._process.wait(STOP_SECONDS) == 0
+        finally:
+            self._process.kill()
+            self._process.wait()
