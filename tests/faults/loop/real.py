@@ -1,0 +1,220 @@
+"""The whole loop on a real Kafka: feed, workers and executors as processes that are killed and stopped.
+
+`python -m tests.faults.loop.real` runs 100 seeds, some at once. A seed says what happens in the cluster, to requests
+and to processes; when exactly the processes notice is theirs, so no two runs are quite the same.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from random import Random
+
+import structlog
+
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.demo.judgement import limits_of
+from evictstream.streams.oracle import check_nodes, judge
+from evictstream.streams.settings import Settings
+from tests.faults.loop.deletes import wrong_delete
+from tests.faults.loop.real_cluster import LivelyApi
+from tests.faults.loop.run import LoopOutcome
+from tests.faults.real.reading import read_log
+from tests.faults.real.state import Rows, read_rows
+from tests.harness.product_process import ProductProcess
+
+CLUSTER = "lab"
+ACTIVE_SECONDS = 25.0
+PATIENCE_SECONDS = 180.0
+"""In which everything owed is done once nothing happens any more; a feed that was killed costs 10 s of it."""
+
+STOPPED_SECONDS = 2.0
+NODE_UID = 1  # its place in a node's row
+UNSEEN_SECONDS = 12.0
+"""A feed is not killed so soon after etcd was restored: what it has not seen by then nobody can (docs/feed.md)."""
+
+SETTINGS: dict[str, object] = {
+    # Short, so that a run has several of each.
+    "partitions": 2,
+    "session_timeout_seconds": 6.0,
+    "heartbeat_interval_seconds": 1.0,
+    "lease_margin_seconds": 1.5,
+    "position_interval_seconds": 1.0,
+    "retry_base_seconds": 0.5,
+    "retry_ceiling_seconds": 4.0,
+    "result_silence_seconds": 15.0,
+    "success_grace_seconds": 5.0,
+    "feed_silence_limit_seconds": 25.0,
+    "log_level": "warning",
+}
+
+
+class RealLoop:
+    """One run."""
+
+    def __init__(self, seed: int, servers: str, folder: Path) -> None:
+        """Declare the topics; nothing runs yet."""
+        self.seen: Counter[str] = Counter()
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._draw = Random(seed)
+        mine = f"l{seed}-{uuid.uuid4().hex[:6]}"
+        names = {"bootstrap_servers": servers, "topic_prefix": f"{mine}.", "application_id": mine}
+        self.settings = Settings.model_validate(SETTINGS | names)
+        declare_topics(self.settings).raise_if_breaking()
+        self.api = LivelyApi(self._draw)
+        self._restored_at = 0.0
+
+    def run(self) -> Iterator[str]:
+        """Run; gives what is wrong."""
+        file = self.folder / "kubeconfig"
+        with self.api, contextlib.ExitStack() as stack:
+            file.write_text(self.api.kubeconfig())
+            where = ("--cluster", CLUSTER, "--kubeconfig", str(file))
+            commands = {
+                "feed": ("feed", *where),
+                "worker": ("worker",),
+                "executor": ("execute", *where, "--mode", "delete"),
+            }
+            processes = {name: stack.enter_context(self._process(name, *how)) for name, how in commands.items()}
+            self._live(processes)
+            self._settle()
+            for name, process in processes.items():
+                if process.exit_code is not None:
+                    yield f"{name} has ended with exit code {process.exit_code}"
+        yield from self._judge()
+
+    def _process(self, name: str, *arguments: str) -> ProductProcess:
+        return ProductProcess(self.settings, *arguments, log=self.folder / f"{name}.log")
+
+    def _live(self, processes: dict[str, ProductProcess]) -> None:
+        draw, end_at = self._draw, time.monotonic() + ACTIVE_SECONDS
+        while time.monotonic() < end_at:
+            what = draw.choices(("cluster", "request", "process", "etcd"), (60, 12, 6, 2))[0]
+            if what == "cluster":
+                self.seen[f"cluster: {self.api.act()}"] += 1
+            elif what == "request":
+                self.seen[f"request: {self.api.fail()}"] += 1
+            elif what == "process":
+                self._hit(draw.choice(tuple(processes)), processes)
+            elif self.api.restore():
+                self._restored_at = time.monotonic()
+                self.seen["etcd: restored"] += 1
+            else:
+                self.api.backup()
+            time.sleep(draw.choice((0.02, 0.1, 0.3, 0.6)))
+
+    def _hit(self, name: str, processes: dict[str, ProductProcess]) -> None:
+        how = self._draw.choice(("kill", "stop"))
+        if name == "feed" and time.monotonic() - self._restored_at < UNSEEN_SECONDS:
+            return
+        process = processes[name]
+        if how == "kill":
+            process.kill_and_start()
+        else:
+            process.send_signal(signal.SIGSTOP)
+            threading.Timer(STOPPED_SECONDS, process.send_signal, (signal.SIGCONT,)).start()
+        self.seen[f"process: {how} {name}"] += 1
+
+    def _settle(self) -> None:
+        """Wait until everything owed is done and known, or for too long."""
+        self.api.trouble.clear()
+        end_at = time.monotonic() + PATIENCE_SECONDS
+        while time.monotonic() < end_at and (self.api.owed() or self._known() != self.api.uids()):
+            time.sleep(2)
+
+    def _known(self) -> dict[str, set[str]]:
+        """Return UIDs of nodes under an empty name, and of pods by their node, as the service knows them."""
+        return _known(read_rows(self.settings))
+
+    def _judge(self) -> Iterator[str]:
+        self.seen["deletes"] = len(self.api.deleted)
+        rows = read_rows(self.settings)
+        if (owed := self.api.owed()) != []:
+            yield f"still there: {owed}"
+        if (known := _known(rows)) != (held := self.api.uids()):
+            yield f"the service knows {known}, the cluster holds {held}"
+        for deleted in self.api.deleted:
+            yield from wrong_delete(deleted, self.api.together)
+        inputs, messages = read_log(self.settings)
+        limits = limits_of(self.settings)
+        found = judge(
+            inputs,
+            messages,
+            ended_at_us=time.time_ns() // 1_000,
+            partitions=self.settings.partitions,
+            limits=limits,
+            may_forget=True,
+        )
+        yield from map(str, found)
+        wrong = check_nodes(
+            rows.table, inputs, positions=rows.positions, limits=limits, partitions=self.settings.partitions
+        )
+        yield from map(str, wrong)
+
+
+def _known(rows: Rows) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {"": set()}
+    found[""] = {row[NODE_UID] for row in rows.of("node").values() if row[NODE_UID] is not None}
+    for node, uid in rows.of("pod"):
+        found.setdefault(node.partition("/")[2], set()).add(uid)
+    return found
+
+
+def run_real(seed: int, servers: str, folder: Path) -> LoopOutcome:
+    """Run one seed; its logs are in `folder`."""
+    loop = RealLoop(seed, servers, folder)
+    try:
+        return LoopOutcome(seed, tuple(loop.run()), loop.seen)
+    except Exception:  # noqa: BLE001 - the other seeds go on
+        return LoopOutcome(seed, (traceback.format_exc(),), loop.seen)
+
+
+def main() -> int:
+    """Run seeds; exit code 1 if one has failed."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--runs", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--at-once", type=int, default=4)
+    asked = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    folder = Path(tempfile.mkdtemp(prefix="evictstream-loop-"))
+    seen, failed, began_at = Counter[str](), 0, time.monotonic()
+    with EmbeddedBroker() as broker, ThreadPoolExecutor(asked.at_once) as pool:
+        servers = broker.bootstrap_servers
+        seeds = range(asked.seed, asked.seed + asked.runs)
+        for outcome in pool.map(lambda seed: run_real(seed, servers, folder / str(seed)), seeds):
+            seen.update(outcome.seen)
+            print(
+                f"seed {outcome.seed}: {len(outcome.violations)} violations, {outcome.seen['deletes']} deletes",
+                flush=True,
+            )
+            if not outcome.violations:
+                shutil.rmtree(folder / str(outcome.seed))
+                continue
+            failed += 1
+            print(f"seed {outcome.seed} failed; its logs: {folder / str(outcome.seed)}")
+            for violation in outcome.violations[:5]:
+                print(f"  {violation}", flush=True)
+    print(f"{asked.runs} runs, {failed} failed, {time.monotonic() - began_at:.0f} s")
+    for what, count in sorted(seen.items()):
+        print(f"  {what}: {count}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
