@@ -119,7 +119,7 @@ def test_a_dead_node_over_restarts_of_everything(tmp_path: Path, settings: Setti
                 fleet.client.create(pods(), pod(f"{name}-{number}", name))
         everything = fleet.alive()
         fleet.nodes.silence(["n-3"])
-        wait_until(lambda: any(one["effect"] == "NoExecute" for one in taints(fleet, "n-3")))
+        wait_until(lambda: is_unreachable(fleet, "n-3"))
         fleet.plane.controller_manager.stop()
         fleet.feed.kill_and_start()
         fleet.worker.kill_and_start()
@@ -127,6 +127,32 @@ def test_a_dead_node_over_restarts_of_everything(tmp_path: Path, settings: Setti
         fleet.plane.controller_manager.start()
         wait_until(lambda: fleet.alive() == {name for name in everything if not name.startswith("n-3")})
         assert sorted(fleet.deleted()) == sorted(name for name in everything if name.startswith("n-3"))
+
+
+def test_a_zone_goes_down_and_then_everything(tmp_path: Path, settings: Settings) -> None:
+    """Where no node is alive the lifecycle controller stops to taint, but not at once (docs/semantics.md, row 35)."""
+    zone = ("b-0", "b-1", "b-2")
+    with evicting(settings, tmp_path) as fleet:
+        fleet.nodes.add(zone, "z-b")
+        fleet.nodes.wait_ready(zone)
+        for name in (*NAMES, *zone):
+            for number in range(5):
+                fleet.client.create(pods(), pod(f"{name}-{number}", name))
+        everything = fleet.alive()
+        fleet.nodes.silence(zone)
+        wait_until(lambda: all(is_unreachable(fleet, name) for name in zone))
+        fleet.nodes.revive(["b-2"])
+        fleet.worker.kill_and_start()
+        fleet.executor.kill_and_start()
+        left = {name for name in everything if not name.startswith(("b-0", "b-1"))}
+        wait_until(lambda: fleet.alive() == left)
+        fleet.nodes.silence([*NAMES, "b-2"])
+        wait_until(lambda: not any(is_ready(fleet, name) for name in NAMES))
+        time.sleep(15)  # three times what pods are given
+        untainted = [name for name in (*NAMES, *zone) if not is_unreachable(fleet, name)]
+        left = {name for name in left if name[:3] in untainted}
+        assert fleet.alive() == left
+        assert sorted(fleet.deleted()) == sorted(everything - left)
 
 
 def test_due_while_the_api_server_is_gone(tmp_path: Path, settings: Settings) -> None:
@@ -163,5 +189,11 @@ def test_a_budget_is_kept_and_then_given_up(tmp_path: Path, settings: Settings) 
         wait_until(lambda: not fleet.alive())
 
 
-def taints(fleet: Fleet, node: str) -> list[dict[str, str]]:
-    return list(fleet.client.get(f"{NODES}/{node}")["spec"].get("taints", ()))
+def is_unreachable(fleet: Fleet, node: str) -> bool:
+    taints = fleet.client.get(f"{NODES}/{node}")["spec"].get("taints", ())
+    return any(one["effect"] == "NoExecute" for one in taints)
+
+
+def is_ready(fleet: Fleet, node: str) -> bool:
+    conditions = fleet.client.get(f"{NODES}/{node}")["status"]["conditions"]
+    return any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
