@@ -131,6 +131,7 @@ class ClusterFeed(threading.Thread):
         finally:
             self._session_ended.set()
             self.is_proven = False
+            self._state = self._reached()
             self._kinds = []
             connection.close()
 
@@ -198,13 +199,21 @@ class ClusterFeed(threading.Thread):
 
         The API server says nothing by itself: a watch from a version that lies ahead is only quiet.
         """
-        state = self._state
-        reached = max((int(kind.proof.version) for kind in self._kinds if kind.proof is not None), default=0)
+        state = self._reached()
         uid, version = self._now(connection)
-        if state is not None and uid == state.cluster_uid and version >= max(state.resource_version, reached):
+        if state is not None and uid == state.cluster_uid and version >= state.resource_version:
             return version
+        if state is not None:
+            self._keep(state)  # a start from what the last heartbeat has kept may not see that they went back
         self._session_ended.set()
         return None
+
+    def _reached(self) -> FeedState | None:
+        """Return the state with how far the watches of this session have come since it was kept."""
+        if self._state is None:
+            return None
+        versions = [int(kind.proof.version) for kind in self._kinds if kind.proof is not None]
+        return msgspec.structs.replace(self._state, resource_version=max(self._state.resource_version, *versions, 0))
 
     def _keep(self, state: FeedState) -> None:
         """Write what the next start has to know, before anything that rests on it."""

@@ -70,6 +70,14 @@ OF_FEEDS = (
         (f"{FEED}::test_versions_that_went_back_while_the_feed_was_away",),
     ),
     Mutation(
+        "forget how far the watches came when a session ends",
+        (
+            Change(product.CLUSTER_FEED, "ClusterFeed._feed", "self._state = self._reached()", "pass"),
+            Change(product.CLUSTER_FEED, "ClusterFeed._check_epoch", "self._keep(state)", "pass"),
+        ),
+        (f"{FEED}::test_versions_that_went_back_but_not_behind_what_was_kept",),
+    ),
+    Mutation(
         "write without the lease",
         (
             Change(product.CLUSTER_FEED, "ClusterFeed.run", "self._lease.is_held", "True"),

@@ -175,6 +175,22 @@ def test_versions_that_go_back_begin_an_epoch(
     assert feed.epochs == 1
 
 
+def test_versions_that_went_back_but_not_behind_what_was_kept(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
+    """What counts is how far the watches came; it is kept with each heartbeat only."""
+    with feeding(declared, api, tmp_path) as feed:
+        listed(feed)
+        restored = api.version + 1
+        for number in range(20):
+            api.put("Pod", f"new-{number}", spec={"nodeName": "n-1"})
+        wait_for(lambda: feed.counts["Pod"].events["ADDED"] == 24)
+        assert feed.heartbeats == 1
+        api.rebuild(version=restored)
+        api.put("Node", "n-1", spec={})
+        api.end_watches()
+        listed(feed, 2)
+    assert assert_told(declared, api).epochs == {0, 1}
+
+
 def test_versions_that_went_back_while_the_feed_was_away(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
