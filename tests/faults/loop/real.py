@@ -33,6 +33,7 @@ from evictstream.streams.settings import Settings
 from tests.faults.loop.deletes import wrong_delete
 from tests.faults.loop.real_cluster import LivelyApi
 from tests.faults.loop.run import LoopOutcome
+from tests.faults.real.kept import keep
 from tests.faults.real.reading import read_log
 from tests.faults.real.state import Rows, read_rows
 from tests.harness.product_process import ProductProcess
@@ -151,6 +152,7 @@ class RealLoop:
         for deleted in self.api.deleted:
             yield from wrong_delete(deleted, self.api.together)
         inputs, messages = read_log(self.settings)
+        keep(self.folder, inputs, messages, {"deleted": self.api.deleted, "seen": self.seen})
         limits = limits_of(self.settings)
         found = judge(
             inputs,
