@@ -1,21 +1,23 @@
-"""A cluster of 5,000 nodes and 150,000 pods through feed, worker and executor: the first listing, then 9,000 at once.
+"""A cluster of 5,000 nodes and 150,000 pods through feed, worker and executor: listed, in steady state, 9,000 at once.
 
 The API server is a fake one in this process, which answers some 700 requests a second and takes one of two cores for
-it; feed, worker and executor are processes as operators run them. 300 nodes with 30 pods each are tainted in one go;
-the time of each pod runs from its node's taint to its accepted delete.
+it; feed, worker and executor are processes as operators run them. In steady state 3,000 pods change each second, and
+each second the pods of one node have to leave; then 300 nodes with 30 pods each are tainted in one go. The time of each
+pod runs from its node's taint to its accepted delete.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +40,9 @@ LISTING_SECONDS: Final = 300.0
 EVICTING_SECONDS: Final = 300.0
 QUIET_SECONDS: Final = 40.0  # after the last delete: longer than the service waits for an answer
 SETTLING_SECONDS: Final = 15.0  # in which the worker reads what was listed
+STEADY_SECONDS: Final = 30
+STEADY_EVENTS: Final = 3_000  # each second
+SLICE_EVENTS: Final = 30  # written between two looks at the clock
 TAINT: Final = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
 
 
@@ -116,31 +121,72 @@ async def measure(lab: Lab) -> list[Figure]:
                         None,
                         listed,
                     ),
+                    await _steady(api, {"feed": feed, "worker": worker, "executor": executor}, nodes),
                     *await _evict(settings, api, executor, tainted),
                 ]
 
 
+async def _steady(api: FakeApi, processes: Mapping[str, _Process], nodes: int) -> Figure:
+    """Change pods at a steady rate; the pods of the last nodes have to leave meanwhile, those of one each second."""
+    leaving = [f"n-{number:04}" for number in range(nodes - STEADY_SECONDS, nodes)]
+    used_before = {name: process.cpu_seconds for name, process in processes.items()}
+    names = itertools.cycle(
+        f"n-{node:04}-{pod}" for pod in range(PODS_PER_NODE) for node in range(nodes - STEADY_SECONDS)
+    )
+
+    def change() -> dict[str, float]:
+        tainted_at, began_at, count = dict[str, float](), time.monotonic(), 0
+        while count < STEADY_SECONDS * STEADY_EVENTS:
+            if count % STEADY_EVENTS == 0:
+                name = leaving[count // STEADY_EVENTS]
+                tainted_at[name] = time.time()
+                api.put("Node", name, spec=TAINT)
+            for name in itertools.islice(names, SLICE_EVENTS):
+                api.put("Pod", name, status={"phase": "Running", "message": str(count)})
+            count += SLICE_EVENTS
+            time.sleep(max(0.0, began_at + count / STEADY_EVENTS - time.monotonic()))
+        require(time.monotonic() - began_at < STEADY_SECONDS * 1.05, "this process cannot change as many pods a second")
+        return tainted_at
+
+    tainted_at = await asyncio.to_thread(change)
+    used = {name: process.cpu_seconds - used_before[name] for name, process in processes.items()}
+    await _until(lambda: len(_deletes(api)) >= len(leaving) * PODS_PER_NODE, EVICTING_SECONDS, "the deletes")
+    took = sorted(at - tainted_at[name.rsplit("-", 1)[0]] for name, at in _deletes(api))
+    say(f"{STEADY_EVENTS:,} changes a second for {STEADY_SECONDS} s: {used}")
+    return Figure(
+        "steady",
+        f"from a taint to the deletes of its node's {PODS_PER_NODE} pods, p99, at {STEADY_EVENTS:,} changes a second",
+        "s",
+        (took[len(took) * 99 // 100],),
+        None,
+        {"p50_s": took[len(took) // 2], "max_s": took[-1]}
+        | {f"{name}_core_share": seconds / STEADY_SECONDS for name, seconds in used.items()},
+    )
+
+
+def _deletes(api: FakeApi) -> list[tuple[str, float]]:
+    """List names and times of pods that were deleted."""
+    found = [write for write in tuple(api.writes) if write.what == "delete pods"]
+    return [(write.name, write.at) for write in found if write.done_to is not None]
+
+
 async def _evict(settings: Settings, api: FakeApi, executor: _Process, tainted: int) -> list[Figure]:
     expected = tainted * PODS_PER_NODE
-    used_before = executor.cpu_seconds
+    used_before, earlier = executor.cpu_seconds, len(_deletes(api))
     tainted_at = {}
     for number in range(tainted):
         name = f"n-{number:04}"
         tainted_at[name] = time.time()
         api.put("Node", name, spec=TAINT)
 
-    def deletes() -> list[tuple[str, float]]:
-        found = [write for write in tuple(api.writes) if write.what == "delete pods"]
-        return [(write.name, write.at) for write in found if write.done_to is not None]
-
-    await _until(lambda: len(deletes()) >= expected, EVICTING_SECONDS, "all deletes")
+    await _until(lambda: len(_deletes(api)) - earlier >= expected, EVICTING_SECONDS, "all deletes")
     used = executor.cpu_seconds - used_before
     await asyncio.sleep(QUIET_SECONDS)
-    done = deletes()
+    done = _deletes(api)[earlier:]
     require(len({name for name, _ in done}) == len(done) == expected, f"{len(done)} deletes of {expected} pods")
     took = sorted(at - tainted_at[name.rsplit("-", 1)[0]] for name, at in done)
     seconds = max(at for _, at in done) - min(at for _, at in done)
-    repeats = await asyncio.to_thread(_evicts, settings) - expected
+    repeats = await asyncio.to_thread(_evicts, settings) - expected - earlier
     beside = {
         "executor_processor_ms_each": used / expected * 1_000,
         "executor_resident_mb": executor.megabytes,
