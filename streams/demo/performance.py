@@ -15,13 +15,13 @@ from evictstream.streams.demo.kill_moment import kill_moment_us, still_owed, wai
 from evictstream.streams.demo.player import Heartbeats, Player
 from evictstream.streams.demo.reader import Arrival, CommandReader, Seen
 from evictstream.streams.demo.recording import Event, Recording
-from evictstream.streams.demo.simulated_executor import SimulatedExecutor
 from evictstream.streams.demo.summary import Kill
 from evictstream.streams.demo.view import Show
 from evictstream.streams.demo.worker_kill import WorkerKill
 from evictstream.streams.demo.workers import Worker, Workers, listed, now_us, partitions_of
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.oracle import PodPlan, Stretch
+from evictstream.streams.replay.simulated_executor import SimulatedExecutor
 from evictstream.streams.settings import Settings
 
 LOOK_US = 100_000

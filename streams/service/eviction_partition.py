@@ -56,7 +56,7 @@ from evictstream.streams.service.record_sizes import SHARE, fitting
 from evictstream.streams.service.step_effects import StepEffects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from evictstream.models.eviction import Changes
     from evictstream.streams.engine.core.batches import Record
@@ -117,7 +117,7 @@ class EvictionPartition:
             self._nodes[found.cluster] += 1
             self._effects.pending[found.cluster] += count_open(found)
 
-    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
+    def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of one input in offset order; yields where other tasks may run."""
         self._effects.counts = self._counters.of_input(topic)
         self._should_yield = False
@@ -139,7 +139,7 @@ class EvictionPartition:
             for _ in self._step(event, topic, record, outbox):
                 yield record.offset
 
-    def _apply_pods(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterator[int]:
+    def _apply_pods(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of the pods topic, most of them by the fast path."""
         limits, partition, by_key, clusters = self._config.limits, self.partition, self._by_key, self._clusters
         newer, edited, suspect_bytes = 0, 0, self._suspect_bytes

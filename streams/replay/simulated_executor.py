@@ -12,9 +12,12 @@ import copy
 import dataclasses
 import heapq
 import zlib
+from typing import Any, TypeAlias
 
 from evictstream.models.instants import instant_text
-from evictstream.streams.demo.recording import Event
+
+Event: TypeAlias = dict[str, Any]
+"""One watch event as in JSON: `cluster`, `type`, `observedAt`, `object`."""
 
 DELETION_US = 1_000_000
 """From the delete to the pod's end. Recorded kubelets took about as long on paper."""

@@ -6,7 +6,7 @@ import pytest
 
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.watch_event import decode_watch_event
-from evictstream.streams.demo.simulated_executor import DELETION_US, FAILS_ONE_IN, SimulatedExecutor
+from evictstream.streams.replay.simulated_executor import DELETION_US, FAILS_ONE_IN, SimulatedExecutor
 from tests.streams.demo.samples import Event, command, node, pod, tolerates, us
 
 
