@@ -11,14 +11,18 @@ from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.recordings.record import RecordedRecord
 
 INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"
+EVICTED = Path(__file__).parents[2] / "models" / "upstream" / "taint_eviction" / "recorded"
+"""Incidents in which Kubernetes' own controller evicted."""
 PARTITIONS = 3
+CLUSTER = "lab"
 
 
-def incident(name: str) -> list[RecordedRecord]:
+def incident(folder: Path) -> list[RecordedRecord]:
     """Return an incident's records in the order of their times."""
     found, offsets = [], dict[tuple[str, int], int]()
-    for event in read_recording(INCIDENTS / name).events:
+    for event in read_recording(folder).events:
         thing = event["object"]
+        event = {"cluster": CLUSTER, **event}  # noqa: PLW2901 - kubectl records none
         is_node = thing["kind"] == "Node"
         node = thing["metadata"]["name"] if is_node else thing["spec"].get("nodeName", "")
         key = f"{event['cluster']}/{node}".encode()

@@ -39,7 +39,7 @@ def outcomes(messages: Sequence[ReplayedMessage]) -> dict[str, tuple[str, str]]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_any_chunk_gives_the_same_bytes(name: str) -> None:
-    records = incident(name)
+    records = incident(INCIDENTS / name)
     first = replayed(records)
     assert any(message.topic == "commands" for message in first)
     assert replayed(records, chunk=1) == first
@@ -49,10 +49,10 @@ def test_any_chunk_gives_the_same_bytes(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("seed", range(3))
 def test_any_interleaving_ends_the_same(name: str, seed: int) -> None:
-    records = incident(name)
+    records = incident(INCIDENTS / name)
     first = replayed(records, plays_executor=False)
     deadlines = {json.loads(one.value)["deadline"] for one in first if one.topic == "commands"}
-    shuffled = interleaved(records, sorted(map(instant_us, deadlines)), Random(seed))
+    shuffled = interleaved(records, sorted(map(instant_us, deadlines)), Random(seed))  # noqa: S311
     assert shuffled != records
     assert outcomes(replayed(shuffled, plays_executor=False)) == outcomes(first)
 
