@@ -136,7 +136,8 @@ class KindFeed(threading.Thread):
             try:
                 if not self._version:
                     self._list()
-                self._watch()
+                if self._version:  # else it was stopped before its listing was complete
+                    self._watch()
             except KubernetesError as error:
                 if isinstance(error, ApiRefusedError) and error.status == TOO_LATE_TO_RESUME:
                     self._log.warning("lists again: the API server cannot resume", version=self._version)
