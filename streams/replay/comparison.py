@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
 from evictstream.streams.replay.departures import FINISHED, Circumstances, Departure
+from evictstream.streams.replay.evictions import EvictionsOfRun
 
 TOLERANCE_US: Final = 1_000_000
 """Less apart is the same: what a busy API server takes for a delete."""
@@ -55,6 +56,7 @@ class Difference(NamedTuple):
         return (self.here.at_us - self.there.at_us) / MICROSECONDS_PER_SECOND
 
 
+NOT_DUE: Final = "the recording ended before its deadline"
 UNEXPLAINED: Final = Reason(None, "no reason is known")
 
 _POD_ROWS: Final[tuple[tuple[int, Callable[[Circumstances], bool], str], ...]] = (
@@ -96,6 +98,22 @@ def upstream_reason(kind: DifferenceKind, it: Circumstances) -> Reason:
         if holds(it):
             return Reason(row, text)
     return UNEXPLAINED
+
+
+def other_run_reason(difference: Difference, here: EvictionsOfRun, there: EvictionsOfRun) -> Reason:
+    """Say why another run of the service did something else, from what both say about the pod."""
+    ours, theirs = here.of_pod(difference.first), there.of_pod(difference.first)
+    if not ours or not theirs:
+        return Reason(None, f"{'here' if not ours else 'there'} the pod never had to leave")
+    one, other = ours[-1], theirs[-1]
+    for side, place in ((one, "here"), (other, "there")):
+        if side.issued_at_us is None:
+            return Reason(None, f"{place} it was cancelled: {side.cancelled_for}" if side.cancelled_for else NOT_DUE)
+    if one.window_start_us != other.window_start_us:
+        return Reason(None, "pod and taint are together since another instant")
+    if one.deadline_us != other.deadline_us:
+        return Reason(None, f"another time to stay: {one.taint} here, {other.taint} there")
+    return Reason(None, "the same deadline: a closed gate, a take-over or a backlog held it")
 
 
 def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[Difference]:

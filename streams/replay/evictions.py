@@ -67,6 +67,14 @@ class EvictionsOfRun:
         """Count them."""
         return len(self._found)
 
+    def departures(self) -> list[Departure]:
+        """List the first attempts."""
+        return [found for one in self if (found := one.departure()) is not None]
+
+    def of_pod(self, departure: Departure) -> list[ReplayedEviction]:
+        """List the evictions of a pod."""
+        return [one for one in self if (one.cluster, one.pod_uid) == (departure.cluster, departure.pod_uid)]
+
     def take(self, text: bytes) -> None:
         """Take in the next command.
 

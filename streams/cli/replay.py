@@ -1,0 +1,167 @@
+"""`evictstream replay`: what the service makes of a recording, and how another run differs from that."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import ExitCode, WrongUseError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evictstream.streams.feed.recording import Flaw
+    from evictstream.streams.replay.comparison import Difference
+    from evictstream.streams.replay.replay_report import ReplayReport
+
+UPSTREAM = "upstream"
+MOST_SHOWN = 50
+"""Differences in the table for people; `-o json` has all."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+class Results(enum.StrEnum):
+    """Where results of evictions come from."""
+
+    PLAYED = "played"
+    NONE = "none"
+
+
+@app.command()
+def replay(
+    context: typer.Context,
+    files: Annotated[list[str], typer.Argument(help="Recordings, plain or gzip.", metavar="FILE")],
+    cluster: Annotated[
+        str | None, typer.Option(help="Name of the cluster; overrides what is recorded.", metavar="NAME")
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Compare with `upstream`, or with a file of commands, one JSON a line.", metavar="WHAT"),
+    ] = None,
+    run_on: Annotated[
+        float, typer.Option(help="Go on for so many seconds after the last event.", min=0, metavar="SECONDS")
+    ] = 0.0,
+    results: Annotated[
+        Results,
+        typer.Option(help="played: each eviction succeeds and its pod goes; none: nobody carries them out."),
+    ] = Results.PLAYED,
+    to: Annotated[
+        Path | None, typer.Option(help="Write commands, decisions and dead letters into a folder.", metavar="FOLDER")
+    ] = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Replay a recording under virtual time: the same decisions each time, on any machine, without Kafka.
+
+    The rules and limits are those of the settings, so `--set outage_gap_seconds=0` shows what another value would have
+    done. Nothing is written to Kafka. What was recorded about a pod after the replay has evicted it is left out.
+
+    `--against upstream` runs the model of Kubernetes' own taint eviction controller over the same recording, and
+    `--against FILE` reads the commands of another run. Each pod that left in one of both only, or a second earlier or
+    later, is listed with the reason; numbers are rows of docs/semantics.md#13.
+
+    Exits with 0; with 1 if a line could not be read; with 130 or 143 if stopped by Ctrl-C or SIGTERM.
+
+    Examples:
+
+    * `evictstream replay examples/incidents/manual-taints-no-evictor/events.jsonl.gz --against upstream`
+    * `evictstream replay incident.jsonl.gz --to replayed`
+    * `evictstream --set outage_gap_seconds=0 replay incident.jsonl.gz --against replayed/commands.jsonl`
+    """
+    from evictstream.streams.replay.message_files import MessageFiles
+    from evictstream.streams.replay.replay_report import report_of
+    from evictstream.streams.replay.watch_files import WatchFiles
+
+    settings = global_options(context).settings
+    if against is not None and against != UPSTREAM and not Path(against).is_file():
+        raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
+    source = WatchFiles(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say_flaw)
+    with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
+        kept = None if to is None else stack.enter_context(MessageFiles(to))
+        found = report_of(
+            settings,
+            lambda: stop_signals.interruptible(source.read()),
+            plays_executor=results is Results.PLAYED,
+            run_on_seconds=run_on,
+            against=against,
+            keep=lambda message: None if kept is None else kept.write(message),
+        )
+    if output is OutputFormat.JSON:
+        head = found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.flaws}
+        print_long_json(head, "differences", map(_as_json, found.differences))
+    else:
+        _print(found, source.flaws)
+    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE)
+
+
+def _say_flaw(flaw: Flaw) -> None:
+    with contextlib.suppress(BrokenPipeError):
+        print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - progress and problems go to stderr
+
+
+def _print(found: ReplayReport, flaws: int) -> None:
+    rows = [[name, str(value)] for name, value in found.rows()]
+    print_table(["what", "count"], [*rows, ["unreadable lines", str(flaws)]])
+    if found.against is None:
+        return
+    typer.echo()
+    counts = Counter((one.kind, one.reason) for one in found.differences)
+    print_table(
+        [f"beside {found.against}", "pods", "row", "reason"],
+        [["the same", str(found.same), "", ""]]
+        + [
+            [_words(kind), str(count), str((reason and reason.row) or ""), reason.text if reason else ""]
+            for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+        ],
+    )
+    if found.differences:
+        typer.echo()
+        print_table(["pod", "node", "here", "there", "seconds", "row"], _lines(found.differences[:MOST_SHOWN]))
+    if len(found.differences) > MOST_SHOWN:
+        typer.echo(f"and {len(found.differences) - MOST_SHOWN:,} more; -o json has all")
+
+
+def _words(kind: str) -> str:
+    return {
+        "Earlier": "earlier here",
+        "Later": "later here",
+        "OnlyHere": "only here",
+        "OnlyThere": "only there",
+    }[kind]
+
+
+def _lines(differences: Iterable[Difference]) -> Iterable[list[str]]:
+    from evictstream.models.instants import instant_text
+
+    for one in differences:
+        times = [instant_text(side.at_us) if side else "-" for side in (one.here, one.there)]
+        seconds = "" if one.seconds is None else f"{one.seconds:+.1f}"
+        row = one.reason.row if one.reason else None
+        yield [one.first.name, one.first.node, *times, seconds, str(row or "")]
+
+
+def _as_json(one: Difference) -> dict[str, object]:
+    from evictstream.models.instants import instant_text
+
+    first = one.first
+    return {
+        "kind": one.kind,
+        "cluster": first.cluster,
+        "pod": first.name,
+        "podUid": first.pod_uid,
+        "node": first.node,
+        "here": None if one.here is None else instant_text(one.here.at_us),
+        "there": None if one.there is None else instant_text(one.there.at_us),
+        "seconds": one.seconds,
+        "row": None if one.reason is None else one.reason.row,
+        "reason": None if one.reason is None else one.reason.text,
+    }

@@ -1,0 +1,98 @@
+"""Recordings of watches as records of topics: keyed and placed as a feed does, with the time of observation."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.recording import STDIN, Entry, Flaw, open_recordings, watch_event
+from evictstream.streams.recordings.record import RecordedRecord, Role
+
+MILLISECOND_US: Final = 1_000
+
+
+class WatchFiles:
+    """Files that `evictstream import` reads, to be read once or several times.
+
+    Attributes:
+        flaws: lines that could not be read, in the newest reading.
+        skipped: lines that are not replayed, by type.
+        clusters: names in it.
+    """
+
+    def __init__(
+        self, names: Iterable[str], *, cluster: str | None, partitions: int, on_flaw: Callable[[Flaw], None]
+    ) -> None:
+        """Take names of files.
+
+        Args:
+            names: of files.
+            cluster: overrides what is recorded; kubectl records none.
+            partitions: among which nodes are spread, as topics would have them.
+            on_flaw: gets each line that cannot be read, in the first reading.
+
+        Raises:
+            WrongUseError: standard input is among them, which cannot be read twice.
+        """
+        self._names = list(names)
+        if STDIN in self._names:
+            raise WrongUseError("standard input cannot be read twice", next_step="write it to a file")
+        self._cluster = cluster
+        self._partitions = partitions
+        self._on_flaw: Callable[[Flaw], None] | None = on_flaw
+        self.flaws = 0
+        self.skipped: Counter[str] = Counter()
+        self.clusters: set[str] = set()
+
+    def read(self) -> Iterator[RecordedRecord]:
+        """Give records in the order of their times.
+
+        Raises:
+            WrongUseError: an event has no time, or no cluster and none was given. While reading also `RecordingError`.
+        """
+        self.flaws, offsets = 0, Counter[tuple[Role, int]]()
+        self.skipped.clear()
+        places: dict[bytes, int] = {}
+        with open_recordings(self._names) as items:
+            for item in items:
+                if isinstance(item, Entry):
+                    if item.node_name:
+                        yield self._record(item, places, offsets)
+                    else:
+                        self.skipped["unbound"] += 1
+                elif isinstance(item, Flaw):
+                    self.flaws += 1
+                    if self._on_flaw is not None:
+                        self._on_flaw(item)
+                else:
+                    self.skipped[getattr(item, "type", "end of a watch")] += 1
+        self._on_flaw = None
+
+    def _record(self, entry: Entry, places: dict[bytes, int], offsets: Counter[tuple[Role, int]]) -> RecordedRecord:
+        cluster = self._cluster or entry.cluster
+        if cluster is None:
+            raise WrongUseError(f"{entry.source} names no cluster", next_step="give --cluster")
+        if entry.observed_at_us is None:
+            problem = f"{entry.source}, line {entry.line}: no time was recorded, as kubectl records none"
+            raise WrongUseError(problem, next_step="record with a feed and `evictstream record`")
+        self.clusters.add(cluster)
+        key = f"{cluster}/{entry.node_name}".encode()
+        place = places.get(key)
+        if place is None:
+            place = places[key] = partition_of(key, self._partitions)
+        topic: Role = "nodes" if entry.kind == "Node" else "pods"
+        offset = offsets[topic, place]
+        offsets[topic, place] += 1
+        return RecordedRecord(
+            topic=topic,
+            partition=place,
+            offset=offset,
+            timestamp=-(-entry.observed_at_us // MILLISECOND_US),  # rounded up: the observation lies before
+            key=key,
+            value=watch_event(msgspec.structs.replace(entry, cluster=cluster)),
+        )
