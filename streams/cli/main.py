@@ -44,6 +44,7 @@ COMMANDS = {
     "cluster": "Forget a cluster that is gone.",
     "commands": "Follow the eviction commands.",
     "import": "Play a recording into the topics.",
+    "explain": "Tell the story of a pod: what was decided about it, when and why.",
     "replay": "Replay a recording without Kafka, and compare runs.",
     "conformance": "Play situations to a feed or an executor of anyone, and say which rules held.",
     "rules": "Say what Kubernetes' own rules make of nodes and pods.",

@@ -1,0 +1,142 @@
+"""`evictstream replay` and `explain` on files: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evictstream.streams.settings import Settings
+from tests.streams.cli.running import run
+
+INCIDENT = "examples/incidents/manual-taints-no-evictor/events.jsonl.gz"
+NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 3})
+EDITED = "lab/addtol.20-seconds-to-6-n-004-0"
+
+
+def replayed(*arguments: str) -> dict[str, object]:
+    result = run(NOWHERE, *arguments, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def test_it_needs_no_kafka_and_counts() -> None:
+    found = replayed("replay", INCIDENT)
+    counts = {name: found[name] for name in ("records", "evictions", "issued", "deadLetters", "clusters", "unreadable")}
+    assert counts == {
+        "records": 374,
+        "evictions": 124,
+        "issued": 80,
+        "deadLetters": 0,
+        "clusters": ["lab"],
+        "unreadable": 0,
+    }
+
+
+def test_upstream_would_have_done_otherwise() -> None:
+    found = replayed("replay", INCIDENT, "--against", "upstream", "--run-on", "60")
+    differences = found["differences"]
+    assert isinstance(differences, list)
+    assert (found["same"], len(differences)) == (66, 17)
+    assert {one["row"] for one in differences} == {4, 5, 6, 9}
+    (edited,) = [one for one in differences if one["pod"] == EDITED]
+    assert (edited["kind"], round(edited["seconds"]), edited["row"]) == ("Earlier", -14, 5)
+
+
+def test_the_same_recording_gives_the_same_bytes(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        assert run(NOWHERE, "replay", INCIDENT, "--to", str(tmp_path / folder)).returncode == 0
+    one, two = ({file.name: file.read_bytes() for file in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    assert one == two
+    assert set(one) == {"commands.jsonl", "decisions.jsonl", "dead-letters.jsonl"}
+    assert len(one["commands.jsonl"].splitlines()) > 100
+
+
+def test_another_setting_is_compared_with_the_first_run(tmp_path: Path) -> None:
+    commands = tmp_path / "first" / "commands.jsonl"
+    assert run(NOWHERE, "replay", INCIDENT, "--to", str(commands.parent)).returncode == 0
+    same = replayed("replay", INCIDENT, "--against", str(commands))
+    assert (same["same"], same["differences"]) == (80, [])
+    one = json.loads(commands.read_text().splitlines()[0])
+    moved = {**one, "action": "Evict", "attempt": 1, "podUid": "another", "evictionId": "e" * 32}
+    commands.write_text(commands.read_text() + json.dumps(moved) + "\n")
+    differences = replayed("replay", INCIDENT, "--against", str(commands))["differences"]
+    assert isinstance(differences, list)
+    assert [(one["kind"], one["reason"]) for one in differences] == [("OnlyThere", "here the pod never had to leave")]
+
+
+def test_a_table_for_people() -> None:
+    result = run(NOWHERE, "replay", INCIDENT, "--against", "upstream", "--run-on", "60")
+    assert result.returncode == 0
+    text = result.stdout.decode()
+    assert "only there" in text
+    assert "its node was deleted, the timer went on" in text
+    assert EDITED in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "arguments", "code", "said"),
+    [
+        pytest.param(b"nonsense\n", (), 1, b"line 1", id="a line that is none"),
+        pytest.param(
+            b'{"type":"ADDED","object":{"kind":"Node","metadata":{"name":"n"}}}\n',
+            ("--cluster", "c"),
+            2,
+            b"no time was recorded",
+            id="no times",
+        ),
+        pytest.param(
+            b'{"type":"ADDED","observedAt":"2026-11-21T10:00:00Z","object":{"kind":"Node","metadata":{"name":"n"}}}\n',
+            (),
+            2,
+            b"names no cluster",
+            id="no cluster",
+        ),
+        pytest.param(b"", ("--against", "nowhere"), 2, b"is no file", id="nothing to compare with"),
+    ],
+)
+def test_what_cannot_be_replayed(
+    lines: bytes, arguments: tuple[str, ...], code: int, said: bytes, tmp_path: Path
+) -> None:
+    file = tmp_path / "r.jsonl"
+    file.write_bytes(lines)
+    result = run(NOWHERE, "replay", str(file), *arguments)
+    assert (result.returncode, said in result.stderr) == (code, True), result.stderr
+
+
+def test_standard_input_cannot_be_read_twice() -> None:
+    result = run(NOWHERE, "replay", "-")
+    assert (result.returncode, b"read twice" in result.stderr) == (2, True)
+
+
+def test_files_of_an_earlier_run_are_kept(tmp_path: Path) -> None:
+    (tmp_path / "commands.jsonl").write_text("mine")
+    result = run(NOWHERE, "replay", INCIDENT, "--to", str(tmp_path))
+    assert result.returncode == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["commands.jsonl"]
+
+
+def test_the_story_of_a_pod() -> None:
+    result = run(NOWHERE, "explain", EDITED, INCIDENT)
+    assert result.returncode == 0
+    lines = result.stdout.decode().splitlines()
+    assert lines[0].startswith(EDITED)
+    assert "for 20 s since" in lines[2]
+    assert "because of a change of the pod" in lines[3]
+    assert "issued, on time" in lines[4]
+
+
+def test_the_story_for_programs_by_uid() -> None:
+    uid = "35549bfc-eebe-4701-ba99-943a57034eac"
+    found = replayed("explain", uid, INCIDENT)["decisions"]
+    assert isinstance(found, list)
+    assert [one["decision"]["decision"] for one in found] == ["Scheduled", "Moved", "Issued", "Completed"]
+    assert all(one["decision"]["podUid"] == uid for one in found)
+
+
+def test_a_pod_without_a_story() -> None:
+    result = run(NOWHERE, "explain", "lab/nobody", INCIDENT)
+    assert (result.returncode, b"nothing was decided" in result.stderr) == (1, True)
