@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evictstream.streams.feed.recording import Flaw
-    from evictstream.streams.replay.comparison import Difference
+    from evictstream.streams.replay.comparison import RunDifference
     from evictstream.streams.replay.replay_report import ReplayReport
 
 UPSTREAM = "upstream"
@@ -41,6 +41,7 @@ class Results(enum.StrEnum):
 def replay(
     context: typer.Context,
     files: Annotated[list[str], typer.Argument(help="Recordings, plain or gzip.", metavar="FILE")],
+    *,
     cluster: Annotated[
         str | None, typer.Option(help="Name of the cluster; overrides what is recorded.", metavar="NAME")
     ] = None,
@@ -55,6 +56,13 @@ def replay(
         Results,
         typer.Option(help="played: each eviction succeeds and its pod goes; none: nobody carries them out."),
     ] = Results.PLAYED,
+    toleration_seconds: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="As if all tolerations of a key that have a time had this one; may be given several times.",
+            metavar="KEY=SECONDS",
+        ),
+    ] = None,
     to: Annotated[
         Path | None, typer.Option(help="Write commands, decisions and dead letters into a folder.", metavar="FOLDER")
     ] = None,
@@ -75,8 +83,9 @@ def replay(
 
     * `evictstream replay examples/incidents/manual-taints-no-evictor/events.jsonl.gz --against upstream`
     * `evictstream replay incident.jsonl.gz --to replayed`
-    * `evictstream --set outage_gap_seconds=0 replay incident.jsonl.gz --against replayed/commands.jsonl`
+    * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
     """
+    from evictstream.streams.replay.edited_records import read_seconds, with_toleration_seconds
     from evictstream.streams.replay.message_files import MessageFiles
     from evictstream.streams.replay.replay_report import report_of
     from evictstream.streams.replay.watch_files import WatchFiles
@@ -84,12 +93,13 @@ def replay(
     settings = global_options(context).settings
     if against is not None and against != UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
+    seconds = read_seconds(toleration_seconds or ())
     source = WatchFiles(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say_flaw)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         kept = None if to is None else stack.enter_context(MessageFiles(to))
         found = report_of(
             settings,
-            lambda: stop_signals.interruptible(source.read()),
+            lambda: with_toleration_seconds(stop_signals.interruptible(source.read()), seconds),
             plays_executor=results is Results.PLAYED,
             run_on_seconds=run_on,
             against=against,
@@ -139,7 +149,7 @@ def _words(kind: str) -> str:
     }[kind]
 
 
-def _lines(differences: Iterable[Difference]) -> Iterable[list[str]]:
+def _lines(differences: Iterable[RunDifference]) -> Iterable[list[str]]:
     from evictstream.models.instants import instant_text
 
     for one in differences:
@@ -149,7 +159,7 @@ def _lines(differences: Iterable[Difference]) -> Iterable[list[str]]:
         yield [one.first.name, one.first.node, *times, seconds, str(row or "")]
 
 
-def _as_json(one: Difference) -> dict[str, object]:
+def _as_json(one: RunDifference) -> dict[str, object]:
     from evictstream.models.instants import instant_text
 
     first = one.first

@@ -35,7 +35,7 @@ class Reason(NamedTuple):
     text: str
 
 
-class Difference(NamedTuple):
+class RunDifference(NamedTuple):
     """One departure in two runs; at least one of the two is there."""
 
     kind: DifferenceKind
@@ -100,7 +100,7 @@ def upstream_reason(kind: DifferenceKind, it: Circumstances) -> Reason:
     return UNEXPLAINED
 
 
-def other_run_reason(difference: Difference, here: EvictionsOfRun, there: EvictionsOfRun) -> Reason:
+def other_run_reason(difference: RunDifference, here: EvictionsOfRun, there: EvictionsOfRun) -> Reason:
     """Say why another run of the service did something else, from what both say about the pod."""
     ours, theirs = here.of_pod(difference.first), there.of_pod(difference.first)
     if not ours or not theirs:
@@ -116,7 +116,7 @@ def other_run_reason(difference: Difference, here: EvictionsOfRun, there: Evicti
     return Reason(None, "the same deadline: a closed gate, a take-over or a backlog held it")
 
 
-def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[Difference]:
+def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[RunDifference]:
     """Pair departures pod by pod (cluster and UID), in order of their times; what is the same comes too."""
     pods: defaultdict[tuple[str, str], tuple[list[Departure], list[Departure]]] = defaultdict(lambda: ([], []))
     for side, departures in enumerate((here, there)):
@@ -126,15 +126,15 @@ def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[D
         yield from _paired(sorted(ours), sorted(theirs))
 
 
-def _paired(here: Sequence[Departure], there: Sequence[Departure]) -> Iterator[Difference]:
+def _paired(here: Sequence[Departure], there: Sequence[Departure]) -> Iterator[RunDifference]:
     both = min(len(here), len(there))
     for one, other in zip(here, there, strict=False):
         apart_us = one.at_us - other.at_us
         kind = DifferenceKind.SAME
         if abs(apart_us) > TOLERANCE_US:
             kind = DifferenceKind.EARLIER if apart_us < 0 else DifferenceKind.LATER
-        yield Difference(kind, one, other)
+        yield RunDifference(kind, one, other)
     for one in here[both:]:
-        yield Difference(DifferenceKind.ONLY_HERE, one, None)
+        yield RunDifference(DifferenceKind.ONLY_HERE, one, None)
     for other in there[both:]:
-        yield Difference(DifferenceKind.ONLY_THERE, None, other)
+        yield RunDifference(DifferenceKind.ONLY_THERE, None, other)

@@ -50,7 +50,7 @@ class ReplayedEviction:
         if self.issued_at_us is None:
             return None
         name = f"{self.namespace}/{self.pod}"
-        return Departure(self.issued_at_us, self.cluster, self.pod_uid, name, self.node)
+        return Departure(at_us=self.issued_at_us, cluster=self.cluster, pod_uid=self.pod_uid, name=name, node=self.node)
 
 
 class EvictionsOfRun:

@@ -13,7 +13,7 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.comparison import (
-    Difference,
+    RunDifference,
     DifferenceKind,
     compare,
     other_run_reason,
@@ -50,7 +50,7 @@ class ReplayReport:
     messages: Counter[str]
     against: str | None = None
     same: int = 0
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[RunDifference, ...] = ()
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
         """Give what a table shows."""
@@ -143,7 +143,7 @@ def _everything(replay: Replay, records: Iterable[RecordedRecord], seconds: floa
     yield from replay.run_on(seconds)
 
 
-def _beside_upstream(source: Source, evictions: EvictionsOfRun, until_us: int) -> tuple[int, list[Difference]]:
+def _beside_upstream(source: Source, evictions: EvictionsOfRun, until_us: int) -> tuple[int, list[RunDifference]]:
     upstream = UpstreamRun()
     for record in source():
         upstream.take(record)
@@ -153,12 +153,12 @@ def _beside_upstream(source: Source, evictions: EvictionsOfRun, until_us: int) -
     return same, [one._replace(reason=upstream_reason(one.kind, how[one.first])) for one in differing]
 
 
-def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int, list[Difference]]:
+def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int, list[RunDifference]]:
     same, differing = _split(compare(evictions.departures(), others.departures()))
     return same, [one._replace(reason=other_run_reason(one, evictions, others)) for one in differing]
 
 
-def _split(differences: Iterable[Difference]) -> tuple[int, list[Difference]]:
+def _split(differences: Iterable[RunDifference]) -> tuple[int, list[RunDifference]]:
     found = list(differences)
     differing = [one for one in found if one.kind is not DifferenceKind.SAME]
     return len(found) - len(differing), differing

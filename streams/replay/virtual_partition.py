@@ -153,7 +153,14 @@ class VirtualPartition:
             taken = self._outbox.take()
             for topic, messages in taken.messages.items():
                 for message in messages:
-                    yield ReplayedMessage(self.now_us, self._partition, self._count, topic, message.key, message.value)
+                    yield ReplayedMessage(
+                        at_us=self.now_us,
+                        partition=self._partition,
+                        number=self._count,
+                        topic=topic,
+                        key=message.key,
+                        value=message.value,
+                    )
                     self._count += 1
             if self._executor is not None:
                 for message in taken.messages.get(self._config.commands_topic, ()):

@@ -6,9 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from kafka import KafkaProducer
 
+from evictstream.models.messages.codec import encode
+from evictstream.models.messages.vocabulary import DecisionKind, Verdict
+from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run
+from tests.streams.replay.test_story import LATER, START, decision
 
 INCIDENT = "examples/incidents/manual-taints-no-evictor/events.jsonl.gz"
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 3})
@@ -68,6 +73,19 @@ def test_another_setting_is_compared_with_the_first_run(tmp_path: Path) -> None:
     assert [(one["kind"], one["reason"]) for one in differences] == [("OnlyThere", "here the pod never had to leave")]
 
 
+def test_other_tolerations_are_compared_with_the_recorded_ones(tmp_path: Path) -> None:
+    assert run(NOWHERE, "replay", INCIDENT, "--to", str(tmp_path)).returncode == 0
+    against = ("--against", str(tmp_path / "commands.jsonl"))
+    differences = replayed("replay", INCIDENT, "--toleration-seconds", "lab/k1=1", *against)["differences"]
+    assert isinstance(differences, list)
+    assert {one["kind"] for one in differences} == {"Earlier", "OnlyHere"}
+    assert {one["reason"].partition(":")[0] for one in differences} == {
+        "another time to stay",
+        "there it was cancelled",
+        "pod and taint are together since another instant",
+    }
+
+
 def test_a_table_for_people() -> None:
     result = run(NOWHERE, "replay", INCIDENT, "--against", "upstream", "--run-on", "60")
     assert result.returncode == 0
@@ -95,6 +113,7 @@ def test_a_table_for_people() -> None:
             b"names no cluster",
             id="no cluster",
         ),
+        pytest.param(b"", ("--toleration-seconds", "k"), 2, b"KEY=SECONDS", id="no seconds"),
         pytest.param(b"", ("--against", "nowhere"), 2, b"is no file", id="nothing to compare with"),
     ],
 )
@@ -140,3 +159,23 @@ def test_the_story_for_programs_by_uid() -> None:
 def test_a_pod_without_a_story() -> None:
     result = run(NOWHERE, "explain", "lab/nobody", INCIDENT)
     assert (result.returncode, b"nothing was decided" in result.stderr) == (1, True)
+
+
+@pytest.mark.kafka
+def test_the_story_from_a_running_service(settings: Settings) -> None:
+    declare_topics(settings)
+    producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers)
+    for told in (
+        decision(DecisionKind.SCHEDULED),
+        decision(DecisionKind.SCHEDULED, pod_uid="another"),
+        decision(DecisionKind.CANCELLED, verdict=Verdict.TAINT_REMOVED),
+    ):
+        producer.send(settings.decisions_topic, key=b"c/n", value=encode(told), partition=0)
+    producer.send(settings.decisions_topic, key=b"c/n", value=b'{"podUid":"u"}', partition=0)
+    producer.close()
+    result = run(settings, "explain", "u", "--cluster", "c")
+    assert result.returncode == 0
+    assert [line.split("  ", 1)[-1].strip() for line in result.stdout.decode().splitlines()[2:]] == [
+        f"The toleration k covers the taint k=v:NoExecute of n for 20 s since {START}. It has to leave at {LATER}.",
+        "The eviction is cancelled 20.0 s before its deadline: the taint is gone.",
+    ]

@@ -30,6 +30,7 @@ CONNECTING = {
     "topics": [["topics", "declare"], ["topics", "check"]],
     "import": [["import", "-", "--cluster", "lab"]],
     "commands": [["commands", "--idle-seconds", "1"]],
+    "explain": [["explain", "shop/nobody"]],
     "cluster": [["cluster", "forget", "lab", "--yes", "--wait", "1"]],
     "accept-gap": [["accept-gap", "--yes"]],
     "worker": [["worker"]],
@@ -38,7 +39,7 @@ CONNECTING = {
     "execute": [["execute", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
     "demo": [["-b", "{servers}", "demo", "--no-kill", "--speed", "10", "--incident", "{incident}"]],
 }
-ALONE = {"broker", "config", "rules"}  # these make no connection with the settings
+ALONE = {"broker", "config", "replay", "rules"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health is served"}
 API_TOKEN = "api-token-of-nobody"

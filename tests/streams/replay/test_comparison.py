@@ -10,7 +10,7 @@ import pytest
 
 from evictstream.models.instants import instant_us
 from evictstream.streams.recordings.record import RecordedRecord
-from evictstream.streams.replay.comparison import Difference, DifferenceKind, compare, upstream_reason
+from evictstream.streams.replay.comparison import RunDifference, DifferenceKind, compare, upstream_reason
 from evictstream.streams.replay.departures import Departure, circumstances
 from evictstream.streams.replay.evictions import EvictionsOfRun
 from evictstream.streams.replay.replay import Replay
@@ -103,7 +103,7 @@ def test_departures_of_one_pod_are_paired_in_order() -> None:
     def at(*seconds: float) -> list[Departure]:
         return [Departure(int(one * 1_000_000), "c", "u", "ns/p", "n") for one in seconds]
 
-    def kinds(found: list[Difference]) -> list[DifferenceKind]:
+    def kinds(found: list[RunDifference]) -> list[DifferenceKind]:
         return [one.kind for one in found]
 
     assert kinds(list(compare(at(10, 20), at(10.5, 30)))) == [SAME, EARLIER]

@@ -1,0 +1,46 @@
+"""docs/replay.md: its commands run, and print what stands behind them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.deploy.pages import ROOT, Example, examples, page
+
+NAME = "replay.md"
+CONSOLES = [example for example in examples(page(NAME)) if example.words == ("console",)]
+COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
+
+
+def printed(line: str, folder: Path) -> str:
+    """Run a command line of the page in a folder that has the examples; returns what it prints."""
+    program, *arguments = shlex.split(line)
+    assert program == "evictstream"
+    result = subprocess.run(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        env=os.environ | {"EVICTSTREAM_PARTITIONS": "8"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return "".join(f"{one.rstrip()}\n" for one in result.stdout.splitlines())
+
+
+@pytest.mark.parametrize("example", CONSOLES, ids=lambda example: f"line {example.line}")
+def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    told, found = example.text.splitlines(keepends=True), ""
+    for line in told:
+        if line.startswith("$ "):
+            found += line + printed(line[2:], tmp_path)
+    assert found == "".join(told)
+
+
+def test_the_page_has_examples() -> None:
+    assert len(CONSOLES) == 3
