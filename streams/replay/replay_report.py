@@ -13,8 +13,8 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.comparison import (
-    RunDifference,
     DifferenceKind,
+    RunDifference,
     compare,
     other_run_reason,
     upstream_reason,

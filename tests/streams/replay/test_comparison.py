@@ -10,7 +10,7 @@ import pytest
 
 from evictstream.models.instants import instant_us
 from evictstream.streams.recordings.record import RecordedRecord
-from evictstream.streams.replay.comparison import RunDifference, DifferenceKind, compare, upstream_reason
+from evictstream.streams.replay.comparison import DifferenceKind, RunDifference, compare, upstream_reason
 from evictstream.streams.replay.departures import Departure, circumstances
 from evictstream.streams.replay.evictions import EvictionsOfRun
 from evictstream.streams.replay.replay import Replay
