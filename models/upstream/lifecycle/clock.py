@@ -29,7 +29,7 @@ class LifecycleClock:
 
         Args:
             lifecycle: the controller to run.
-            started_at_us: time of the first round and the first pass.
+            started_at_us: time of the first round; the first pass follows at the pace's offset.
             pace: how long its requests take.
         """
         self._lifecycle = lifecycle
@@ -40,7 +40,7 @@ class LifecycleClock:
         self._events = 0
         self._sends_events = False
         self._tasks.schedule(self._rounds(), started_at_us, FIRST)
-        self._tasks.schedule(self._passes(), started_at_us, LAST)
+        self._tasks.schedule(self._passes(), started_at_us + pace.pass_offset_us, LAST)
 
     def advance(self, to_us: int) -> tuple[Change, ...]:
         """Let time pass up to and including an instant.

@@ -13,7 +13,7 @@ import math
 from typing import Final
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
-from evictstream.models.upstream.lifecycle.settings import SettingError
+from evictstream.models.upstream.lifecycle.settings import NO_EXECUTE_PASS_PERIOD_US, SettingError
 
 MAX_QUEUED_EVENTS: Final = 1000
 """Events that wait to be sent; those beyond are dropped; not a flag."""
@@ -35,6 +35,10 @@ class RequestPace:
         node_workers: nodes that a round checks at a time, and as many more for the NoSchedule pass
             (`nodeUpdateWorkerSize`).
         pod_workers: pods that have just arrived on failing nodes and are marked at a time (`podUpdateWorkerSize`).
+        pass_offset_us: how long after the first round the first pass over the queues begins. Upstream it is chance, up
+            to the 100 ms between two passes.
+        queues_go_first: whether requests of passes over the queues get the next token before all others that wait.
+            Upstream the order of asking decides, and that is chance among goroutines.
     """
 
     requests_per_second: float = 20.0
@@ -43,6 +47,8 @@ class RequestPace:
     node_us: int = 0
     node_workers: int = 8
     pod_workers: int = 4
+    pass_offset_us: int = 0
+    queues_go_first: bool = False
 
     def __post_init__(self) -> None:
         """Refuse numbers with which no request or no node would ever have its turn.
@@ -55,13 +61,37 @@ class RequestPace:
         for field in ("burst", "node_workers", "pod_workers"):
             if getattr(self, field) <= 0:
                 raise SettingError(field, "must be positive")
-        for field in ("answer_us", "node_us"):
+        for field in ("answer_us", "node_us", "pass_offset_us"):
             if getattr(self, field) < 0:
                 raise SettingError(field, "must not be negative")
 
 
 INSTANT: Final = RequestPace(requests_per_second=math.inf, answer_us=0)
 """Every request is answered in the instant in which it is made, so a round takes no time."""
+
+
+_PLAUSIBLE_ANSWERS_US: Final = (50_000, 250_000, 1_000_000)
+"""A busy API server, and Kubernetes' own limit: 99 of 100 single writes within a second."""
+
+
+def plausible_paces(known: RequestPace | None = None) -> tuple[RequestPace, ...]:
+    """List paces at which a real controller may run, from an instant to a second for each request.
+
+    For each time of an answer there are four: with all tokens at the start or, after other work, with one; and with the
+    chance of timing against the queues or for them.
+
+    Args:
+        known: what is known of the controller, such as the flags of its client; the release's defaults if absent.
+    """
+    base = RequestPace() if known is None else known
+    paces = [INSTANT]
+    for answer_us in sorted({base.answer_us, *_PLAUSIBLE_ANSWERS_US}):
+        for burst in dict.fromkeys((base.burst, 1)):
+            against = dataclasses.replace(base, answer_us=answer_us, burst=burst)
+            # The pass that finds the first nodes queued is the one that begins right after their conditions are written.
+            offset_us = (base.node_us + answer_us + 1) % NO_EXECUTE_PASS_PERIOD_US
+            paces += [against, dataclasses.replace(against, pass_offset_us=offset_us, queues_go_first=True)]
+    return tuple(paces)
 
 
 class ClientLimiter:
@@ -80,13 +110,14 @@ class ClientLimiter:
         self._most_spared_us = (pace.burst - 1) * self._interval_us
         self._next_us: int | None = None  # when the next token is due; it lies behind while tokens are left
 
-    def reserve(self, now_us: int) -> int:
+    def reserve(self, now_us: int, *, goes_first: bool = False) -> int:
         """Take the next token, and name the instant from which it counts.
 
         Args:
             now_us: the time; it must not go backwards.
+            goes_first: not to wait behind reservations; later ones wait longer for it.
         """
         full_us = now_us - self._most_spared_us
         due_us = full_us if self._next_us is None else max(self._next_us, full_us)
         self._next_us = due_us + self._interval_us
-        return max(due_us, now_us)
+        return min(max(due_us, now_us), now_us + self._interval_us) if goes_first else max(due_us, now_us)

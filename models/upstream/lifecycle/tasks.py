@@ -19,7 +19,7 @@ from evictstream.models.upstream.lifecycle.steps import (
 
 FIRST: Final = 0
 LAST: Final = 1
-"""Rank of tasks that go on after all others of the same instant."""
+"""Rank of tasks that go on after all others of the same instant: passes over the queues."""
 
 
 @dataclasses.dataclass(slots=True)
@@ -98,7 +98,8 @@ class TaskRunner:
         """Return when a wait is over; None if other tasks end it."""
         match wait:
             case ApiRequest():
-                return self._limiter.reserve(now_us) + self._pace.answer_us
+                goes_first = task.rank == LAST and self._pace.queues_go_first
+                return self._limiter.reserve(now_us, goes_first=goes_first) + self._pace.answer_us
             case Pause(wait_us):
                 return now_us + wait_us
             case QueueUnlocked(zone):
