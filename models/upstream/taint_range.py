@@ -1,9 +1,9 @@
 """How many nodes a failing zone's outage taints, and how many pods it evicts: not a number but a range.
 
 The node lifecycle controller computes the states of zones at the end of a round (semantics.md 8.4). A round that has
-many nodes and pods to write takes seconds, and as long the queues go on at the rates of the round before. So a zone that
-ends up protected loses none of its pods, or all of them: that hangs on how busy the API server and the client's limiter
-are, and on chance. A preview that names one number promises too much.
+many nodes and pods to write takes seconds, and so long the queues go on at the rates of the round before. A zone that
+ends up protected can therefore lose no pods or all of them: that hangs on how busy the API server and the client's
+limiter are, and on chance. A preview that names one number promises too much.
 """
 
 import dataclasses
@@ -84,9 +84,7 @@ def taint_range(
     tried = dict.fromkeys((INSTANT, *(plausible_paces() if paces is None else paces)))
     outcomes = []
     for pace in tried:
-        changes = [
-            change for change in play(pace) if isinstance(change, TaintsChanged) and change.at_us <= until_us
-        ]
+        changes = [change for change in play(pace) if isinstance(change, TaintsChanged) and change.at_us <= until_us]
         tainted = frozenset(change.node for change in changes if any(map(_evicts, change.added)))
         outcomes.append(TaintOutcome(pace, tainted, _evicted(changes, pods, until_us)))
     return TaintRange(tuple(outcomes))

@@ -36,7 +36,9 @@ class LifecycleClock:
         self._tasks = TaskRunner(pace, lambda zone: lifecycle.queues[zone].is_locked, self._follow)
         self._next_round_us: int | None = None  # None during a round
         self._tainting = _WorkQueue(self._tasks, pace.node_workers, lifecycle.cluster.follow_conditions)
-        self._marking: _WorkQueue[PodKey] = _WorkQueue(self._tasks, pace.pod_workers, lambda key, _: lifecycle.mark_arrived(key))
+        self._marking: _WorkQueue[PodKey] = _WorkQueue(
+            self._tasks, pace.pod_workers, lambda key, _: lifecycle.mark_arrived(key)
+        )
         self._events = 0
         self._sends_events = False
         self._tasks.schedule(self._rounds(), started_at_us, FIRST)

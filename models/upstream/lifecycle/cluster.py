@@ -1,7 +1,7 @@
 """The cluster that the node lifecycle controller watches and writes to.
 
 It models the API server and the controller's caches in one: a write is visible as soon as it is answered. Writes wait
-for their requests (`Steps`). A node that has changed waits in `changed_nodes` for the NoSchedule pass (semantics.md 7.1).
+for their requests (`Steps`), and changed nodes for the NoSchedule pass (semantics.md 7.1).
 """
 
 import dataclasses

@@ -17,7 +17,6 @@ from evictstream.models.upstream.lifecycle.nodes import READY, WatchedNode, find
 from evictstream.models.upstream.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
 from evictstream.models.upstream.lifecycle.settings import RETRY_WITHOUT_READY_US
 from evictstream.models.upstream.lifecycle.steps import Steps
-from evictstream.models.upstream.lifecycle.taint_lists import has_taint
 from evictstream.models.upstream.lifecycle.zones import zone_key
 
 

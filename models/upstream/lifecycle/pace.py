@@ -88,7 +88,7 @@ def plausible_paces(known: RequestPace | None = None) -> tuple[RequestPace, ...]
     for answer_us in sorted({base.answer_us, *_PLAUSIBLE_ANSWERS_US}):
         for burst in dict.fromkeys((base.burst, 1)):
             against = dataclasses.replace(base, answer_us=answer_us, burst=burst)
-            # The pass that finds the first nodes queued is the one that begins right after their conditions are written.
+            # A pass that begins right after the first conditions are written finds the most nodes queued.
             offset_us = (base.node_us + answer_us + 1) % NO_EXECUTE_PASS_PERIOD_US
             paces += [against, dataclasses.replace(against, pass_offset_us=offset_us, queues_go_first=True)]
     return tuple(paces)
