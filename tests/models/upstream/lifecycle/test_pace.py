@@ -143,7 +143,7 @@ def test_writes_and_events_take_turns_at_one_limiter() -> None:
         scene.clock.put_pod(WatchedPod("lab", f"p{number}", "n0"), 0)
     scene.run(FOUND_US + 5 * SECOND_US)
     assert scene.times_ms(ConditionsWritten) == [0]
-    # In the order of asking: 100 NoSchedule reads, 200 first pod, 300 the node's event, 400 the pass over the queue reads,
+    # In the order of asking: 100 NoSchedule reads, 200 first pod, 300 the node's event, 400 the pass reads,
     # 500 NoSchedule writes, 600 second pod, 700 the first pod's event, 800 the pass writes, 900 third pod.
     assert scene.times_ms(TaintsChanged) == [500, 800]
     assert scene.tainted_ms() == [800]
@@ -238,7 +238,7 @@ def test_queued_taint_lands_on_a_node_that_has_just_recovered() -> None:
     assert taints_of(scene.lifecycle, "n0") == []
 
 
-def test_node_that_changes_during_its_no_schedule_pass_is_looked_at_again() -> None:
+def test_node_changed_during_its_no_schedule_pass_gets_another() -> None:
     scene = Scene(ANSWERS_IN_100_MS, 2)
     scene.run(SECOND_US)
     scene.clock.put_node(node("n0", ready("False", SECOND_US)), SECOND_US)

@@ -9,7 +9,15 @@ from __future__ import annotations
 import pytest
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE
-from evictstream.models.upstream.lifecycle import ConditionsWritten, PodsMarkedNotReady, RequestPace, ZoneTurned
+from evictstream.models.upstream.lifecycle import (
+    Change,
+    ConditionsWritten,
+    PodsMarkedNotReady,
+    RequestPace,
+    ZoneTurned,
+    plausible_paces,
+)
+from evictstream.models.upstream.taint_range import taint_range
 from tests.models.upstream.lifecycle.recorded import Recorded, instant_us, read_recorded, recorded_turns
 from tests.models.upstream.lifecycle.test_incidents import INCIDENTS, SECOND_US, Replay, apart_us
 
@@ -71,3 +79,30 @@ def test_first_no_execute_taint_waits_among_all_other_requests(played: tuple[Rec
     )
     assert first_us - FIRST_POD_US > SECOND_US
     assert abs(first_us - recorded_us) < SECOND_US // 5
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "pods_on_each"),
+    [
+        pytest.param("zone-dead", RequestPace(), 10, id="zone-dead: ten nodes, one each 10 s"),
+        pytest.param(
+            "zone-outage-part-recovers",
+            RequestPace(requests_per_second=200, burst=400),
+            14,
+            id="zone-outage-part-recovers: six nodes at once",
+        ),
+    ],
+)
+def test_the_range_contains_the_recorded_taints(name: str, known: RequestPace, pods_on_each: int) -> None:
+    incident = next(one for one in INCIDENTS if one.name == name)
+    recorded = read_recorded(name)
+
+    def play(pace: RequestPace) -> list[Change]:
+        replay = Replay(incident, recorded, finds_silence=True, pace=pace, pods_on_each=pods_on_each)
+        replay.run(recorded)
+        return replay.changes
+
+    fewest, most = taint_range(play, (), recorded.sights[-1].at_us, plausible_paces(known)).taints
+    turns = recorded_turns(recorded.sights)
+    tainted = {turn.node for turn in turns if turn.sign == "+" and turn.taint.endswith(NO_EXECUTE)}
+    assert fewest <= len(tainted) <= most
