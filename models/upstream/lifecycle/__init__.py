@@ -27,6 +27,7 @@ from evictstream.models.upstream.lifecycle.health_taints import (
 )
 from evictstream.models.upstream.lifecycle.limiter import Limiter, NoTokens, TokenBucket, limiter_after, new_limiter
 from evictstream.models.upstream.lifecycle.nodes import Condition, PodKey, WatchedNode, WatchedPod, find_condition
+from evictstream.models.upstream.lifecycle.pace import INSTANT, ClientLimiter, RequestPace, plausible_paces
 from evictstream.models.upstream.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
 from evictstream.models.upstream.lifecycle.reading import WatchedNodeObject, read_watched_node
 from evictstream.models.upstream.lifecycle.settings import LifecycleSettings, SettingError
@@ -41,12 +42,14 @@ from evictstream.models.upstream.lifecycle.zones import (
 )
 
 __all__ = [
+    "INSTANT",
     "NOT_READY_TAINT",
     "OWNED_KEYS",
     "UNREACHABLE_TAINT",
     "UNSCHEDULABLE",
     "Again",
     "Change",
+    "ClientLimiter",
     "Condition",
     "ConditionsWritten",
     "DisruptionStep",
@@ -63,6 +66,7 @@ __all__ = [
     "PodKey",
     "PodsMarkedNotReady",
     "RateLimitedTimedQueue",
+    "RequestPace",
     "SettingError",
     "TaintDifference",
     "TaintsChanged",
@@ -80,6 +84,7 @@ __all__ = [
     "is_excluded_from_disruption",
     "limiter_after",
     "new_limiter",
+    "plausible_paces",
     "read_watched_node",
     "reduced_rate",
     "taint_difference",

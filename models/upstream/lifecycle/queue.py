@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable
 
 from evictstream.models.upstream.lifecycle.limiter import Limiter, limiter_after
+from evictstream.models.upstream.lifecycle.steps import NOW, Steps
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,6 +43,9 @@ class RateLimitedTimedQueue:
 
     Entries with equal times take turns in the order of adding. An entry that is done leaves the queue but stays known,
     so adding it again does nothing until `remove` forgets it.
+
+    Attributes:
+        is_locked: whether a pass is under way; the limiter cannot be exchanged until it ends.
     """
 
     def __init__(self, limiter: Limiter) -> None:
@@ -50,6 +54,7 @@ class RateLimitedTimedQueue:
         Args:
             limiter: `take` needs one of its tokens before it looks at the head of the queue.
         """
+        self.is_locked = False
         self._limiter = limiter
         self._waiting: dict[str, TimedValue] = {}  # in the order of adding
         self._known: set[str] = set()
@@ -122,19 +127,31 @@ class RateLimitedTimedQueue:
         Args:
             entry: the result of `take`.
             answer: None if it is done.
-            now_us: the time, which may be later than it was for `take`.
+            now_us: the time of `take`; the wait counts from there, however long the handler took.
         """
         was_waiting = self._waiting.pop(entry.value, None) is not None
         if answer is not None and was_waiting:
             process_at_us = now_us + answer.wait_us + 1  # Kubernetes adds a nanosecond; the smallest step here is 1 µs
             self._waiting[entry.value] = dataclasses.replace(entry, process_at_us=process_at_us)
 
-    def work_off(self, now_us: int, handle: Callable[[TimedValue], Again | None]) -> None:
+    def work_off(self, now_us: int, handle: Callable[[TimedValue, int], Steps[Again | None]]) -> Steps[int]:
         """Handle entries while the limiter gives tokens and entries are due (`Try`).
 
+        The limiter fills while a handler waits for the API server. With slow requests one pass can therefore handle
+        many entries, and all that time it holds the lock that `swap_limiter` needs upstream.
+
         Args:
-            now_us: the time of the whole pass.
-            handle: handles an entry; it returns None when done. It may remove entries, also the one that it handles.
+            now_us: the time at which the pass begins.
+            handle: handles an entry at a time; its result is None when done. It may remove entries, also the one that
+                it handles.
+
+        Returns:
+            The time at which the pass ends.
         """
+        self.is_locked = True
         while (entry := self.take(now_us)) is not None:
-            self.settle(entry, handle(entry), now_us)
+            answer = yield from handle(entry, now_us)
+            self.settle(entry, answer, now_us)
+            now_us = yield NOW
+        self.is_locked = False
+        return now_us

@@ -21,13 +21,16 @@ import pytest
 
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE
 from evictstream.models.upstream.lifecycle import (
+    INSTANT,
     Change,
     ConditionsWritten,
     LifecycleClock,
     LifecycleSettings,
     NodeLifecycle,
+    RequestPace,
     TaintsChanged,
     WatchedNode,
+    WatchedPod,
 )
 from evictstream.models.upstream.lifecycle.silence import STOPPED_REASON
 from tests.models.upstream.lifecycle.recorded import (
@@ -74,7 +77,7 @@ INCIDENTS = [
 LEASE = (
     "how long before the stop the last lease was renewed is not recorded; it decides in which of two rounds it counts"
 )
-THROTTLED = "written 4.4 s after its round began: marking ten pods of each silent node took 20 requests per second"
+THROTTLED = "written 4.4 s after its round began, at 20 requests per second: see `test_recorded_pace.py`"
 
 
 def new(node: str, taint: str) -> Turn:
@@ -104,7 +107,16 @@ DIFFERENCES: dict[str, dict[Turn, str]] = {
 class Replay:
     """A recording that is fed to a model, event by event."""
 
-    def __init__(self, incident: Incident, recorded: Recorded, *, finds_silence: bool) -> None:
+    def __init__(
+        self,
+        incident: Incident,
+        recorded: Recorded,
+        *,
+        finds_silence: bool,
+        pace: RequestPace = INSTANT,
+        pods_on_each: int = 0,
+        ordered_by: str = NO_EXECUTE,
+    ) -> None:
         self.lifecycle = NodeLifecycle(
             LifecycleSettings(
                 monitor_period_us=PACE_US,
@@ -115,8 +127,10 @@ class Replay:
         )
         first_us = recorded.sights[0].at_us
         phase_us = (instant_us(incident.round_at) - first_us) % PACE_US
-        self.clock = LifecycleClock(self.lifecycle, first_us + phase_us - ROUNDS_BEFORE * PACE_US)
+        self.clock = LifecycleClock(self.lifecycle, first_us + phase_us - ROUNDS_BEFORE * PACE_US, pace)
         self.finds_silence = finds_silence
+        self.pods_on_each = pods_on_each
+        self.ordered_by = ordered_by
         self.silent: set[str] = set()
         self.changes: list[Change] = []
 
@@ -126,7 +140,7 @@ class Replay:
         steps: list[tuple[int, int, Sight | tuple[tuple[str, ...], bool] | None]] = [
             *((at_us, 0, (names, lives)) for at_us, names, lives in recorded.heartbeats),
             *((at_us, 1, None) for at_us in range(first_us, last_us, SECOND_US)),
-            *((sight.at_us, 2, sight) for sight in in_order_of_tainting(recorded)),
+            *((sight.at_us, 2, sight) for sight in in_order_of_tainting(recorded, self.ordered_by)),
         ]
         for at_us, _, step in sorted(steps, key=lambda one: one[:2]):
             self.changes += self.clock.advance(at_us - 1)
@@ -155,7 +169,11 @@ class Replay:
         mine = tuple(taint for taint in (known or sight.node).taints if is_owned(taint))
         others = tuple(taint for taint in sight.node.taints if not is_owned(taint))
         node = dataclasses.replace(sight.node, conditions=conditions, taints=others + mine)
-        self.changes += self.lifecycle.put_node(node, sight.at_us)
+        if node != known:  # a node that is put anew during a round refuses the round's write
+            self.changes += self.clock.put_node(node, sight.at_us)
+        if known is None:
+            for number in range(self.pods_on_each):
+                self.clock.put_pod(WatchedPod("lab", f"p-{node.name}-{number}", node.name), sight.at_us)
 
     def turns(self) -> dict[Turn, list[int]]:
         """List when each taint came and went."""
@@ -168,10 +186,10 @@ class Replay:
         return turns
 
 
-def in_order_of_tainting(recorded: Recorded) -> list[Sight]:
+def in_order_of_tainting(recorded: Recorded, effect: str) -> list[Sight]:
     """Reorder the listed nodes, which were all observed at one instant; what follows stays as it is."""
     turns = recorded_turns(recorded.sights).items()
-    came = {turn.node: times[0] for turn, times in turns if turn.sign == "+" and turn.taint.endswith(NO_EXECUTE)}
+    came = {turn.node: times[0] for turn, times in turns if turn.sign == "+" and turn.taint.endswith(effect)}
     listed = [sight for sight in recorded.sights if sight.at_us == recorded.sights[0].at_us]
     later = list(recorded.sights[len(listed) :])
     return sorted(listed, key=lambda sight: came.get(sight.name, recorded.sights[-1].at_us)) + later

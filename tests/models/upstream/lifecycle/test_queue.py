@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.upstream.lifecycle import Again, NoTokens, RateLimitedTimedQueue, TimedValue, TokenBucket
+from evictstream.models.upstream.lifecycle.steps import Steps, at_once
 
 MILLISECOND_US = 1000
 SECOND_US = 1_000_000
@@ -30,10 +32,20 @@ def names(queue: RateLimitedTimedQueue) -> list[str]:
     return [entry.value for entry in queue.waiting]
 
 
+def work_off(queue: RateLimitedTimedQueue, at_us: int, handle: Callable[[TimedValue], Again | None]) -> None:
+    """Work off in one instant, with a handler that waits for nothing."""
+
+    def steps(entry: TimedValue, _: int) -> Steps[Again | None]:
+        yield from ()
+        return handle(entry)
+
+    at_once(queue.work_off(at_us, steps), at_us)
+
+
 def handled(queue: RateLimitedTimedQueue, at_us: int) -> list[str]:
     """Work off and name what was handled; everything is done at once."""
     seen: list[str] = []
-    queue.work_off(at_us, lambda entry: seen.append(entry.value))
+    work_off(queue, at_us, lambda entry: seen.append(entry.value))
     return seen
 
 
@@ -97,7 +109,7 @@ def test_removing_while_trying() -> None:
         order.append(entry.value)
         return None
 
-    queue.work_off(9 * SECOND_US, handle)
+    work_off(queue, 9 * SECOND_US, handle)
     assert order == ["first", "third"]
     assert names(queue) == []
     assert "second" not in queue.known
@@ -155,7 +167,7 @@ def test_added_again_goes_to_the_end() -> None:
 
 def test_nothing_is_handled_before_its_time() -> None:
     queue = filled("first")
-    queue.work_off(SECOND_US, lambda _: Again(50 * MILLISECOND_US))
+    work_off(queue, SECOND_US, lambda _: Again(50 * MILLISECOND_US))
     assert handled(queue, SECOND_US + 50 * MILLISECOND_US) == []
     assert handled(queue, SECOND_US + 50 * MILLISECOND_US + 1) == ["first"]
 
@@ -168,8 +180,8 @@ def test_again_at_once_lets_the_pass_end() -> None:
         tries.append(entry.process_at_us)
         return Again()
 
-    queue.work_off(SECOND_US, handle)
-    queue.work_off(SECOND_US + 1, handle)
+    work_off(queue, SECOND_US, handle)
+    work_off(queue, SECOND_US + 1, handle)
     assert tries == [0, SECOND_US + 1]
 
 
