@@ -70,6 +70,11 @@ OF_FEEDS = (
         (f"{FEED}::test_versions_that_went_back_while_the_feed_was_away",),
     ),
     Mutation(
+        "lead again in the epoch of before",
+        (Change(product.CLUSTER_FEED, "ClusterFeed._feed", "read_state(self._settings, self.cluster)", "self._state"),),
+        (f"{FEED}::test_a_feed_that_leads_again_goes_on_in_the_newest_epoch",),
+    ),
+    Mutation(
         "write without the lease",
         (
             Change(product.CLUSTER_FEED, "ClusterFeed.run", "self._lease.is_held", "True"),
