@@ -53,7 +53,7 @@ scale: $(VENV)/.ready ## Load one worker with a million pods, and with an hour o
 faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with what must hold.
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
-	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams/conformance)
+	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 
 kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; minutes, once).

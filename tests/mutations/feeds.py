@@ -72,7 +72,7 @@ OF_FEEDS = (
     Mutation(
         "lead again in the epoch of before",
         (Change(product.CLUSTER_FEED, "ClusterFeed._feed", "read_state(self._settings, self.cluster)", "self._state"),),
-        (f"{FEED}::test_a_feed_that_leads_again_goes_on_in_the_newest_epoch",),
+        (f"{FEED}::test_a_feed_that_leads_again_keeps_the_newest_epoch",),
     ),
     Mutation(
         "write without the lease",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.executor import eviction, pod_requests
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.connection import Connection
@@ -85,6 +87,34 @@ def test_a_toleration_between_look_and_delete_saves_the_pod(api: FakeApi, connec
     )
 
     assert outcome(found) is Outcome.OBSOLETE
+    assert deleted(api) == []
+
+
+class FrozenRequests(PodRequests):
+    """Stands still right after its first look at a node, while the taint goes."""
+
+    def __init__(self, connection: Connection, api: FakeApi) -> None:
+        super().__init__(connection)
+        self._api = api
+        self._is_first = True
+
+    def node(self, command: Any) -> Any:
+        found = super().node(command)
+        if self._is_first:
+            self._is_first = False
+            self._api.put("Node", "n-1", spec={})
+            time.sleep(0.2)  # the fault itself
+        return found
+
+
+def test_a_look_of_before_a_freeze_does_not_count(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "OLDEST_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(pod_requests, "NODE_FRESH_SECONDS", 0.1)
+    late = PodEvictor(requests=FrozenRequests(connection, api), mode=ExecutorMode.DELETE)
+
+    assert outcome(late.evict(command(), 0)) is Outcome.OBSOLETE
     assert deleted(api) == []
 
 
