@@ -176,7 +176,8 @@ class PodEvictor:
         if status == FORBIDDEN:
             return CommandAnswer(Outcome.REFUSED, text)
         if status == TOO_MANY_REQUESTS:
-            return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text, is_of_cluster=True)
+            seconds = min(retry_after_seconds or _pause_seconds(tries), LONGEST_PAUSE_SECONDS)
+            return PutOff(seconds=seconds, reason=text, is_of_cluster=True)
         if status == UNAUTHORIZED:
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=text, is_of_cluster=True)
         if status >= SERVER_ERRORS:  # the server, a webhook, or several disruption budgets for one pod

@@ -37,6 +37,12 @@ LONGEST_LINE_BYTES: Final = 16_777_216
 PIECE_BYTES: Final = 262_144
 """Read at once from a watch: some hundred events."""
 
+LONGEST_MESSAGE: Final = 1_000
+"""Characters that are kept of what the API server says of a refusal: a webhook may answer with a page."""
+
+LONGEST_RETRY_AFTER_SECONDS: Final = 600.0
+"""What is asked for beyond it is a mistake, of a proxy perhaps: the API server asks for seconds."""
+
 UNAUTHORIZED: Final = 401
 
 IDENTITY: Final = "/api/v1/namespaces/kube-system"
@@ -80,9 +86,10 @@ class ApiAnswer:
     def said(self) -> Status:
         """Read what the server says of its refusal; empty if it is not the API server's."""
         try:
-            return msgspec.json.decode(self.body, type=Status)
+            found = msgspec.json.decode(self.body, type=Status)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return Status()
+        return msgspec.structs.replace(found, message=found.message[:LONGEST_MESSAGE])
 
 
 class Connection:
@@ -296,7 +303,7 @@ class Connection:
 
 def _seconds(text: str | None) -> float | None:
     """Read `Retry-After`; its other form, a date, is not used by the API server."""
-    return float(text) if text is not None and text.isdecimal() else None
+    return min(float(text), LONGEST_RETRY_AFTER_SECONDS) if text is not None and text.isdecimal() else None
 
 
 def _tls_error(error: BaseException) -> BaseException | None:

@@ -183,6 +183,39 @@ def test_a_budget_names_its_own_pause(api: FakeApi, connection: Connection) -> N
     assert found.seconds == 7
 
 
+@pytest.mark.parametrize(
+    ("cause", "seconds"), [pytest.param("DisruptionBudget", 600, id="one"), pytest.param("", 30, id="the cluster")]
+)
+def test_a_pause_that_a_server_asks_for_has_a_limit(
+    api: FakeApi, connection: Connection, cause: str, seconds: float
+) -> None:
+    api.trouble["create pods/eviction"] = [Fault(status=429, cause=cause, retry_after_seconds=10**400)]
+    found = evictor(connection, ExecutorMode.EVICT).evict(command(), 0)
+
+    assert isinstance(found, PutOff)
+    assert found.seconds == seconds
+
+
+@pytest.mark.parametrize("tries", [6, 1_000_000])
+def test_pauses_grow_to_their_limit_and_no_further(api: FakeApi, connection: Connection, tries: int) -> None:
+    api.trouble["get pods"] = [500]
+    found = evictor(connection).evict(command(), tries)
+
+    assert isinstance(found, PutOff)
+    assert found.seconds == 30
+
+
+def test_a_webhook_that_refuses_is_quoted_but_not_at_any_length(api: FakeApi, connection: Connection) -> None:
+    said = 'admission webhook "guard.example.com" denied the request: ' + "no" * 500_000
+    api.trouble["delete pods"] = [Fault(status=403, message=said)]
+    found = evictor(connection).evict(command(), 0)
+
+    assert isinstance(found, CommandAnswer)
+    assert found.outcome is Outcome.REFUSED
+    assert "guard.example.com" in found.reason
+    assert len(found.reason) < 2_000
+
+
 def test_after_the_latest_time_a_budget_is_overruled(api: FakeApi, connection: Connection) -> None:
     api.trouble["create pods/eviction"] = [Fault(status=429, cause="DisruptionBudget")] * 2
     patient = evictor(connection, ExecutorMode.EVICT, delete_after_seconds=60.0)

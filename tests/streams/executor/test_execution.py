@@ -22,7 +22,7 @@ from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor import command_consumer, execution
+from evictstream.streams.executor import command_consumer, eviction, execution
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
@@ -242,6 +242,27 @@ def test_an_api_server_that_comes_back_gets_what_waited(
         found = wait_for_results(results, 3)
 
     assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+
+
+@pytest.mark.parametrize("status", [429, 500])
+def test_a_storm_of_refusals_ends_with_each_pod_gone_once(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    monkeypatch: pytest.MonkeyPatch,
+    status: int,
+) -> None:
+    monkeypatch.setattr(eviction, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(eviction, "LONGEST_PAUSE_SECONDS", 0.05)
+    api.trouble = {"get pods": [status] * 40, "patch pods/status": [status] * 20, "delete pods": [status] * 20}
+    with run(declared, access):
+        writer.write(*(command(pod=pod) for pod in "abc"))
+        found = wait_for_results(results, 3)
+
+    assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+    assert not any(api.trouble.values())
 
 
 def test_a_kafka_that_fails_for_a_while_loses_nothing(

@@ -105,6 +105,7 @@ def test_a_kafka_that_is_gone_beyond_a_session(
     writer.close()
 
 
+@pytest.mark.kit
 def test_sigterm_ends_what_runs_answers_and_leaves(
     declared: Settings, api: FakeApi, writer: CommandWriter, tmp_path: Path
 ) -> None:

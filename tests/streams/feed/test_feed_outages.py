@@ -40,6 +40,7 @@ def wait_listed(feed: WorkerProcess, times: int = 1) -> None:
     feed.wait_for(lambda: len(feed.events("listed")) >= 2 * times, "listings", seconds=60)
 
 
+@pytest.mark.kit
 def test_sigterm_writes_what_was_read_and_leaves(
     declared: Settings, outside: Settings, api: FakeApi, tmp_path: Path
 ) -> None:
