@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
@@ -17,6 +19,7 @@ from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutO
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import T0_US, command
+from tests.streams.executor.conftest import TAINTED
 
 
 def evictor(connection: Connection, mode: ExecutorMode = ExecutorMode.DELETE, **changes: Any) -> PodEvictor:
@@ -118,6 +121,33 @@ def test_a_look_of_before_a_freeze_does_not_count(
     assert not api.writes
 
 
+@pytest.mark.parametrize("hours", [-1.0, 1.0])
+def test_times_of_the_api_server_change_nothing(api: FakeApi, connection: Connection, hours: float) -> None:
+    at = instant_text(time.time_ns() // 1_000 + int(hours * 3_600_000_000))
+    api.put("Node", "n-1", spec={"taints": [TAINTED["taints"][0] | {"timeAdded": at}]})
+    api.put("Pod", "a", metadata={"creationTimestamp": at}, status={"phase": "Running", "startTime": at})
+
+    assert outcome(evictor(connection).evict(command(), 0)) is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("hours", [-1.0, 1.0])
+def test_a_clock_that_is_off_lets_what_is_due_leave(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch, hours: float
+) -> None:
+    """Also where the pod's toleration was prolonged, but not beyond the moment at which the command was issued."""
+    now_us, toleration = (
+        time.time_ns() // 1_000,
+        Toleration(key="maintenance", operator="Exists", toleration_seconds=60),
+    )
+    off = SimpleNamespace(time_ns=lambda: time.time_ns() + int(hours * 3.6e12), monotonic=time.monotonic)
+    monkeypatch.setattr(eviction, "time", off)
+    longer = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 90}
+    api.put("Pod", "a", spec={"nodeName": "n-1", "tolerations": [longer]})
+    due = command(toleration=toleration, deadline=instant_text(now_us - 31_000_000), issued_at=instant_text(now_us))
+
+    assert outcome(evictor(connection).evict(due, 0)) is Outcome.SUCCEEDED
+
+
 def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) -> None:
     changes = [{"status": {"phase": "Running", "startTime": str(number)}} for number in range(9)]
     found = PodEvictor(requests=ChangingRequests(connection, api, changes), mode=ExecutorMode.DELETE).evict(
@@ -205,7 +235,7 @@ def test_pauses_grow_to_their_limit_and_no_further(api: FakeApi, connection: Con
     assert found.seconds == 30
 
 
-def test_a_webhook_that_refuses_is_quoted_but_not_at_any_length(api: FakeApi, connection: Connection) -> None:
+def test_a_webhook_that_refuses_is_quoted_in_short(api: FakeApi, connection: Connection) -> None:
     said = 'admission webhook "guard.example.com" denied the request: ' + "no" * 500_000
     api.trouble["delete pods"] = [Fault(status=403, message=said)]
     found = evictor(connection).evict(command(), 0)

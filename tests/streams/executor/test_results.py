@@ -66,7 +66,7 @@ def test_answers_are_kept_in_order_while_a_producer_takes_none() -> None:
     assert list(writer.delivered()) == [(0, number) for number in range(1_000)]
 
 
-def test_an_answer_that_kafka_did_not_take_for_a_day_counts_as_said() -> None:
+def test_an_answer_that_kafka_never_took_counts_as_said() -> None:
     producer = FakeProducer()
     writer = ResultWriter(producer, "results")
     writer.say(command(), DONE, (0, 7))

@@ -39,8 +39,8 @@ def feeding(settings: Settings, api: FakeApi, folder: Path, *, new_epoch: bool =
             publisher.flush()
 
 
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
+def wait_for(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
+    until = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < until
         time.sleep(0.05)

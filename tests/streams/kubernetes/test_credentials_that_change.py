@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from kubernetes.client import ApiClient
 
 from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
+from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, CredentialsError, KubernetesError
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
 from tests.harness.certificates import OPENSSL, Certificate, certificate, server_context
@@ -208,6 +209,24 @@ def test_a_client_certificate_that_is_replaced_is_read_anew(
         with pytest.raises(ApiUnreachableError):
             connection.get(PODS)
     assert connection.get(PODS)
+
+
+@needs_openssl
+def test_certificates_within_a_kubeconfig_need_room_for_files(
+    api: FakeApi, kubeconfig: Path, opened: list[Connection], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenSSL reads files alone, so the client library makes some of them."""
+    server = certificate(tmp_path, "server")
+    api.tls = server_context(server)
+    kubeconfig.write_text(secured(api, server))
+    with monkeypatch.context() as full:
+        full.setattr(tempfile, "tempdir", str(tmp_path / "none"))
+        with pytest.raises(CredentialsError, match="No such file"):
+            connect(opened, kubeconfig)
+        kubeconfig.write_text(secured(api, server, is_inline=False))
+        assert connect(opened, kubeconfig).get(PODS)
+    kubeconfig.write_text(secured(api, server))
+    assert connect(opened, kubeconfig).get(PODS)
 
 
 def hang_up(connection: Connection) -> None:
