@@ -244,7 +244,6 @@ def test_an_api_server_that_comes_back_gets_what_waited(
     assert found == [(pod, 1, "Succeeded") for pod in "abc"]
 
 
-@pytest.mark.parametrize("status", [429, 500])
 def test_a_storm_of_refusals_ends_with_each_pod_gone_once(
     declared: Settings,
     api: FakeApi,
@@ -252,11 +251,11 @@ def test_a_storm_of_refusals_ends_with_each_pod_gone_once(
     writer: CommandWriter,
     results: TopicReader,
     monkeypatch: pytest.MonkeyPatch,
-    status: int,
 ) -> None:
     monkeypatch.setattr(eviction, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(eviction, "LONGEST_PAUSE_SECONDS", 0.05)
-    api.trouble = {"get pods": [status] * 40, "patch pods/status": [status] * 20, "delete pods": [status] * 20}
+    storm: list[int | str | Fault] = [429, 500, 503] * 10
+    api.trouble = {what: storm.copy() for what in ("get pods", "get nodes", "patch pods/status", "delete pods")}
     with run(declared, access):
         writer.write(*(command(pod=pod) for pod in "abc"))
         found = wait_for_results(results, 3)

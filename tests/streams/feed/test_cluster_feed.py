@@ -147,9 +147,22 @@ def test_a_second_feed_stands_by_until_the_first_one_ends(declared: Settings, ap
     assert_told(declared, api)
 
 
+def test_an_object_too_large_for_kafka_is_left_out(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
+    large = [{"key": f"key-{number}", "operator": "Exists"} for number in range(100)]
+    api.put("Pod", "large", spec={"nodeName": "n-1", "tolerations": large})
+    with feeding(declared.model_copy(update={"max_object_bytes": 2_048}), api, tmp_path) as feed:
+        listed(feed)
+        assert feed.counts["Pod"].oversized == 1
+        assert feed.is_proven
+        api.put("Pod", "large", spec={"nodeName": "n-1", "tolerations": large[:2]})
+        wait_for(lambda: feed.counts["Pod"].events["MODIFIED"] == 1)
+    assert_told(declared, api)
+
+
 def test_a_feed_that_leads_again_keeps_the_newest_epoch(
     declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(feed_lease, "SESSION_SECONDS", 6.5)  # and so is told sooner that the other one has left
     with feeding(declared, api, tmp_path) as first:
         listed(first)
         with feeding(declared, api, tmp_path) as second:
