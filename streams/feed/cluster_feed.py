@@ -11,7 +11,13 @@ import structlog
 
 from evictstream.streams.broker.clients import may_pass
 from evictstream.streams.broker.feed_states import FeedState, read_state
-from evictstream.streams.errors import ApiUnreachableError, BrokerError, ClusterNameTakenError, KubernetesError
+from evictstream.streams.errors import (
+    ApiUnreachableError,
+    BrokerError,
+    ClusterNameTakenError,
+    CredentialsError,
+    KubernetesError,
+)
 from evictstream.streams.feed.feed_lease import FeedLease
 from evictstream.streams.feed.feed_records import FeedRecords
 from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
@@ -32,6 +38,9 @@ PROOF_SECONDS: Final = 45.0
 
 LOOK_SECONDS: Final = 0.5
 """Between looks at lease, threads and stop."""
+
+CREDENTIALS_SECONDS: Final = 5.0
+"""Between tries to read credentials; each may run a plugin."""
 
 RELEASE_SECONDS: Final = 5.0
 """To leave the group of the cluster's feeds."""
@@ -123,7 +132,12 @@ class ClusterFeed(threading.Thread):
         self._session_ended = threading.Event()
         if self._stopped.is_set():
             return
-        connection = Connection(self._access)
+        try:
+            connection = Connection(self._access)
+        except CredentialsError as error:  # they were there when the process began, and will be there again
+            self._log.warning("no credentials", error=str(error))
+            self._stopped.wait(CREDENTIALS_SECONDS)
+            return
         try:
             state = self._identify(connection)
             if state is None:

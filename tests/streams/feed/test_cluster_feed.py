@@ -14,7 +14,7 @@ from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError
-from evictstream.streams.feed import feed_lease
+from evictstream.streams.feed import cluster_feed, feed_lease
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.settings import Settings
 from tests.streams.feed.feeding import PATIENCE_SECONDS, assert_told, feeding, listed, wait_for
@@ -181,6 +181,24 @@ def test_a_feed_that_leads_again_keeps_the_newest_epoch(
     assert first.epoch == 1
     assert first.epochs == 0
     assert_told(declared, api)
+
+
+@pytest.mark.kit
+def test_credentials_that_are_gone_when_it_leads_again(
+    declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_feed, "CREDENTIALS_SECONDS", 0.2)
+    with feeding(declared, api, tmp_path) as feed:
+        listed(feed)
+        (tmp_path / "kubeconfig").write_text("")
+        fail_once(monkeypatch, feed)
+        wait_for(lambda: not feed.is_proven)
+        wait_for(lambda: feed.is_leader)
+        time.sleep(1.0)  # in which it tries, and must not end
+        assert feed.is_alive()
+        (tmp_path / "kubeconfig").write_text(api.kubeconfig())
+        listed(feed, 2)
+    assert feed.failure is None
 
 
 def fail_once(monkeypatch: pytest.MonkeyPatch, feed: ClusterFeed) -> None:
