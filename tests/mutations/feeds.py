@@ -82,6 +82,18 @@ OF_FEEDS = (
         (f"{FEED_OUTAGES}::test_a_feed_that_its_group_does_not_confirm_writes_nothing",),
     ),
     Mutation(
+        "take an answer that waited through a freeze for a new one",
+        (
+            Change(
+                product.GROUP_MEMBERSHIP,
+                "Membership.look",
+                "max(self.confirmed_at, heartbeat.last_send)",
+                "max(self.confirmed_at, heartbeat.last_receive)",
+            ),
+        ),
+        ("tests/streams/broker/test_group_membership.py::test_a_heartbeat_confirms_what_it_asked_when_it_was_sent",),
+    ),
+    Mutation(
         "take what was written last for the newest epoch",
         (Change(product.FEED_STATES, "read_state", "found is None or state.epoch >= found.epoch", "True"),),
         ("tests/streams/broker/test_feed_states.py::test_the_highest_epoch_counts",),
