@@ -222,6 +222,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         else:
             answered = AnsweredOffsets(committed.offset, committed.metadata or "")
         self._consumer.seek(partition, answered.first_open)
+        self._consumer.resume(partition)  # it may have been paused when the reader stood still
         self.partitions[partition.partition] = CommandsPartition(
             start=answered.first_open, answered=answered, end=end, now=now
         )

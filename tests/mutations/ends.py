@@ -121,6 +121,11 @@ OF_ENDS = (
         (f"{OUTAGES}::test_a_frozen_executor_does_nothing_wrong_afterwards",),
     ),
     Mutation(
+        "leave a partition paused that is read anew",
+        (Change(product.COMMAND_CONSUMER, "CommandConsumer._take_over", "self._consumer.resume(partition)", "None"),),
+        (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
+    ),
+    Mutation(
         "begin evictions while the reader stands still",
         (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._next", "now >= self._permitted_until", "False"),),
         (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),

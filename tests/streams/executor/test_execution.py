@@ -161,6 +161,8 @@ def test_a_reader_that_stood_still_reads_anew_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(command_consumer, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(command_consumer, "MOST_WAITING", 2)  # so that reading waits when it stands still
+    monkeypatch.setattr(command_consumer, "RESUME_AT", 1)
     goes_on = threading.Event()
     goes_on.set()
 
