@@ -54,7 +54,7 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
-	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams/conformance)
+	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 
 kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; minutes, once).

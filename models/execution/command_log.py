@@ -39,6 +39,7 @@ class _Eviction(msgspec.Struct, gc=False):
     revision: int
     attempt: int = 0
     is_cancelled: bool = False
+    is_given_up: bool = False
     answer: CommandAnswer | None = None
 
 
@@ -68,9 +69,9 @@ class CommandLog:
             return CommandAnswer(Outcome.OBSOLETE, f"revision {known.revision} has come")
         if command.attempt < known.attempt:
             return CommandAnswer(Outcome.OBSOLETE, f"attempt {known.attempt} has come")
-        if command.attempt == known.attempt:
+        if command.attempt == known.attempt and (known.answer is not None or not known.is_given_up):
             return known.answer or Reading.IGNORE
-        known.revision, known.attempt, known.answer = command.revision, command.attempt, None
+        known.revision, known.attempt, known.answer, known.is_given_up = command.revision, command.attempt, None, False
         if now_us - instant_us(command.issued_at) > self._oldest_us:
             return self.answer(command, CommandAnswer(Outcome.OBSOLETE, f"it was issued at {command.issued_at}"))
         return Reading.EVICT
@@ -90,6 +91,12 @@ class CommandLog:
         if known is not None and known.attempt == command.attempt:
             known.answer = answer
         return answer
+
+    def give_up(self, command: EvictionCommand) -> None:
+        """Take note that an `Evict` was let go without an answer: when its command is read again it is to be done."""
+        known = self._evictions.get(command.eviction_id)
+        if known is not None and known.attempt == command.attempt:
+            known.is_given_up = True
 
     def _withdraw(self, command: EvictionCommand) -> Reading:
         is_first = command.eviction_id not in self._evictions

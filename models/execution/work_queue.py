@@ -27,6 +27,7 @@ class QueuedEviction:
         tries: how often it was put off.
         is_running: whether a worker has it.
         is_withdrawn: whether it must not be done any more.
+        is_given_up: whether it must not be answered either, unless it is done: who reads its partition next does both.
     """
 
     command: EvictionCommand
@@ -37,6 +38,7 @@ class QueuedEviction:
     tries: int = 0
     is_running: bool = False
     is_withdrawn: bool = False
+    is_given_up: bool = False
 
 
 class _Lane:
@@ -130,11 +132,13 @@ class WorkQueue:
         self._release(waiting)
         heapq.heappush(self._put_off, (until, next(self._numbers), waiting))
 
-    def remove_partition(self, partition: int) -> None:
-        """Take everything of a partition out that no worker has, without an answer; looks at everything."""
-        for waiting in self:
-            if waiting.partition == partition:
-                self.withdraw(waiting.command.eviction_id)
+    def remove_partition(self, partition: int) -> list[QueuedEviction]:
+        """Give up everything of a partition, without an answer; looks at everything. Returns also what a worker has."""
+        found = [waiting for waiting in self if waiting.partition == partition]
+        for waiting in found:
+            waiting.is_given_up = True
+            self.withdraw(waiting.command.eviction_id)
+        return found
 
     def _append(self, waiting: QueuedEviction) -> None:
         lane = self._lanes.setdefault(waiting.command.node, _Lane())

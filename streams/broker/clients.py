@@ -53,6 +53,11 @@ def as_our_error(error: KafkaError | OSError, settings: Settings, operation: str
     return BrokerRefusedError(operation, reason=reason)
 
 
+def may_pass(error: BrokerError) -> bool:
+    """Whether the same may succeed later, as while a broker starts again. `error` is one of `our_errors`."""
+    return isinstance(error, BrokerUnreachableError) or bool(getattr(error.__cause__, "retriable", False))
+
+
 @contextlib.contextmanager
 def our_errors(settings: Settings, operation: str) -> Iterator[None]:
     """Raise `BrokerUnreachableError` or `BrokerRefusedError` for whatever kafka-python raises inside."""

@@ -5,10 +5,12 @@ The feed writes it and reads it when it starts again; an executor reads it to kn
 
 from __future__ import annotations
 
+import time
 from typing import Final
 
 import msgspec
 from kafka import KafkaConsumer, TopicPartition
+from kafka.errors import KafkaTimeoutError
 
 from evictstream.streams.broker.clients import client_arguments, our_errors
 from evictstream.streams.settings import Settings
@@ -33,11 +35,13 @@ class FeedState(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
 def read_state(settings: Settings, cluster: str) -> FeedState | None:
     """Read what is kept of a cluster; None if nothing is.
 
+    The highest epoch counts: a feed that was frozen, or cut off, may write its own, earlier one behind it.
+
     Raises:
         BrokerError: the topic cannot be read.
     """
     partition = TopicPartition(settings.feeds_topic, 0)
-    found = None
+    found: FeedState | None = None
     with our_errors(settings, f"read {settings.feeds_topic}"):
         consumer = KafkaConsumer(
             **client_arguments(settings), group_id=None, enable_auto_commit=False, auto_offset_reset="earliest"
@@ -45,11 +49,16 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
         try:
             consumer.assign([partition])
             end = consumer.end_offsets([partition])[partition]
+            give_up_at = time.monotonic() + settings.request_timeout_seconds
             while consumer.position(partition) < end:
+                if time.monotonic() > give_up_at:
+                    raise KafkaTimeoutError
                 for records in consumer.poll(timeout_ms=POLL_MS).values():
+                    give_up_at = time.monotonic() + settings.request_timeout_seconds
                     for record in records:
                         if record.key == cluster.encode():
-                            found = record.value
+                            state = msgspec.json.decode(record.value, type=FeedState)
+                            found = state if found is None or state.epoch >= found.epoch else found
         finally:
             consumer.close()
-    return None if found is None else msgspec.json.decode(found, type=FeedState)
+    return found

@@ -1,9 +1,12 @@
-"""What kafka-python 3.0.12 gets wrong when a consumer joins a group, and how its users avoid it."""
+"""What kafka-python 3.0.12 gets wrong, or does not tell, of a consumer's membership in its group."""
 
 from __future__ import annotations
 
+import time
+
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka.coordinator.base import MemberState
 
 from evictstream.streams.broker.clients import partitions_of
 
@@ -31,3 +34,30 @@ def finish_joining(consumer: KafkaConsumer) -> None:
     coordinator = consumer._coordinator  # noqa: SLF001 - none is public
     if coordinator.rejoining and not coordinator.need_rejoin():
         coordinator.request_rejoin()
+
+
+class Membership:
+    """When the group has confirmed last that it counts a consumer in.
+
+    A consumer that Kafka is gone for, or whose process was frozen, keeps its assignment, and each `poll` returns as if
+    nothing were wrong. Only a heartbeat that was answered, or a join, shows that nobody else has its partitions.
+
+    Attributes:
+        confirmed_at: monotonic seconds when what was confirmed was asked for: an answer may have waited in a frozen
+            process for longer than the session.
+    """
+
+    def __init__(self, consumer: KafkaConsumer) -> None:
+        self.confirmed_at = float("-inf")
+        self._consumer = consumer
+        self._generation = -1
+
+    def look(self) -> None:
+        """Take note of what the group has confirmed. Call it more often than heartbeats are sent."""
+        heartbeat = self._consumer._coordinator.heartbeat  # noqa: SLF001 - none is public
+        group = self._consumer.group_metadata()
+        if group.state is MemberState.STABLE and group.generation_id != self._generation:
+            self._generation = group.generation_id
+            self.confirmed_at = time.monotonic()
+        elif heartbeat.last_receive >= heartbeat.last_send:
+            self.confirmed_at = max(self.confirmed_at, heartbeat.last_send)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import ssl
 import threading
 import time
 from http.server import ThreadingHTTPServer
@@ -33,6 +34,8 @@ class FakeApi(FakeCluster):
             `error` and `garbage` lines of a watch.
         forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         token: the only bearer token that is accepted; None accepts any, or none.
+        user: the only common name of client certificates that is accepted, with `tls`; None accepts any, or none.
+        tls: secures each new connection; None leaves them plain.
         silent: plurals whose lists and watches stay open and say nothing, whatever limit they were opened with.
         cached_lists: lists that would take what a cache has (`resourceVersion=0`).
         watch_turn: grows when all watches that are open are to end.
@@ -47,6 +50,8 @@ class FakeApi(FakeCluster):
         self.trouble: dict[str, list[int | str | Fault]] = {}
         self.forbidden: set[str] = set()
         self.token: str | None = None
+        self.user: str | None = None
+        self.tls: ssl.SSLContext | None = None
         self.silent: set[str] = set()
         self.cached_lists = 0
         self.watch_turn = 0
@@ -57,7 +62,7 @@ class FakeApi(FakeCluster):
     @property
     def url(self) -> str:
         """Its address."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{'http' if self.tls is None else 'https'}://127.0.0.1:{self._server.server_address[1]}"
 
     def kubeconfig(self, token_file: Path | None = None) -> str:
         """Return a kubeconfig in JSON, which is YAML; with a file the token is what that holds at the moment."""
@@ -136,6 +141,14 @@ class _Server(ThreadingHTTPServer):
 
     def service_actions(self) -> None:
         self.api.end_terminated()
+
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """Shake hands in the connection's own thread."""
+        if self.api.tls is not None:
+            request = self.api.tls.wrap_socket(request, server_side=True)
+        super().finish_request(request, client_address)
+        if self.api.tls is not None:
+            request.close()
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of clients that hang up; they may."""

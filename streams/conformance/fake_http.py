@@ -52,7 +52,8 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             return
         if request is None:
             return
-        if api.token is not None and self.headers.get("Authorization") != f"Bearer {api.token}":
+        is_known = api.token is None or self.headers.get("Authorization") == f"Bearer {api.token}"
+        if not is_known or (api.user is not None and self._common_name() != api.user):
             self._send(refusal(401, "Unauthorized"))
             return
         fault = Fault()
@@ -66,6 +67,10 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             self._watch(request, fault)
         else:
             self._reply(request, fault)
+
+    def _common_name(self) -> str | None:
+        parts = (self.connection.getpeercert() or {}).get("subject", ()) if self.server.api.tls is not None else ()
+        return next((value for part in parts for name, value in part if name == "commonName"), None)
 
     def _reply(self, request: FakeRequest, fault: Fault) -> None:
         time.sleep(fault.hold_seconds)

@@ -55,6 +55,7 @@ class ClusterExecutor:
         self._limit = RateLimit(rate=rate, burst=burst, now=time.monotonic())
         self._queue = WorkQueue()
         self._closed_until = 0.0  # while the API server does not answer
+        self._permitted_until = 0.0
         self._changed = threading.Condition()
         self._is_stopped = False
         self._threads = [
@@ -98,10 +99,18 @@ class ClusterExecutor:
         with self._changed:
             return self._queue.withdraw(eviction_id)
 
-    def remove_partition(self, partition: int) -> None:
-        """Take out all that waits of a partition: another executor does it now."""
+    def permit(self, until: float) -> None:
+        """Let workers begin evictions until that monotonic second, then no more before the next permission."""
         with self._changed:
-            self._queue.remove_partition(partition)
+            is_late = self._permitted_until <= time.monotonic()
+            self._permitted_until = until
+            if is_late:
+                self._changed.notify_all()
+
+    def remove_partition(self, partition: int) -> list[QueuedEviction]:
+        """Take out all that waits of a partition, since another executor does it now; returns it, and what runs."""
+        with self._changed:
+            return self._queue.remove_partition(partition)
 
     def runs(self, partition: int) -> bool:
         """Whether an eviction of a partition is being carried out."""
@@ -132,7 +141,7 @@ class ClusterExecutor:
         with self._changed:
             while not self._is_stopped:
                 now = time.monotonic()
-                pause = self._closed_until - now
+                pause = LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
                 if pause <= 0:
                     pause = self._limit.wait_seconds(now)
                 if pause <= 0:
@@ -150,6 +159,9 @@ class ClusterExecutor:
         with self._changed:
             if isinstance(done, PutOff):
                 self._close(done, now)
+                if waiting.is_given_up:
+                    self._queue.finish(waiting)
+                    return
                 if not waiting.is_withdrawn and now - waiting.queued_at < WAIT_SECONDS:
                     self._queue.put_off(waiting, now + done.seconds)
                     return

@@ -28,7 +28,7 @@ from evictstream.streams.broker.group_membership import finish_joining, subscrib
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
-from evictstream.streams.executor.results import result_text
+from evictstream.streams.executor.results import ResultWriter
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -42,9 +42,6 @@ stays unread, so it is worth some memory."""
 
 RESUME_AT: Final = 15_000
 """Reading goes on when so few wait."""
-
-MOST_RESULTS_IN_FLIGHT: Final = 30_000
-"""While Kafka takes nothing, `Accepted` is not repeated beyond this."""
 
 ACCEPTED_SECONDS: Final = 20.0
 """Between two `Accepted` for what waits; the service repeats an eviction after 60 s without one."""
@@ -61,6 +58,11 @@ DRAIN_SECONDS: Final = 5.0
 
 RETRY_SECONDS: Final = 1.0
 """After an error of Kafka that may pass."""
+
+STALL_SECONDS: Final = 12.0
+"""A reader that stood still for so long may have lost its partitions meanwhile, as its process was frozen: that is the
+session less a heartbeat's interval. Another executor may have read a `Cancel`, so nothing begins before they are read
+anew."""
 
 Tell = Callable[[EvictionCommand, CommandAnswer | None], None]
 """Hears of each command that was read for the first time (without an answer) and of each answer."""
@@ -108,19 +110,16 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         self.partitions: dict[int, CommandsPartition] = {}
         self._settings = settings
         self._consumer = consumer
-        self._producer = producer
+        self._results = ResultWriter(producer, settings.results_topic)
         self._clusters = clusters
         self._start_ms = start_ms
         self._forced: set[int] | None = set() if is_start_forced else None
         self._log = CommandLog(oldest_seconds=oldest_seconds)
         self._answers = answers
         self._tell = tell
-        self._unsent: deque[tuple[EvictionCommand, CommandAnswer, tuple[int, int]]] = deque()
-        self._delivered: deque[tuple[int, int]] = deque()
         self._revoked: deque[set[int]] = deque()
-        self._lost: deque[set[int]] = deque()
+        self._lost: deque[tuple[set[int], list[QueuedEviction]]] = deque()
         self._is_ended = False
-        self._in_flight = 0
         self._commit_at = 0.0
         self._sweep_at = 0.0
         self._is_in_trouble = False
@@ -165,17 +164,14 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
     async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
         """Begin nothing more of these partitions: another executor has them."""
         numbers = {partition.partition for partition in lost}
-        for cluster in self._clusters.values():
-            for number in numbers:
-                cluster.remove_partition(number)
-        self._lost.append(numbers)
+        self._lost.append((numbers, self._give_up(numbers)))
 
     def _turn(self) -> None:
         finish_joining(self._consumer)
         batches = self._consumer.poll(timeout_ms=POLL_MS)
-        self.looked_at = now = time.monotonic()
+        now = self._look_around()
         while self._lost:
-            self._let_go(self._lost.popleft())
+            self._let_go(*self._lost.popleft())
         while self._revoked:
             numbers = self._revoked.popleft() & self.partitions.keys()
             self._drain(numbers)
@@ -193,7 +189,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
             self._say_accepted(now)
-        self._send_results()
+        self._results.send()
         self._note_delivered()
         waiting = sum(map(len, self._clusters.values())) + sum(len(each.held) for each in self.partitions.values())
         for number, found in self.partitions.items():
@@ -202,6 +198,18 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         if now >= self._commit_at:
             self._commit_at = now + COMMIT_SECONDS
             self._commit(self.partitions)
+
+    def _look_around(self) -> float:
+        """Let workers begin evictions for a while; after a stall only what is read anew. Returns the time."""
+        now = time.monotonic()
+        stalled = now - self.looked_at
+        if stalled > STALL_SECONDS and self.partitions:
+            log.warning("stood still: reads its partitions anew", seconds=round(stalled, 1))
+            self._let_go(tuple(self.partitions))
+        self.looked_at = now
+        for cluster in self._clusters.values():
+            cluster.permit(now + STALL_SECONDS)
+        return now
 
     def _take_over(self, partition: TopicPartition, now: float) -> None:
         committed = self._consumer.committed(partition, metadata=True)
@@ -214,6 +222,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         else:
             answered = AnsweredOffsets(committed.offset, committed.metadata or "")
         self._consumer.seek(partition, answered.first_open)
+        self._consumer.resume(partition)  # it may have been paused when the reader stood still
         self.partitions[partition.partition] = CommandsPartition(
             start=answered.first_open, answered=answered, end=end, now=now
         )
@@ -310,38 +319,16 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
     def _say_accepted(self, now: float) -> None:
         for cluster in self._clusters.values():
             for waiting in cluster.unsaid(now - ACCEPTED_SECONDS):
-                if self._in_flight >= MOST_RESULTS_IN_FLIGHT:
+                if self._results.is_full:
                     return
                 waiting.said_at = now
                 self._say(waiting, CommandAnswer(Outcome.ACCEPTED, "queued"), is_final=False)
 
     def _say(self, waiting: QueuedEviction, answer: CommandAnswer, *, is_final: bool) -> None:
-        place = (waiting.partition, waiting.offset) if is_final else (-1, -1)
-        self._in_flight += 1
-        self._unsent.append((waiting.command, answer, place))
-
-    def _send_results(self) -> None:
-        """Hand results to the producer, in order; while it takes none they wait for the next turn."""
-        while self._unsent:
-            command, answer, place = self._unsent[0]
-            key = f"{command.cluster}/{command.node}".encode()
-            try:
-                sent = self._producer.send(self._settings.results_topic, key=key, value=result_text(command, answer))
-            except KafkaError:
-                return
-            self._unsent.popleft()
-            sent.add_callback(lambda _, place=place: self._delivered.append(place))
-            sent.add_errback(lambda error, place=place: self._undelivered(place, error))
-
-    def _undelivered(self, place: tuple[int, int], error: BaseException) -> None:
-        """Count it as said, in the producer's thread: the service takes silence for a failure and sends it again."""
-        log.error("a result was not written", error=str(error))
-        self._delivered.append(place)
+        self._results.say(waiting.command, answer, (waiting.partition, waiting.offset) if is_final else None)
 
     def _note_delivered(self) -> None:
-        while self._delivered:
-            number, offset = self._delivered.popleft()
-            self._in_flight -= 1
+        for number, offset in self._results.delivered():
             found = self.partitions.get(number)
             if found is not None:
                 found.answered.add(offset)
@@ -365,25 +352,32 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                 if partition.partition in self.partitions:
                     self.partitions[partition.partition].is_uncommitted()
 
-    def _let_go(self, numbers: Iterable[int]) -> None:
+    def _let_go(self, numbers: Iterable[int], given_up: Iterable[QueuedEviction] = ()) -> None:
+        """Forget these partitions; what they had open is done if it is read again."""
+        found = [*given_up, *self._give_up(numbers)]
         for number in numbers:
-            for cluster in self._clusters.values():
-                cluster.remove_partition(number)
-            self.partitions.pop(number, None)
+            partition = self.partitions.pop(number, None)
+            found += () if partition is None else partition.held.values()
+        for waiting in found:
+            self._log.give_up(waiting.command)
+
+    def _give_up(self, numbers: Iterable[int]) -> list[QueuedEviction]:
+        """Begin nothing more of these partitions; returns what waited or runs."""
+        clusters = self._clusters.values()
+        return [waiting for cluster in clusters for number in numbers for waiting in cluster.remove_partition(number)]
 
     def _drain(self, numbers: Iterable[int]) -> None:
         """Wait for what runs of these partitions, say it, and commit; what takes longer is done again."""
         numbers = tuple(numbers)
-        for number in numbers:
-            for cluster in self._clusters.values():
-                cluster.remove_partition(number)
+        for waiting in self._give_up(numbers):
+            self._log.give_up(waiting.command)
         end_at = time.monotonic() + DRAIN_SECONDS
         while self._runs(numbers) and time.monotonic() < end_at:
             time.sleep(POLL_MS / 1000)
         self._say_answers()
-        self._send_results()
+        self._results.send()
         with contextlib.suppress(KafkaError):
-            self._producer.flush(timeout=DRAIN_SECONDS)
+            self._results.flush(DRAIN_SECONDS)
             self._note_delivered()
             changed = self._changed_commits(numbers)
             if changed:

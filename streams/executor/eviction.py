@@ -21,6 +21,10 @@ from evictstream.streams.kubernetes.connection import ApiAnswer
 MOST_LOOKS: Final = 3
 """Each change of the pod between look and write needs another look. Nothing changes a pod that often."""
 
+OLDEST_LOOK_SECONDS: Final = 15.0
+"""A write that comes later than this after the begin of its look needs another one: the process was frozen, for longer
+than a session, or requests take seconds. No precondition would tell that the node's taint is gone."""
+
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
 """Between tries of an eviction that the API server cannot do now."""
@@ -115,10 +119,14 @@ class PodEvictor:
             return PutOff(seconds=_pause_seconds(tries), reason=str(error), is_of_cluster=True)
         except CredentialsError as error:
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
-        return CommandAnswer(Outcome.FAILED, f"the pod changed {MOST_LOOKS} times between look and delete")
+        return CommandAnswer(
+            Outcome.FAILED,
+            f"{MOST_LOOKS} looks were out of date before the write: the pod changed, or requests are slow",
+        )
 
     def _look_and_write(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff | None:
-        """Return None if the pod has changed since the look."""
+        """Return None if the pod has changed since the look, or may have."""
+        look_until = time.monotonic() + OLDEST_LOOK_SECONDS
         pod = self.requests.pod(command)
         node = None if pod is None else self.requests.node(command)
         now_us = time.time_ns() // 1_000
@@ -128,20 +136,26 @@ class PodEvictor:
         assert pod is not None  # noqa: S101 - without a pod there is a veto
         if self.mode is ExecutorMode.OBSERVE:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
+        if time.monotonic() > look_until:
+            return None
         if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us):
-            return self._delete(command, pod, tries)
+            return self._delete(command, pod, tries, look_until)
         answer = self.requests.evict(command)
         if answer.status == TOO_MANY_REQUESTS and _is_of_budget(answer):
             return PutOff(seconds=answer.retry_after_seconds or BUDGET_SECONDS, reason=answer.said().message)
         return self._of_write(answer, tries)
 
-    def _delete(self, command: EvictionCommand, pod: SeenPod, tries: int) -> CommandAnswer | PutOff | None:
+    def _delete(
+        self, command: EvictionCommand, pod: SeenPod, tries: int, look_until: float
+    ) -> CommandAnswer | PutOff | None:
         version = pod.resource_version
         if not pod.is_disruption_target:
             marked = self.requests.mark(command, pod)
             if not marked.is_done:
                 return self._of_write(marked, tries)
             version = self.requests.marked_version(marked)
+            if time.monotonic() > look_until:
+                return None
         return self._of_write(self.requests.delete(command, version), tries)
 
     def _of_write(self, answer: ApiAnswer, tries: int) -> CommandAnswer | PutOff | None:
@@ -162,7 +176,8 @@ class PodEvictor:
         if status == FORBIDDEN:
             return CommandAnswer(Outcome.REFUSED, text)
         if status == TOO_MANY_REQUESTS:
-            return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text, is_of_cluster=True)
+            seconds = min(retry_after_seconds or _pause_seconds(tries), LONGEST_PAUSE_SECONDS)
+            return PutOff(seconds=seconds, reason=text, is_of_cluster=True)
         if status == UNAUTHORIZED:
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=text, is_of_cluster=True)
         if status >= SERVER_ERRORS:  # the server, a webhook, or several disruption budgets for one pod

@@ -9,8 +9,15 @@ from typing import Final
 import msgspec
 import structlog
 
+from evictstream.streams.broker.clients import may_pass
 from evictstream.streams.broker.feed_states import FeedState, read_state
-from evictstream.streams.errors import ApiUnreachableError, ClusterNameTakenError, KubernetesError
+from evictstream.streams.errors import (
+    ApiUnreachableError,
+    BrokerError,
+    ClusterNameTakenError,
+    CredentialsError,
+    KubernetesError,
+)
 from evictstream.streams.feed.feed_lease import FeedLease
 from evictstream.streams.feed.feed_records import FeedRecords
 from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
@@ -31,6 +38,9 @@ PROOF_SECONDS: Final = 45.0
 
 LOOK_SECONDS: Final = 0.5
 """Between looks at lease, threads and stop."""
+
+CREDENTIALS_SECONDS: Final = 5.0
+"""Between tries to read credentials; each may run a plugin."""
 
 RELEASE_SECONDS: Final = 5.0
 """To leave the group of the cluster's feeds."""
@@ -109,13 +119,25 @@ class ClusterFeed(threading.Thread):
 
     def _feed(self) -> None:
         """One session: from the lease to its end, or to the end of an epoch."""
+        try:
+            kept = read_state(self._settings, self.cluster)
+        except BrokerError as error:
+            if not may_pass(error):
+                raise
+            self._log.warning("Kafka does not serve", error=str(error))
+            return
         # Another feed may have begun an epoch since this one fed last; what this one kept last may not be in Kafka yet.
-        states = [state for state in (self._state, read_state(self._settings, self.cluster)) if state is not None]
+        states = [state for state in (self._state, kept) if state is not None]
         self._state = max(states, key=lambda state: (state.epoch, state.resource_version), default=None)
         self._session_ended = threading.Event()
         if self._stopped.is_set():
             return
-        connection = Connection(self._access)
+        try:
+            connection = Connection(self._access)
+        except CredentialsError as error:  # they were there when the process began, and will be there again
+            self._log.warning("no credentials", error=str(error))
+            self._stopped.wait(CREDENTIALS_SECONDS)
+            return
         try:
             state = self._identify(connection)
             if state is None:

@@ -15,7 +15,7 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.errors import KafkaError
 
 from evictstream.streams.broker.clients import client_arguments
-from evictstream.streams.broker.group_membership import finish_joining, subscribe
+from evictstream.streams.broker.group_membership import Membership, finish_joining, subscribe
 from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.settings import Settings
 
@@ -23,7 +23,7 @@ SESSION_SECONDS: Final = 10.0
 """A feed that is silent for so long has lost its place to one that stands by."""
 
 LEASE_SECONDS: Final = 6.0
-"""A feed that has not heard from Kafka for so long stops to write, well before another one may begin."""
+"""A feed whose group has not confirmed it for so long stops to write, well before another one may begin."""
 
 POLL_MS: Final = 1_000
 
@@ -36,13 +36,13 @@ class FeedLease(threading.Thread):
         self._settings = settings
         self._cluster = cluster
         self._ended = threading.Event()
-        self._heard_at = 0.0
+        self._confirmed_at = float("-inf")
         self._owns = False
 
     @property
     def is_held(self) -> bool:
         """Whether this feed may write now."""
-        return self._owns and time.monotonic() - self._heard_at < LEASE_SECONDS
+        return self._owns and time.monotonic() - self._confirmed_at < LEASE_SECONDS
 
     def release(self, timeout_seconds: float) -> None:
         """Leave the group, so that another feed need not wait for the session to end."""
@@ -68,6 +68,7 @@ class FeedLease(threading.Thread):
             session_timeout_ms=int(SESSION_SECONDS * 1000),
             heartbeat_interval_ms=int(SESSION_SECONDS * 1000 / 4),
         )
+        membership = Membership(consumer)
         try:
             subscribe(consumer, self._settings.feeds_topic)
             while not self._ended.is_set():
@@ -76,7 +77,8 @@ class FeedLease(threading.Thread):
                 self._owns = bool(consumer.assignment())
                 if self._owns:
                     consumer.position(TopicPartition(self._settings.feeds_topic, 0), timeout_ms=POLL_MS)
-                self._heard_at = time.monotonic()
+                membership.look()
+                self._confirmed_at = membership.confirmed_at
         finally:
             self._owns = False
             consumer.close()

@@ -9,11 +9,15 @@ import dataclasses
 import os
 from pathlib import Path
 
+import yaml  # type: ignore[import-untyped]
 from kubernetes import config
 from kubernetes.client import ApiClient, Configuration
 from kubernetes.config.config_exception import ConfigException
 
 from evictstream.streams.errors import CredentialsError
+
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
+"""What the client library raises for a file that is not as it should be, as while somebody writes it."""
 
 IN_CLUSTER_VARIABLE = "KUBERNETES_SERVICE_HOST"
 """Kubernetes sets it in every container."""
@@ -51,7 +55,7 @@ class ClusterAccess:
                     self.kubeconfig, self.context, client_configuration=configuration, persist_config=False
                 )
             return ApiClient(configuration)
-        except (ConfigException, OSError, ValueError, KeyError, TypeError) as error:
+        except (ConfigException, OSError, yaml.YAMLError, *_MALFORMED) as error:
             raise CredentialsError(self.place, _reason(error)) from error
 
     @property

@@ -1,13 +1,15 @@
 """Requests to one API server, and watches read line by line. Used by several threads.
 
-Every request has a time limit, none is repeated here but one: after 401 the configuration is read anew, as tokens
-rotate, plugins give new ones and certificates are replaced, and the request is sent once more.
+Every request has a time limit. The configuration is read anew where it may be out of date: after 401, as tokens rotate,
+plugins give new ones and certificates are replaced, and where TLS fails, as authorities are replaced too. The request
+is sent once more then, if the server cannot have taken it; no other one is repeated here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import ssl
 import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -34,6 +36,12 @@ LONGEST_LINE_BYTES: Final = 16_777_216
 
 PIECE_BYTES: Final = 262_144
 """Read at once from a watch: some hundred events."""
+
+LONGEST_MESSAGE: Final = 1_000
+"""Characters that are kept of what the API server says of a refusal: a webhook may answer with a page."""
+
+LONGEST_RETRY_AFTER_SECONDS: Final = 600.0
+"""What is asked for beyond it is a mistake, of a proxy perhaps: the API server asks for seconds."""
 
 UNAUTHORIZED: Final = 401
 
@@ -78,9 +86,10 @@ class ApiAnswer:
     def said(self) -> Status:
         """Read what the server says of its refusal; empty if it is not the API server's."""
         try:
-            return msgspec.json.decode(self.body, type=Status)
+            found = msgspec.json.decode(self.body, type=Status)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return Status()
+        return msgspec.structs.replace(found, message=found.message[:LONGEST_MESSAGE])
 
 
 class Connection:
@@ -196,7 +205,16 @@ class Connection:
         content_type: str = "application/json",
     ) -> Iterator[Any]:
         client = self._client
-        response = self._request(client, method, path, query, read_seconds, data, content_type)
+        try:
+            response = self._request(client, method, path, query, read_seconds, data, content_type)
+        except ApiUnreachableError as error:
+            found = _tls_error(error)
+            if found is None:
+                raise
+            renewed = self._renewed(client)
+            if not isinstance(found, ssl.SSLCertVerificationError):  # it was sent, perhaps
+                raise
+            response = self._request(renewed, method, path, query, read_seconds, data, content_type)
         if response.status == UNAUTHORIZED:
             self._discard(response)
             response = self._request(self._renewed(client), method, path, query, read_seconds, data, content_type)
@@ -285,7 +303,16 @@ class Connection:
 
 def _seconds(text: str | None) -> float | None:
     """Read `Retry-After`; its other form, a date, is not used by the API server."""
-    return float(text) if text is not None and text.isdecimal() else None
+    return min(float(text), LONGEST_RETRY_AFTER_SECONDS) if text is not None and text.isdecimal() else None
+
+
+def _tls_error(error: BaseException) -> BaseException | None:
+    """Find what TLS has to say below an error."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, ssl.SSLError):
+        below = found.args[0] if found.args and isinstance(found.args[0], BaseException) else None
+        found = below or found.__cause__
+    return found
 
 
 def _reason(error: Exception) -> str:

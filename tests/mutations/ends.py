@@ -12,6 +12,7 @@ LOG = "tests/models/execution/test_command_log.py"
 QUEUE = "tests/models/execution/test_work_queue.py"
 EVICTION = "tests/streams/executor/test_eviction.py"
 EXECUTION = "tests/streams/executor/test_execution.py"
+OUTAGES = "tests/streams/executor/test_executor_outages.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
 OF_ENDS = (
@@ -98,6 +99,49 @@ OF_ENDS = (
         "act before what was there has been read",
         (Change(product.COMMANDS_PARTITION, "CommandsPartition.is_caught_up", "self._position >= self._end", "True"),),
         (f"{EXECUTION}::test_a_cancel_that_was_there_before_the_start_comes_first",),
+    ),
+    Mutation(
+        "write upon a look of before a freeze",
+        (
+            Change(product.EVICTION, "PodEvictor._look_and_write", "time.monotonic() > look_until", "False"),
+            Change(product.EVICTION, "PodEvictor._delete", "time.monotonic() > look_until", "False"),
+        ),
+        (f"{EVICTION}::test_a_look_of_before_a_freeze_does_not_count",),
+    ),
+    Mutation(
+        "go on after a stall as if nothing had happened",
+        (
+            Change(
+                product.COMMAND_CONSUMER,
+                "CommandConsumer._look_around",
+                "stalled > STALL_SECONDS and self.partitions",
+                "False",
+            ),
+        ),
+        (f"{OUTAGES}::test_a_frozen_executor_does_nothing_wrong_afterwards",),
+    ),
+    Mutation(
+        "leave a partition paused that is read anew",
+        (Change(product.COMMAND_CONSUMER, "CommandConsumer._take_over", "self._consumer.resume(partition)", "None"),),
+        (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
+    ),
+    Mutation(
+        "begin evictions while the reader stands still",
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._next", "now >= self._permitted_until", "False"),),
+        (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
+    ),
+    Mutation(
+        "pass over what was given up before",
+        (Change(product.COMMAND_LOG, "CommandLog.give_up", "known.is_given_up = True", "pass"),),
+        (
+            f"{LOG}::test_what_was_given_up_is_done_when_read_again",
+            f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",
+        ),
+    ),
+    Mutation(
+        "answer what is put off and given up",
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._end", "waiting.is_given_up", "False"),),
+        (f"{EXECUTION}::test_what_is_put_off_at_a_stop_comes_again",),
     ),
     Mutation(
         "read commands of transactions that were aborted",

@@ -9,6 +9,8 @@ from tests.mutations.matching import Change
 LISTINGS = "tests/streams/service/test_listings.py"
 CLUSTERS = "tests/streams/service/test_clusters.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
+FEED_OUTAGES = "tests/streams/feed/test_feed_outages.py"
+CREDENTIALS = "tests/streams/kubernetes/test_credentials_that_change.py"
 EXECUTING = "tests/models/eviction/test_executing.py"
 
 OF_FEEDS = (
@@ -76,6 +78,43 @@ OF_FEEDS = (
             Change(product.CLUSTER_FEED, "ClusterFeed._check_epoch", "self._keep(state)", "pass"),
         ),
         (f"{FEED}::test_versions_that_went_back_but_not_behind_what_was_kept",),
+    ),
+    Mutation(
+        "lead again in the epoch of before",
+        (Change(product.CLUSTER_FEED, "ClusterFeed._feed", "read_state(self._settings, self.cluster)", "self._state"),),
+        (f"{FEED}::test_a_feed_that_leads_again_keeps_the_newest_epoch",),
+    ),
+    Mutation(
+        "hold the lease although the group does not answer",
+        (Change(product.FEED_LEASE, "FeedLease._hold", "membership.confirmed_at", "time.monotonic()"),),
+        (f"{FEED_OUTAGES}::test_a_feed_that_its_group_does_not_confirm_writes_nothing",),
+    ),
+    Mutation(
+        "take an answer that waited through a freeze for a new one",
+        (
+            Change(
+                product.GROUP_MEMBERSHIP,
+                "Membership.look",
+                "max(self.confirmed_at, heartbeat.last_send)",
+                "max(self.confirmed_at, heartbeat.last_receive)",
+            ),
+        ),
+        ("tests/streams/broker/test_group_membership.py::test_a_heartbeat_confirms_what_it_asked_when_it_was_sent",),
+    ),
+    Mutation(
+        "take what was written last for the newest epoch",
+        (Change(product.FEED_STATES, "read_state", "found is None or state.epoch >= found.epoch", "True"),),
+        ("tests/streams/broker/test_feed_states.py::test_the_highest_epoch_counts",),
+    ),
+    Mutation(
+        "keep credentials that are refused",
+        (Change(product.CONNECTION_TO_API, "Connection._opened", "response.status == UNAUTHORIZED", "False"),),
+        (f"{CREDENTIALS}::test_a_token_that_is_replaced_is_read_anew",),
+    ),
+    Mutation(
+        "keep an authority that vouches no more",
+        (Change(product.CONNECTION_TO_API, "Connection._opened", "found is None", "True"),),
+        (f"{CREDENTIALS}::test_an_authority_that_is_replaced_is_read_anew",),
     ),
     Mutation(
         "write without the lease",

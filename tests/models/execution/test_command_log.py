@@ -57,6 +57,24 @@ def test_an_answered_command_is_answered_again() -> None:
     assert log.read(command(), T0_US) == DONE
 
 
+def test_what_was_given_up_is_done_when_read_again() -> None:
+    log = make_log()
+    log.read(command(), T0_US)
+    log.give_up(command())
+
+    assert log.read(command(), T0_US) is Reading.EVICT
+    assert log.read(command(), T0_US) is Reading.IGNORE
+
+
+def test_what_ends_after_giving_up_is_not_done_again() -> None:
+    log = make_log()
+    log.read(command(), T0_US)
+    log.give_up(command())
+    log.answer(command(), DONE)
+
+    assert log.read(command(), T0_US) == DONE
+
+
 def test_an_answer_belongs_to_its_attempt() -> None:
     log = make_log()
     log.read(command(attempt=1), T0_US)

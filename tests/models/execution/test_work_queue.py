@@ -162,7 +162,10 @@ class QueueMachine(RuleBasedStateMachine):
 
     @rule(partition=st.integers(0, 1))
     def remove_partition(self, partition: int) -> None:
-        self.queue.remove_partition(partition)
+        found = self.queue.remove_partition(partition)
+        assert all(waiting.is_given_up for waiting in found)
+        there = [*self.waiting.values(), *(one for one in self.running if not one.is_given_up or one in found)]
+        assert {id(one) for one in found} == {id(one) for one in there if one.partition == partition}
         self.waiting = {key: found for key, found in self.waiting.items() if found.partition != partition}
 
     @rule()

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.executor import eviction, pod_requests
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.pod_requests import PodRequests
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import T0_US, command
+from tests.streams.executor.conftest import TAINTED
 
 
 def evictor(connection: Connection, mode: ExecutorMode = ExecutorMode.DELETE, **changes: Any) -> PodEvictor:
@@ -88,6 +93,61 @@ def test_a_toleration_between_look_and_delete_saves_the_pod(api: FakeApi, connec
     assert deleted(api) == []
 
 
+class FrozenRequests(PodRequests):
+    """Stands still right after its first look at a node, while the taint goes."""
+
+    def __init__(self, connection: Connection, api: FakeApi) -> None:
+        super().__init__(connection)
+        self._api = api
+        self._is_first = True
+
+    def node(self, command: Any) -> Any:
+        found = super().node(command)
+        if self._is_first:
+            self._is_first = False
+            self._api.put("Node", "n-1", spec={})
+            time.sleep(0.2)  # the fault itself
+        return found
+
+
+def test_a_look_of_before_a_freeze_does_not_count(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(eviction, "OLDEST_LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(pod_requests, "NODE_FRESH_SECONDS", 0.1)
+    late = PodEvictor(requests=FrozenRequests(connection, api), mode=ExecutorMode.DELETE)
+
+    assert outcome(late.evict(command(), 0)) is Outcome.OBSOLETE
+    assert not api.writes
+
+
+@pytest.mark.parametrize("hours", [-1.0, 1.0])
+def test_times_of_the_api_server_change_nothing(api: FakeApi, connection: Connection, hours: float) -> None:
+    at = instant_text(time.time_ns() // 1_000 + int(hours * 3_600_000_000))
+    api.put("Node", "n-1", spec={"taints": [TAINTED["taints"][0] | {"timeAdded": at}]})
+    api.put("Pod", "a", metadata={"creationTimestamp": at}, status={"phase": "Running", "startTime": at})
+
+    assert outcome(evictor(connection).evict(command(), 0)) is Outcome.SUCCEEDED
+
+
+@pytest.mark.parametrize("hours", [-1.0, 1.0])
+def test_a_clock_that_is_off_lets_what_is_due_leave(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch, hours: float
+) -> None:
+    """Also where the pod's toleration was prolonged, but not beyond the moment at which the command was issued."""
+    now_us, toleration = (
+        time.time_ns() // 1_000,
+        Toleration(key="maintenance", operator="Exists", toleration_seconds=60),
+    )
+    off = SimpleNamespace(time_ns=lambda: time.time_ns() + int(hours * 3.6e12), monotonic=time.monotonic)
+    monkeypatch.setattr(eviction, "time", off)
+    longer = {"key": "maintenance", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 90}
+    api.put("Pod", "a", spec={"nodeName": "n-1", "tolerations": [longer]})
+    due = command(toleration=toleration, deadline=instant_text(now_us - 31_000_000), issued_at=instant_text(now_us))
+
+    assert outcome(evictor(connection).evict(due, 0)) is Outcome.SUCCEEDED
+
+
 def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) -> None:
     changes = [{"status": {"phase": "Running", "startTime": str(number)}} for number in range(9)]
     found = PodEvictor(requests=ChangingRequests(connection, api, changes), mode=ExecutorMode.DELETE).evict(
@@ -151,6 +211,39 @@ def test_a_budget_names_its_own_pause(api: FakeApi, connection: Connection) -> N
 
     assert isinstance(found, PutOff)
     assert found.seconds == 7
+
+
+@pytest.mark.parametrize(
+    ("cause", "seconds"), [pytest.param("DisruptionBudget", 600, id="one"), pytest.param("", 30, id="the cluster")]
+)
+def test_a_pause_that_a_server_asks_for_has_a_limit(
+    api: FakeApi, connection: Connection, cause: str, seconds: float
+) -> None:
+    api.trouble["create pods/eviction"] = [Fault(status=429, cause=cause, retry_after_seconds=10**400)]
+    found = evictor(connection, ExecutorMode.EVICT).evict(command(), 0)
+
+    assert isinstance(found, PutOff)
+    assert found.seconds == seconds
+
+
+@pytest.mark.parametrize("tries", [6, 1_000_000])
+def test_pauses_grow_to_their_limit_and_no_further(api: FakeApi, connection: Connection, tries: int) -> None:
+    api.trouble["get pods"] = [500]
+    found = evictor(connection).evict(command(), tries)
+
+    assert isinstance(found, PutOff)
+    assert found.seconds == 30
+
+
+def test_a_webhook_that_refuses_is_quoted_in_short(api: FakeApi, connection: Connection) -> None:
+    said = 'admission webhook "guard.example.com" denied the request: ' + "no" * 500_000
+    api.trouble["delete pods"] = [Fault(status=403, message=said)]
+    found = evictor(connection).evict(command(), 0)
+
+    assert isinstance(found, CommandAnswer)
+    assert found.outcome is Outcome.REFUSED
+    assert "guard.example.com" in found.reason
+    assert len(found.reason) < 2_000
 
 
 def test_after_the_latest_time_a_budget_is_overruled(api: FakeApi, connection: Connection) -> None:

@@ -18,10 +18,11 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.feed_states import FeedState
+from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor import command_consumer, execution
+from evictstream.streams.executor import command_consumer, eviction, execution
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
@@ -139,6 +140,52 @@ def test_a_restart_repeats_what_had_no_outcome_and_nothing_else(
     assert has(api, "b")
 
 
+def test_what_is_put_off_at_a_stop_comes_again(
+    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
+) -> None:
+    api.trouble["create pods/eviction a"] = [Fault(status=429, cause="DisruptionBudget", hold_seconds=1.5)]
+    with run(declared, access, ExecutorMode.EVICT):
+        writer.write(command(pod="a"))
+        wait_for(lambda: "create pods/eviction" in api.requests)
+    assert not results.quiet(0.5)
+    with run(declared, access, ExecutorMode.EVICT):
+        assert wait_for_results(results, 1) == [("a", 1, "Succeeded")]
+
+
+def test_a_reader_that_stood_still_reads_anew_first(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(command_consumer, "STALL_SECONDS", 1.0)
+    monkeypatch.setattr(command_consumer, "MOST_WAITING", 2)  # so that reading waits when it stands still
+    monkeypatch.setattr(command_consumer, "RESUME_AT", 1)
+    goes_on = threading.Event()
+    goes_on.set()
+
+    def stall(consumer: KafkaConsumer) -> None:
+        assert threading.current_thread().name == EXECUTOR_THREAD
+        goes_on.wait(PATIENCE_SECONDS)
+        finish_joining(consumer)
+
+    monkeypatch.setattr(command_consumer, "finish_joining", stall)
+    with run(declared, access, rate=0.5, burst=1):
+        writer.write(command(pod="a"), command(pod="b"), command(pod="c"))
+        wait_for_results(results, 1)
+        goes_on.clear()
+        time.sleep(3)  # the fault itself: the rate allows the next one after 2 s
+        assert has(api, "b")
+        writer.write(command(Action.CANCEL, pod="b"))
+        goes_on.set()
+        seen = results.wait_for(lambda seen: len(set(said(seen))) == 3, "three results", PATIENCE_SECONDS)
+
+    assert set(said(seen)) == {("a", 1, "Succeeded"), ("b", 1, "Obsolete"), ("c", 1, "Succeeded")}
+    assert has(api, "b")
+
+
 def test_executors_of_a_group_share_the_work(
     declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
 ) -> None:
@@ -197,6 +244,26 @@ def test_an_api_server_that_comes_back_gets_what_waited(
         found = wait_for_results(results, 3)
 
     assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+
+
+def test_a_storm_of_refusals_ends_with_each_pod_gone_once(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(eviction, "FIRST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(eviction, "LONGEST_PAUSE_SECONDS", 0.05)
+    storm: list[int | str | Fault] = [429, 500, 503] * 10
+    api.trouble = {what: storm.copy() for what in ("get pods", "get nodes", "patch pods/status", "delete pods")}
+    with run(declared, access):
+        writer.write(*(command(pod=pod) for pod in "abc"))
+        found = wait_for_results(results, 3)
+
+    assert found == [(pod, 1, "Succeeded") for pod in "abc"]
+    assert not any(api.trouble.values())
 
 
 def test_a_kafka_that_fails_for_a_while_loses_nothing(

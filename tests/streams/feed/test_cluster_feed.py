@@ -2,87 +2,24 @@
 
 from __future__ import annotations
 
-import contextlib
+import threading
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from kafka import KafkaConsumer
+from kafka.errors import KafkaConnectionError
 
-from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError
-from evictstream.streams.feed import kind_feed
+from evictstream.streams.feed import cluster_feed, feed_lease
 from evictstream.streams.feed.cluster_feed import ClusterFeed
-from evictstream.streams.feed.publisher import open_publisher
-from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
-from tests.harness.known_cluster import KnownCluster
+from tests.streams.feed.feeding import PATIENCE_SECONDS, assert_told, feeding, listed, wait_for
 
-PATIENCE_SECONDS = 60.0
-
-
-@pytest.fixture
-def api() -> Iterator[FakeApi]:
-    with FakeApi() as found:
-        for node in ("n-1", "n-2"):
-            found.put("Node", node, spec={})
-            for letter in "ab":
-                found.put("Pod", f"{node}-{letter}", spec={"nodeName": node})
-        yield found
-
-
-@pytest.fixture
-def declared(settings: Settings) -> Settings:
-    declare_topics(settings)
-    return settings
-
-
-@pytest.fixture(autouse=True)
-def _short_watches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kind_feed, "WATCH_SECONDS", 1.0)
-
-
-@contextlib.contextmanager
-def feeding(settings: Settings, api: FakeApi, folder: Path, *, new_epoch: bool = False) -> Iterator[ClusterFeed]:
-    file = folder / "kubeconfig"
-    file.write_text(api.kubeconfig())
-    with open_publisher(settings, also=[settings.feeds_topic]) as publisher:
-        feed = ClusterFeed(
-            "lab",
-            ClusterAccess(kubeconfig=str(file)),
-            settings=settings,
-            publisher=publisher,
-            keep_whole=False,
-            new_epoch=new_epoch,
-        )
-        feed.start()
-        try:
-            yield feed
-        finally:
-            feed.stop()
-            feed.join(PATIENCE_SECONDS)
-            publisher.flush()
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def listed(feed: ClusterFeed, times: int = 1) -> None:
-    wait_for(lambda: all(counts.listings >= times for counts in feed.counts.values()))
-    wait_for(lambda: feed.heartbeats >= times)
-
-
-def assert_told(settings: Settings, api: FakeApi) -> KnownCluster:
-    known = KnownCluster(settings, "lab")
-    held = {one["metadata"]["uid"] for one in api.objects.values() if one.get("spec", {}).get("nodeName") != ""}
-    assert set(known.objects) == held
-    return known
+pytestmark = pytest.mark.usefixtures("_short_watches")
 
 
 def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
@@ -224,3 +161,70 @@ def test_a_second_feed_stands_by_until_the_first_one_ends(declared: Settings, ap
             api.remove("Pod", "n-1-a")
             listed(second)
     assert_told(declared, api)
+
+
+def test_an_object_too_large_for_kafka_is_left_out(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
+    large = [{"key": f"key-{number}", "operator": "Exists"} for number in range(100)]
+    api.put("Pod", "large", spec={"nodeName": "n-1", "tolerations": large})
+    with feeding(declared.model_copy(update={"max_object_bytes": 2_048}), api, tmp_path) as feed:
+        listed(feed)
+        assert feed.counts["Pod"].oversized == 1
+        assert feed.is_proven
+        api.put("Pod", "large", spec={"nodeName": "n-1", "tolerations": large[:2]})
+        wait_for(lambda: feed.counts["Pod"].events["MODIFIED"] == 1)
+    assert_told(declared, api)
+
+
+def test_a_feed_that_leads_again_keeps_the_newest_epoch(
+    declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed_lease, "SESSION_SECONDS", 6.5)  # and so is told sooner that the other one has left
+    with feeding(declared, api, tmp_path) as first:
+        listed(first)
+        with feeding(declared, api, tmp_path) as second:
+            fail_once(monkeypatch, first)
+            listed(second)
+            reached = api.version
+            api.rebuild()
+            wait_for(lambda: second.epoch == 1)
+            api.put("Node", "n-1", spec={})
+            while api.version <= reached + 1:  # so that versions alone do not show the first one what has happened
+                api.put("Pod", "n-1-a", spec={"nodeName": "n-1"})
+        wait_for(lambda: first.is_proven)
+        written = first.counts["Pod"].events["ADDED"]
+        api.put("Pod", "newer", spec={"nodeName": "n-1"})
+        wait_for(lambda: first.counts["Pod"].events["ADDED"] > written)
+    assert first.epoch == 1
+    assert first.epochs == 0
+    assert_told(declared, api)
+
+
+@pytest.mark.kit
+def test_credentials_that_are_gone_when_it_leads_again(
+    declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_feed, "CREDENTIALS_SECONDS", 0.2)
+    with feeding(declared, api, tmp_path) as feed:
+        listed(feed)
+        (tmp_path / "kubeconfig").write_text("")
+        fail_once(monkeypatch, feed)
+        wait_for(lambda: not feed.is_proven)
+        wait_for(lambda: feed.is_leader)
+        time.sleep(1.0)  # in which it tries, and must not end
+        assert feed.is_alive()
+        (tmp_path / "kubeconfig").write_text(api.kubeconfig())
+        listed(feed, 2)
+    assert feed.failure is None
+
+
+def fail_once(monkeypatch: pytest.MonkeyPatch, feed: ClusterFeed) -> None:
+    """Let the feed's lease fail at Kafka, so that it leaves the group, which a feed that stands by is in."""
+    lease, left = feed._lease, [1]
+
+    def fail(consumer: KafkaConsumer) -> None:
+        if threading.current_thread() is lease and left:
+            left.pop()
+            raise KafkaConnectionError
+        finish_joining(consumer)
+
+    monkeypatch.setattr(feed_lease, "finish_joining", fail)

@@ -1,0 +1,103 @@
+"""What is put off for too long is failed, and nothing begins without permission."""
+
+from __future__ import annotations
+
+import queue
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.work_queue import QueuedEviction
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.executor import cluster_executor
+from evictstream.streams.executor.cluster_executor import WAIT_SECONDS, ClusterExecutor
+from evictstream.streams.executor.eviction import ExecutorMode, PutOff
+from tests.models.execution.samples import command
+
+PATIENCE_SECONDS = 20.0
+AN_HOUR = 3_600.0
+
+
+class HinderedEvictor:
+    """Can do nothing now."""
+
+    mode = ExecutorMode.DELETE
+
+    def __init__(self) -> None:
+        self.tries: queue.SimpleQueue[int] = queue.SimpleQueue()
+
+    def evict(self, _command: EvictionCommand, tries: int) -> PutOff:
+        self.tries.put(tries)
+        return PutOff(seconds=0.01, reason="nobody answers", is_of_cluster=True)
+
+
+class HandedClock:
+    """The module's `time`, whose monotonic clock the test moves on."""
+
+    def __init__(self) -> None:
+        self.ahead = 0.0
+
+    def monotonic(self) -> float:
+        return time.monotonic() + self.ahead
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> HandedClock:
+    found = HandedClock()
+    monkeypatch.setattr(cluster_executor, "time", found)
+    return found
+
+
+@pytest.fixture
+def answers() -> queue.SimpleQueue[CommandAnswer]:
+    return queue.SimpleQueue()
+
+
+@pytest.fixture
+def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], ClusterExecutor]]:
+    made: list[ClusterExecutor] = []
+
+    def start(evictor: Any) -> ClusterExecutor:
+        made.append(ClusterExecutor("c1", evictor, rate=1_000, burst=10, respond=lambda _, answer: answers.put(answer)))
+        made[-1].start()
+        return made[-1]
+
+    yield start
+    for one in made:
+        one.stop()
+        one.join(PATIENCE_SECONDS)
+
+
+def put(executor: ClusterExecutor, now: float) -> None:
+    executor.put(QueuedEviction(command=command(), partition=0, offset=0, queued_at=now, said_at=now))
+
+
+def test_what_no_server_answers_for_ten_minutes_is_failed(
+    clock: HandedClock, answers: queue.SimpleQueue[CommandAnswer], make: Callable[[Any], ClusterExecutor]
+) -> None:
+    evictor = HinderedEvictor()
+    executor = make(evictor)
+    put(executor, clock.monotonic())
+    executor.permit(clock.monotonic() + 2 * AN_HOUR)
+    while evictor.tries.get(timeout=PATIENCE_SECONDS) < 3:
+        assert answers.empty()
+    clock.ahead = WAIT_SECONDS
+    found = answers.get(timeout=PATIENCE_SECONDS)
+    assert found == CommandAnswer(Outcome.FAILED, "nobody answers")
+    assert len(executor) == 0
+
+
+def test_nothing_begins_once_a_permission_has_ended(clock: HandedClock, make: Callable[[Any], ClusterExecutor]) -> None:
+    evictor = HinderedEvictor()
+    executor = make(evictor)
+    executor.permit(clock.monotonic() + 10)
+    clock.ahead = AN_HOUR  # frozen for so long
+    put(executor, clock.monotonic())
+    with pytest.raises(queue.Empty):
+        evictor.tries.get(timeout=0.3)
+    executor.permit(clock.monotonic() + 10)
+    assert evictor.tries.get(timeout=PATIENCE_SECONDS) == 0

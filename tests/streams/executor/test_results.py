@@ -1,0 +1,89 @@
+"""Answers are kept while Kafka takes none, in order, and what it never takes is left to the service to repeat."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import pytest
+from kafka.errors import KafkaConnectionError, KafkaTimeoutError
+
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.executor import results
+from evictstream.streams.executor.results import ResultWriter
+from tests.models.execution.samples import command
+
+DONE = CommandAnswer(Outcome.SUCCEEDED, "")
+
+
+class Sent:
+    """A record that Kafka has, or has not, some day."""
+
+    def __init__(self) -> None:
+        self.succeed: Callable[[object], None]
+        self.fail: Callable[[BaseException], None]
+
+    def add_callback(self, call: Callable[[object], None]) -> None:
+        self.succeed = call
+
+    def add_errback(self, call: Callable[[BaseException], None]) -> None:
+        self.fail = call
+
+
+class FakeProducer:
+    """Takes records unless it is down; nothing is delivered by itself."""
+
+    def __init__(self) -> None:
+        self.is_down = False
+        self.pods: list[str] = []
+        self.sent: list[Sent] = []
+
+    def send(self, _topic: str, *, key: bytes, value: bytes) -> Sent:
+        if self.is_down:
+            raise KafkaConnectionError
+        assert key == b"c1/n-1"
+        found: dict[str, Any] = msgspec.json.decode(value)
+        self.pods.append(found["pod"])
+        self.sent.append(Sent())
+        return self.sent[-1]
+
+
+def test_answers_are_kept_in_order_while_a_producer_takes_none() -> None:
+    producer = FakeProducer()
+    writer = ResultWriter(producer, "results")
+    producer.is_down = True
+    for number in range(1_000):
+        writer.say(command(pod=f"p-{number}"), DONE, (0, number))
+        writer.send()
+    assert not list(writer.delivered())
+    producer.is_down = False
+    writer.send()
+    assert producer.pods == [f"p-{number}" for number in range(1_000)]
+    for one in producer.sent:
+        one.succeed(None)
+    assert list(writer.delivered()) == [(0, number) for number in range(1_000)]
+
+
+def test_an_answer_that_kafka_never_took_counts_as_said() -> None:
+    producer = FakeProducer()
+    writer = ResultWriter(producer, "results")
+    writer.say(command(), DONE, (0, 7))
+    writer.send()
+    producer.sent[0].fail(KafkaTimeoutError())
+    assert list(writer.delivered()) == [(0, 7)]
+
+
+def test_accepted_waits_while_too_much_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "MOST_RESULTS_IN_FLIGHT", 3)
+    producer = FakeProducer()
+    writer = ResultWriter(producer, "results")
+    for _ in range(3):
+        assert not writer.is_full
+        writer.say(command(), CommandAnswer(Outcome.ACCEPTED, "queued"), None)
+    assert writer.is_full
+    writer.send()
+    producer.sent[0].succeed(None)
+    assert not list(writer.delivered())
+    assert not writer.is_full
