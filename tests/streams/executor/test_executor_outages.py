@@ -143,6 +143,7 @@ def test_a_frozen_executor_does_nothing_wrong_afterwards(
         writer.write(*commands)
         results.wait_for(lambda seen: len(outcomes(seen)) >= burst, "first results")
         late.freeze()
+        in_time = cancelled & set(deletes(api))  # on a busy machine it comes to these before it is frozen
         writer.write(*(command(one.pod, Action.CANCEL, node=int(one.node[2:])) for one in next_ones))
         with executor_process(declared, api, tmp_path) as other:
             results.wait_for(lambda seen: len(outcomes(seen)) == PODS, "an answer to each", seconds=60)
@@ -155,10 +156,10 @@ def test_a_frozen_executor_does_nothing_wrong_afterwards(
             writer.write(command("later"))
             seen = results.wait_for(lambda seen: "later" in outcomes(seen), "an answer of the late one", seconds=60)
         assert late.stop() == 0
-    assert {pod for pod in cancelled if ("Pod", pod) not in api.objects} == set()
+    assert {pod for pod in cancelled - in_time if ("Pod", pod) not in api.objects} == set()
     assert set(deletes(api).values()) == {1}
     for pod, found in outcomes(seen).items():
-        assert found[0] == ("Obsolete" if pod in cancelled else "Succeeded"), pod
+        assert pod in in_time or found[0] == ("Obsolete" if pod in cancelled else "Succeeded"), pod
     results.close()
 
 
