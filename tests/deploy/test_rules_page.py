@@ -8,7 +8,7 @@ import pytest
 
 from evictstream.models import kubernetes
 from evictstream.models.kubernetes import admission, kubectl, scheduling, selectors, validation
-from evictstream.models.upstream import lifecycle, requeueing
+from evictstream.models.upstream import lifecycle, requeueing, taint_range
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
 NAME = "kubernetes-rules.md"
@@ -33,6 +33,7 @@ def test_examples_print_what_stands_behind_them(example: Example, capsys: pytest
         ("When the scheduler tries again", requeueing),
         ("Where taints come from", lifecycle),
         ("Zones and rate limits", lifecycle),
+        ("How many nodes an outage taints", taint_range),
         ("Where tolerations come from", admission),
         ("kubectl taint, cordon and uncordon", kubectl),
     ],

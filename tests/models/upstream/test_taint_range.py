@@ -68,13 +68,13 @@ class Outage(NamedTuple):
             changes += clock.advance(second * SECOND_US)
         return changes
 
-    def range(self, *paces: RequestPace) -> TaintRange:
+    def range(self, *paces: RequestPace, until_s: int = UNTIL_S) -> TaintRange:
         pods = [
             Pod("lab", f"{name}-{number}", f"uid-{name}-{number}", "1", name, FIVE_SECONDS)
             for name in self.names()
             for number in range(self.pods)
         ]
-        return taint_range(self.play, pods, UNTIL_S * SECOND_US, paces or None)
+        return taint_range(self.play, pods, until_s * SECOND_US, paces or None)
 
 
 FAST = 100.0
@@ -127,6 +127,20 @@ def test_an_instant_alone_gives_no_range() -> None:
     found = Outage(PROTECTED, rate=FAST).range(INSTANT)
     assert [outcome.pace for outcome in found.outcomes] == [INSTANT]
     assert (found.taints, found.evictions) == ((0, 0), (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("until_s", "taints", "evictions"),
+    [
+        pytest.param(19, 0, 0, id="before the round at 20 s"),
+        pytest.param(22, 10, 0, id="tainted, and tolerated for 5 s"),
+        pytest.param(29, 10, 100, id="after the toleration"),
+    ],
+)
+def test_what_comes_after_the_end_does_not_count(until_s: int, taints: int, evictions: int) -> None:
+    unlimited = RequestPace(requests_per_second=math.inf, pass_offset_us=6_000)
+    found = Outage(DEAD, rate=FAST).range(unlimited, until_s=until_s).outcomes[-1]
+    assert (len(found.tainted), len(found.evicted)) == (taints, evictions)
 
 
 def test_surely_evicted_pods_are_those_of_every_pace() -> None:

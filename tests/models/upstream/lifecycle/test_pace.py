@@ -26,7 +26,7 @@ from evictstream.models.upstream.lifecycle import (
     ZoneTurned,
     plausible_paces,
 )
-from tests.models.upstream.lifecycle.scene import SECOND_US, UNREACHABLE, node, ready, taints_of
+from tests.models.upstream.lifecycle.scene import NOT_READY, SECOND_US, UNREACHABLE, node, ready, taints_of
 
 MILLISECOND_US = 1000
 GRACE_US = 10 * SECOND_US
@@ -249,6 +249,27 @@ def test_node_changed_during_its_no_schedule_pass_gets_another() -> None:
         (change.at_us / SECOND_US, len(change.added)) for change in scene.changes if isinstance(change, TaintsChanged)
     ]
     assert turns == [(1.2, 1), (1.4, 0)]
+
+
+def test_node_changed_during_its_no_schedule_pass_waits_for_its_worker() -> None:
+    """The worker of `n0` is free sooner, and must not look at `n1` beside the worker that writes the old taint."""
+    scene = Scene(ANSWERS_IN_100_MS, 2)
+    for at_ms, name, status in ((1000, "n0", "False"), (1050, "n1", "False"), (1060, "n1", "True")):
+        scene.run(at_ms * MILLISECOND_US)
+        scene.clock.put_node(node(name, ready(status, at_ms)), at_ms * MILLISECOND_US)
+    scene.run(2 * SECOND_US)
+    assert taints_of(scene.lifecycle, "n0", "NoSchedule") == [NOT_READY]
+    assert taints_of(scene.lifecycle, "n1", "NoSchedule") == []
+
+
+def test_eight_no_schedule_passes_at_a_time() -> None:
+    scene = Scene(ANSWERS_IN_100_MS, 18)
+    scene.run(SECOND_US)
+    for number in range(18):
+        scene.clock.put_node(node(f"n{number}", ready("False")), SECOND_US)
+    scene.run(2 * SECOND_US)
+    waves = [1200] * 8 + [1400] * 8 + [1600] * 2
+    assert scene.times_ms(TaintsChanged) == [each - FOUND_US / MILLISECOND_US for each in waves]
 
 
 def test_arriving_pod_waits_for_its_request() -> None:
