@@ -251,7 +251,7 @@ def test_node_changed_during_its_no_schedule_pass_gets_another() -> None:
     assert turns == [(1.2, 1), (1.4, 0)]
 
 
-def test_node_changed_during_its_no_schedule_pass_waits_for_its_worker() -> None:
+def test_changed_node_waits_for_the_worker_that_has_it() -> None:
     """The worker of `n0` is free sooner, and must not look at `n1` beside the worker that writes the old taint."""
     scene = Scene(ANSWERS_IN_100_MS, 2)
     for at_ms, name, status in ((1000, "n0", "False"), (1050, "n1", "False"), (1060, "n1", "True")):
