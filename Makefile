@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 # Arguments for one run: `make test ARGS="-k timers"`.
 ARGS ?=
 
-# Most tests on Kafka wait rather than compute, so one process more than two cores is worth it. Each takes 150 MB.
-TEST_PROCESSES ?= 3
+# Most tests on Kafka wait rather than compute, so twice as many processes as two cores are worth it. Each takes 150 MB.
+TEST_PROCESSES ?= 4
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -25,7 +25,7 @@ class KnownCluster:
         self.epochs: set[int] = set()
         for topic, kind in ((settings.nodes_topic, "Node"), (settings.pods_topic, "Pod")):
             reader = TopicReader(settings, topic)
-            for record in reader.quiet(1.0):
+            for record in reader.to_end():
                 self._take(kind, record.value, record.place[0], settings)
             reader.close()
 

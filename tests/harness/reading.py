@@ -64,6 +64,15 @@ class TopicReader:
                 raise AssertionError(message)
         return self.seen
 
+    def to_end(self) -> list[Seen]:
+        """Read up to the end that the topic has now."""
+        ends = self._consumer.end_offsets(list(self._consumer.assignment()))
+        until = time.monotonic() + WAIT_SECONDS
+        while any(self._consumer.position(partition) < end for partition, end in ends.items()):
+            assert time.monotonic() < until, f"no end: {ends}"
+            self.poll()
+        return self.seen
+
     def quiet(self, seconds: float) -> list[Seen]:
         """Read until nothing has come for some time."""
         until = time.monotonic() + seconds
