@@ -65,16 +65,19 @@ class Epochs:
         epochs = sorted({*by_nodes, *by_pods})
         ends = [
             [
-                None,
                 *((epoch, nodes, one) for one in nodes if epoch in by_pods and one.epoch < epoch),
                 *((epoch, pods, one) for one in pods if epoch in by_nodes and one.epoch < epoch),
             ]
             for epoch in epochs
         ]
-        choices = itertools.islice(itertools.product(*ends), 1, MOST_READINGS)
+        # First what one epoch explains: with several the ways multiply.
+        some = (one for size in range(1, len(ends) + 1) for one in itertools.combinations(ends, size))
+        choices = itertools.islice(
+            itertools.chain.from_iterable(itertools.product(*one) for one in some), MOST_READINGS
+        )
         for choice in choices:
             left = {id(nodes): list(nodes), id(pods): list(pods)}
-            for epoch, of, first in filter(None, choice):
+            for epoch, of, first in choice:
                 left[id(of)] = [
                     one for one in left[id(of)] if one.epoch >= epoch or one.record.offset < first.record.offset
                 ]

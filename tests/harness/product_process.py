@@ -55,7 +55,8 @@ class ProductProcess:
         try:
             if kind is None:
                 self._process.send_signal(signal.SIGTERM)
-                assert self._process.wait(STOP_SECONDS) == 0
+                code = self._process.wait(STOP_SECONDS)
+                assert code == 0, f"{self._command[3:]} has ended with exit code {code}"
         finally:
             self._process.kill()
             self._process.wait()

@@ -44,6 +44,9 @@ PATIENCE_SECONDS = 180.0
 """In which everything owed is done once nothing happens any more; a feed that was killed costs 10 s of it."""
 
 STOPPED_SECONDS = 2.0
+STARTING_SECONDS = 8.0
+"""A process that was killed is at work again by then; before that SIGTERM ends it as it ends any program."""
+
 LONGEST_SHOWN = 1_000  # characters of a violation; the end says what is wrong
 NODE_UID = 1  # its place in a node's row
 UNSEEN_SECONDS = 12.0
@@ -141,6 +144,7 @@ class RealLoop:
     def _settle(self) -> None:
         """Wait until everything owed is done and known, or for too long."""
         self.api.trouble.clear()
+        time.sleep(STARTING_SECONDS)
         end_at = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < end_at and (self.api.owed() or self._known() != self.api.uids()):
             time.sleep(2)
