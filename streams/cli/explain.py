@@ -93,13 +93,13 @@ def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[Deci
 def _replayed(settings: Settings, files: list[str], cluster: str | None, pod: str) -> Iterator[DecisionRecord]:
     from evictstream.models.messages.decision import decode_decision
     from evictstream.streams.replay.replay import Replay
-    from evictstream.streams.replay.watch_files import WatchFiles
+    from evictstream.streams.replay.sources import open_source
 
     def say(flaw: object) -> None:
         print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - problems go to stderr
 
-    source = WatchFiles(files, cluster=cluster, partitions=settings.partitions, on_flaw=say)
-    run = Replay(settings, partitions=settings.partitions, plays_executor=True)
+    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=say)
+    run = Replay(settings, partitions=source.partitions, plays_executor=not source.has_results)
     wanted = pod.rpartition("/")[2].encode()
     for message in (*run.run(source.read()), *run.run_on()):
         if message.topic == "decisions" and wanted in message.value:

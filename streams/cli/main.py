@@ -45,6 +45,7 @@ COMMANDS = {
     "commands": "Follow the eviction commands.",
     "import": "Play a recording into the topics.",
     "explain": "Tell the story of a pod: what was decided about it, when and why.",
+    "record": "Record the topics into a folder, to replay later.",
     "replay": "Replay a recording without Kafka, and compare runs.",
     "conformance": "Play situations to a feed or an executor of anyone, and say which rules held.",
     "rules": "Say what Kubernetes' own rules make of nodes and pods.",

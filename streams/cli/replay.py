@@ -33,14 +33,19 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 class Results(enum.StrEnum):
     """Where results of evictions come from."""
 
+    RECORDED = "recorded"
     PLAYED = "played"
-    NONE = "none"
 
 
 @app.command()
 def replay(
     context: typer.Context,
-    files: Annotated[list[str], typer.Argument(help="Recordings, plain or gzip.", metavar="FILE")],
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            help="A folder of `evictstream record`, or watch events, plain or gzip.", metavar="RECORDING..."
+        ),
+    ],
     *,
     cluster: Annotated[
         str | None, typer.Option(help="Name of the cluster; overrides what is recorded.", metavar="NAME")
@@ -53,9 +58,11 @@ def replay(
         float, typer.Option(help="Go on for so many seconds after the last event.", min=0, metavar="SECONDS")
     ] = 0.0,
     results: Annotated[
-        Results,
-        typer.Option(help="played: each eviction succeeds and its pod goes; none: nobody carries them out."),
-    ] = Results.PLAYED,
+        Results | None,
+        typer.Option(
+            help="recorded, or played: each eviction succeeds and its pod goes. By default recorded if there are some."
+        ),
+    ] = None,
     toleration_seconds: Annotated[
         list[str] | None,
         typer.Option(
@@ -82,25 +89,28 @@ def replay(
     Examples:
 
     * `evictstream replay examples/incidents/manual-taints-no-evictor/events.jsonl.gz --against upstream`
+    * `evictstream replay outage --against upstream`, after `evictstream record outage`
     * `evictstream replay incident.jsonl.gz --to replayed`
     * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
     """
     from evictstream.streams.replay.edited_records import read_seconds, with_toleration_seconds
     from evictstream.streams.replay.message_files import MessageFiles
     from evictstream.streams.replay.replay_report import report_of
-    from evictstream.streams.replay.watch_files import WatchFiles
+    from evictstream.streams.replay.sources import open_source
 
     settings = global_options(context).settings
     if against is not None and against != UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
-    source = WatchFiles(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say_flaw)
+    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say_flaw)
+    is_played = not source.has_results if results is None else results is Results.PLAYED
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         kept = None if to is None else stack.enter_context(MessageFiles(to))
         found = report_of(
             settings,
             lambda: with_toleration_seconds(stop_signals.interruptible(source.read()), seconds),
-            plays_executor=results is Results.PLAYED,
+            partitions=source.partitions,
+            plays_executor=is_played,
             run_on_seconds=run_on,
             against=against,
             keep=lambda message: None if kept is None else kept.write(message),

@@ -96,6 +96,7 @@ def report_of(
     settings: Settings,
     source: Source,
     *,
+    partitions: int,
     plays_executor: bool,
     run_on_seconds: float = 0.0,
     against: str | None = None,
@@ -106,6 +107,7 @@ def report_of(
     Args:
         settings: whose rules and limits count.
         source: the recording, which is read up to three times.
+        partitions: of what was recorded.
         plays_executor: each eviction succeeds and its pod goes.
         run_on_seconds: how long time goes on after the last record.
         against: `upstream`, or the path of a file with commands; None compares with nothing.
@@ -114,7 +116,7 @@ def report_of(
     Raises:
         WrongUseError: `against` holds no commands. Also what the source raises.
     """
-    replay = Replay(settings, partitions=settings.partitions, plays_executor=plays_executor)
+    replay = Replay(settings, partitions=partitions, plays_executor=plays_executor)
     evictions, messages = EvictionsOfRun(), Counter[str]()
     for message in _everything(replay, source(), run_on_seconds):
         messages[message.topic] += 1

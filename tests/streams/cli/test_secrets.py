@@ -30,6 +30,7 @@ CONNECTING = {
     "topics": [["topics", "declare"], ["topics", "check"]],
     "import": [["import", "-", "--cluster", "lab"]],
     "commands": [["commands", "--idle-seconds", "1"]],
+    "record": [["record", "{folder}/recorded"]],
     "explain": [["explain", "shop/nobody"]],
     "cluster": [["cluster", "forget", "lab", "--yes", "--wait", "1"]],
     "accept-gap": [["accept-gap", "--yes"]],
@@ -65,7 +66,12 @@ def run(settings: Settings, arguments: list[str], folder: Path, **more: str) -> 
         api.token = API_TOKEN
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(api.kubeconfig())
-        places = {"incident": incident(folder), "servers": settings.bootstrap_servers, "kubeconfig": kubeconfig}
+        places = {
+            "folder": folder,
+            "incident": incident(folder),
+            "servers": settings.bootstrap_servers,
+            "kubeconfig": kubeconfig,
+        }
         return _run(settings, [argument.format(**places) for argument in arguments], more)
 
 

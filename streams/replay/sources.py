@@ -1,9 +1,10 @@
-"""Recordings of watches as records of topics: keyed and placed as a feed does, with the time of observation."""
+"""What can be replayed: a recording of topics, or watch events, which become records as a feed makes them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -12,8 +13,38 @@ from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.recording import STDIN, Entry, Flaw, open_recordings, watch_event
 from evictstream.streams.recordings.record import RecordedRecord, Role
+from evictstream.streams.recordings.recording_folder import read_folder, read_manifest
 
 MILLISECOND_US: Final = 1_000
+
+
+class RecordedFolder:
+    """A recording of topics.
+
+    Attributes:
+        partitions: of its topics.
+        has_results: whether executors have answered in it.
+        clusters: names in it.
+        flaws: none: what a reader was handed is as it was.
+    """
+
+    def __init__(self, folder: Path, *, partitions: int) -> None:
+        """Take a folder; `partitions` count if the recording was cut before it could say.
+
+        Raises:
+            WrongUseError: it holds no recording that this version can read.
+        """
+        manifest = read_manifest(folder)
+        self._folder = folder
+        self.partitions = partitions if manifest is None else manifest.partitions
+        files = () if manifest is None else manifest.files.values()
+        self.has_results = any(file.topic == "results" and file.records for file in files)
+        self.clusters = set() if manifest is None else set(manifest.clusters)
+        self.flaws = 0
+
+    def read(self) -> Iterator[RecordedRecord]:
+        """Give records by time. Raises `RecordingError`, `WrongUseError`."""
+        return read_folder(self._folder)
 
 
 class WatchFiles:
@@ -23,7 +54,11 @@ class WatchFiles:
         flaws: lines that could not be read, in the newest reading.
         skipped: lines that are not replayed, by type.
         clusters: names in it.
+        partitions: among which nodes are spread.
+        has_results: never: what executors answer is not watched.
     """
+
+    has_results = False
 
     def __init__(
         self, names: Iterable[str], *, cluster: str | None, partitions: int, on_flaw: Callable[[Flaw], None]
@@ -43,7 +78,7 @@ class WatchFiles:
         if STDIN in self._names:
             raise WrongUseError("standard input cannot be read twice", next_step="write it to a file")
         self._cluster = cluster
-        self._partitions = partitions
+        self.partitions = partitions
         self._on_flaw: Callable[[Flaw], None] | None = on_flaw
         self.flaws = 0
         self.skipped: Counter[str] = Counter()
@@ -84,7 +119,7 @@ class WatchFiles:
         key = f"{cluster}/{entry.node_name}".encode()
         place = places.get(key)
         if place is None:
-            place = places[key] = partition_of(key, self._partitions)
+            place = places[key] = partition_of(key, self.partitions)
         topic: Role = "nodes" if entry.kind == "Node" else "pods"
         offset = offsets[topic, place]
         offsets[topic, place] += 1
@@ -96,3 +131,21 @@ class WatchFiles:
             key=key,
             value=watch_event(msgspec.structs.replace(entry, cluster=cluster)),
         )
+
+
+def open_source(
+    names: Sequence[str], *, cluster: str | None, partitions: int, on_flaw: Callable[[Flaw], None]
+) -> RecordedFolder | WatchFiles:
+    """Tell a recording of topics, which is one folder, from files with watch events.
+
+    Raises:
+        WrongUseError: there is a folder and something else, or `cluster` would rename what a recording holds.
+    """
+    folders = [Path(name) for name in names if Path(name).is_dir()]
+    if not folders:
+        return WatchFiles(names, cluster=cluster, partitions=partitions, on_flaw=on_flaw)
+    if len(names) > 1:
+        raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files of watch events")
+    if cluster is not None:
+        raise WrongUseError("a recording names its clusters", next_step="leave --cluster out")
+    return RecordedFolder(folders[0], partitions=partitions)

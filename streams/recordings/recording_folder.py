@@ -1,0 +1,253 @@
+"""Recordings on disk: a folder with one file for each partition of a topic, and a manifest that says what they hold.
+
+`pods-00003.jsonl.gz` holds the records of partition 3 of the topic for pods in the order of their offsets, one a line.
+A value that is JSON stands in its line as it is, byte for byte; all other bytes are base64. `manifest.json` is written
+last: a folder without one was cut, and is read up to where it ends.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import heapq
+import importlib.metadata
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import msgspec
+
+from evictstream.streams.errors import RecordingError, WrongUseError
+from evictstream.streams.recordings.record import RecordedRecord, Role
+
+FORMAT: Final = 1
+MANIFEST: Final = "manifest.json"
+LEVEL: Final = 5
+"""Of gzip: 9 takes twice as long for a twentieth less."""
+
+LONGEST_LINE_BYTES: Final = 64 * 1024**2
+"""More than any broker takes as a record, in base64."""
+
+_ABSENT: Final = msgspec.Raw(b"null")
+
+
+class RecordedFile(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
+    """What one file holds. Times are append times in milliseconds since 1970.
+
+    Attributes:
+        missing: offsets between the first and the last that no record has: compacted away, or markers of transactions.
+        set_back: records whose time lies before that of the one before.
+        sha256: of the file, hexadecimal.
+    """
+
+    topic: Role
+    partition: int
+    records: int = 0
+    first_offset: int = -1
+    last_offset: int = -1
+    first_timestamp: int = -1
+    last_timestamp: int = -1
+    missing: int = 0
+    set_back: int = 0
+    sha256: str = ""
+
+
+class Manifest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
+    """What a recording holds.
+
+    Attributes:
+        format: of the files; this version reads 1.
+        version: of evictstream.
+        partitions: of each topic.
+        clusters: records by cluster, as keys name them.
+        files: by name.
+    """
+
+    format: int
+    version: str
+    partitions: int
+    clusters: dict[str, int]
+    files: dict[str, RecordedFile]
+
+    @property
+    def records(self) -> int:
+        """In all files."""
+        return sum(file.records for file in self.files.values())
+
+
+class _Line(msgspec.Struct, gc=False, omit_defaults=True):
+    offset: int
+    timestamp: int
+    key: str | None = None
+    value: msgspec.Raw = _ABSENT
+    key64: bytes | None = None
+    value64: bytes | None = None
+
+
+_encoder: Final = msgspec.json.Encoder()
+_decoder: Final = msgspec.json.Decoder(_Line)
+_any_decoder: Final = msgspec.json.Decoder()
+_manifest_decoder: Final = msgspec.json.Decoder(Manifest)
+
+
+class RecordingWriter:
+    """Writes a recording. Use as a context manager: its manifest is written at the end, also after an error."""
+
+    def __init__(self, folder: Path, *, partitions: int) -> None:
+        """Take a folder, which is made if it is not there.
+
+        Raises:
+            WrongUseError: there is something in it, or it cannot be made.
+        """
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            is_taken = any(folder.iterdir())
+        except OSError as error:
+            raise WrongUseError(f"{folder} cannot be written: {error.strerror}") from error
+        if is_taken:
+            raise WrongUseError(f"{folder} is not empty", next_step="name a folder that is not there yet")
+        self._folder = folder
+        self._streams: dict[str, gzip.GzipFile] = {}
+        self._opened = ExitStack()
+        version = importlib.metadata.version("evictstream")
+        self.manifest = Manifest(format=FORMAT, version=version, partitions=partitions, clusters={}, files={})
+        self._clusters: Counter[str] = Counter()
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def write(self, record: RecordedRecord) -> None:
+        """Add the next record of its partition."""
+        name = f"{record.topic}-{record.partition:05}.jsonl.gz"
+        stream = self._streams.get(name)
+        if stream is None:
+            stream = self._streams[name] = self._opened.enter_context(gzip.GzipFile(self._folder / name, "wb", LEVEL))
+            self.manifest.files[name] = RecordedFile(topic=record.topic, partition=record.partition)
+        stream.write(_line(record))
+        _count(self.manifest.files[name], record)
+        self._clusters[(record.key or b"").partition(b"/")[0].decode(errors="replace")] += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close all files, then say what they hold."""
+        self._opened.close()
+        self.manifest.clusters = dict(sorted(self._clusters.items()))
+        self.manifest.files = dict(sorted(self.manifest.files.items()))
+        for name, file in self.manifest.files.items():
+            with (self._folder / name).open("rb") as stream:
+                file.sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        beside = self._folder / f"{MANIFEST}.new"
+        beside.write_bytes(msgspec.json.format(_encoder.encode(self.manifest), indent=2) + b"\n")
+        beside.replace(self._folder / MANIFEST)
+
+
+def _count(file: RecordedFile, record: RecordedRecord) -> None:
+    if file.records:
+        file.missing += record.offset - file.last_offset - 1
+        file.set_back += record.timestamp < file.last_timestamp
+    else:
+        file.first_offset, file.first_timestamp = record.offset, record.timestamp
+    file.records += 1
+    file.last_offset, file.last_timestamp = record.offset, record.timestamp
+
+
+def _line(record: RecordedRecord) -> bytes:
+    line = _Line(record.offset, record.timestamp)
+    key, value = record.key, record.value
+    if key is not None:
+        try:
+            line.key = key.decode()
+        except UnicodeDecodeError:
+            line.key64 = key
+    if value is not None:
+        if _is_line_of_json(value):
+            line.value = msgspec.Raw(value)
+        else:
+            line.value64 = value
+    return _encoder.encode(line) + b"\n"
+
+
+def _is_line_of_json(value: bytes) -> bool:
+    """Tell whether a value may stand in a line as it is. `null` may not: it says that there is none."""
+    if b"\n" in value or value == b"null" or value[:1] in b" \t\r" or value[-1:] in b" \t\r":
+        return False
+    try:
+        _any_decoder.decode(value)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return True
+
+
+def read_manifest(folder: Path) -> Manifest | None:
+    """Read what a recording holds; None if it was cut before that was written.
+
+    Raises:
+        WrongUseError: this version cannot read it.
+    """
+    try:
+        found = _manifest_decoder.decode((folder / MANIFEST).read_bytes())
+    except FileNotFoundError:
+        return None
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+        raise WrongUseError(f"{folder / MANIFEST} cannot be read: {error}") from error
+    if found.format != FORMAT:
+        problem = f"{folder} has format {found.format}"
+        raise WrongUseError(problem, next_step=f"read it with evictstream {found.version}")
+    return found
+
+
+def read_folder(folder: Path) -> Iterator[RecordedRecord]:
+    """Give all records by time, then topic and partition; those of one partition in the order of their offsets.
+
+    Raises:
+        RecordingError: a file is not as it was recorded. What stands before the damage has been given.
+        WrongUseError: there is no recording.
+    """
+    manifest = read_manifest(folder)
+    names = sorted(manifest.files if manifest is not None else (one.name for one in folder.glob("*-?????.jsonl.gz")))
+    if manifest is None and not names:
+        raise WrongUseError(f"{folder} holds no recording", next_step="make one with `evictstream record`")
+    with ExitStack() as stack:
+        logs = []
+        for name in names:
+            expected = None if manifest is None else manifest.files[name]
+            logs.append(_in_time(_read_file(stack, folder / name, expected)))
+        for _, record in heapq.merge(*logs, key=lambda pair: pair[0]):
+            yield record
+
+
+def _in_time(records: Iterator[RecordedRecord]) -> Iterator[tuple[tuple[int, str, int], RecordedRecord]]:
+    """Lift times that went back, so that a partition keeps its order among the others."""
+    latest = 0
+    for record in records:
+        latest = max(latest, record.timestamp)
+        yield (latest, record.topic, record.partition), record
+
+
+def _read_file(stack: ExitStack, path: Path, expected: RecordedFile | None) -> Iterator[RecordedRecord]:
+    topic, _, rest = path.name.partition("-")
+    partition, number = int(rest.partition(".")[0]), 0
+    try:
+        stream = stack.enter_context(gzip.GzipFile(path, "rb"))
+        while text := stream.readline(LONGEST_LINE_BYTES):
+            yield _record(topic, partition, text)  # type: ignore[arg-type]  # the name of a file of ours
+            number += 1
+    except (OSError, EOFError, zlib.error, ValueError) as error:  # msgspec's errors are ValueErrors
+        raise RecordingError(str(path), line=number, reason=str(error) or "it is cut") from error
+    if expected is not None and number != expected.records:
+        raise RecordingError(str(path), line=number, reason=f"{expected.records} records were recorded")
+
+
+def _record(topic: Role, partition: int, text: bytes) -> RecordedRecord:
+    line = _decoder.decode(text)
+    key = line.key64 if line.key is None else line.key.encode()
+    value = line.value64 if line.value == _ABSENT else bytes(line.value)
+    return RecordedRecord(
+        topic=topic, partition=partition, offset=line.offset, timestamp=line.timestamp, key=key, value=value
+    )
