@@ -126,18 +126,6 @@ def test_either_topic_may_end_an_epoch_first() -> None:
     assert moved.pod(20, kind="DELETED", version=2, epoch=1).violations() == []
 
 
-def test_either_topic_may_end_any_of_many_epochs_first() -> None:
-    story = tainted().listed("nodes", 10.3, "node", version=1, epoch=1).pod(10.5, tolerating(9), version=9)
-    story.listed("pods", 10.7, "pod", version=1, epoch=1)
-    for epoch in range(2, 8):
-        for number in range(4):
-            story.pod(10.7 + epoch / 20, tolerating(9), version=2 + number, epoch=epoch - 1)
-        story.listed("nodes", 10.8 + epoch / 20, "node", version=1, epoch=epoch)
-        story.listed("pods", 10.8 + epoch / 20, "pod", version=1, epoch=epoch)
-    story.say("Schedule", 10.1).say("Schedule", 10.8, 19, revision=2).say("Evict", 19.01, 19, revision=2)
-    assert story.pod(20, kind="DELETED", version=2, epoch=9).violations() == []
-
-
 def test_an_ended_epoch_is_outdated_in_its_own_topic() -> None:
     story = tainted().listed("nodes", 10.3, "node", version=1, epoch=1).node(10.5, version=9)
     assert ended(story, "TaintRemoved").violations() != []
