@@ -81,13 +81,14 @@ def test_a_feed_that_its_group_does_not_confirm_writes_nothing(
     settings = own_settings(own_broker.bootstrap_servers)
     with feeding(settings, api, tmp_path) as feed:
         listed(feed)
+        threads = threading.active_count()
         own_broker.pause()
         try:
             wait_for(lambda: not feed.is_leader and not feed.is_proven, LEASE_SECONDS + 6)
         finally:
             own_broker.resume()
         listed(feed, 2)
-        assert threading.active_count() < 40
+        assert threading.active_count() < threads + 10  # some, of connections that end
     assert_told(settings, api)
 
 
