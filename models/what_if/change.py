@@ -90,7 +90,8 @@ def changed_aggregate(
     for pod in known.pods.values():
         found.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
     if known.node is not None and change.changes_nodes:
-        node = Node(known.name, known.node.uid, _NEWER, facts.taints, facts.ready)
+        # Its condition `Ready` would only matter for a later change: whether an outage goes on without a taint.
+        node = Node(known.name, known.node.uid, _NEWER, facts.taints)
         event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
         for _ in node_slices(found, event, rules):
             pass

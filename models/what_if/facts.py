@@ -31,14 +31,12 @@ class NodeFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         has_all_labels: whether they are all that the node has.
         taints: with all effects, in node order.
         unschedulable: it is cordoned.
-        ready: status of its condition `Ready`, None if it is not reported.
     """
 
     labels: Mapping[str, str] = {}
     has_all_labels: bool = False
     taints: tuple[Taint, ...] = ()
     unschedulable: bool = False
-    ready: str | None = None
 
     @property
     def zone(self) -> str | None:
@@ -105,13 +103,7 @@ class _NodeSpec(msgspec.Struct, gc=False):
     unschedulable: bool | None = None
 
 
-class _Condition(msgspec.Struct, gc=False):
-    type: str | None = None
-    status: str | None = None
-
-
 class _NodeStatus(msgspec.Struct, rename="camel", gc=False):
-    conditions: list[_Condition] | None = None
     node_info: msgspec.Raw = _NULL
 
 
@@ -199,13 +191,11 @@ def _read(metadata: _Metadata, epoch: int, facts: NodeFacts | PodFacts | None) -
 def _node_facts(node: _Node, labels: dict[str, str] | None) -> NodeFacts:
     spec, status = node.spec, node.status
     is_whole = status is not None and status.node_info != _NULL
-    conditions = (status.conditions if status is not None else None) or ()
     return NodeFacts(
         labels=labels or {},
         has_all_labels=is_whole or HOSTNAME_LABEL in (labels or {}),
         taints=read_taints((spec.taints if spec is not None else None) or ()),
         unschedulable=spec is not None and spec.unschedulable is True,
-        ready=next((one.status for one in conditions if one.type == "Ready"), None),
     )
 
 
