@@ -161,23 +161,33 @@ def _instant(text: str) -> int:
 def _recorded(
     settings: Settings, files: list[str], cluster: str | None, at_us: int | None, stop_signals: StopSignals
 ) -> tuple[KnownTables, int]:
+    try:
+        return _read_files(settings, files, None, at_us, stop_signals)
+    except WrongUseError:
+        # Files that name clusters keep their names, so that one of several can be chosen.
+        if cluster is None or any(Path(name).is_dir() for name in files):
+            raise
+    return _read_files(settings, files, cluster, at_us, stop_signals)
+
+
+def _read_files(
+    settings: Settings, files: list[str], name: str | None, at_us: int | None, stop_signals: StopSignals
+) -> tuple[KnownTables, int]:
+    """Read files to their end; `name` is that of the cluster where they name none."""
     from evictstream.streams.replay.known_tables import KnownTables, until
     from evictstream.streams.replay.sources import open_source
 
     def say(flaw: object) -> None:
         print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - problems go to stderr
 
-    names_clusters = any(Path(name).is_dir() for name in files)
-    source = open_source(
-        files, cluster=None if names_clusters else cluster, partitions=settings.partitions, on_flaw=say
-    )
+    source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=say)
     tables = KnownTables(settings, partitions=source.partitions)
     tables.take(until(stop_signals.interruptible(source.read()), at_us))
     return tables, source.flaws
 
 
 def _live(settings: Settings, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
-    raise NotImplementedError
+    raise WrongUseError("no recording is named")
 
 
 def _cluster_name(tables: KnownTables, cluster: str | None) -> str:

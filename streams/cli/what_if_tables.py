@@ -8,7 +8,7 @@ from typing import Final
 import typer
 
 from evictstream.models.eviction import NothingDue
-from evictstream.models.instants import instant_text
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.kubernetes import taint_text
 from evictstream.models.what_if.places import PlaceToGo
 from evictstream.models.what_if.preview import PodFate, PodOutcome, Preview, fate_of, leaves_us
@@ -26,7 +26,6 @@ from evictstream.streams.cli.rules.formatting import taint_json, toleration_json
 MOST_PODS: Final = 50
 MOST_GROUPS: Final = 20
 MOST_TIMES: Final = 20
-MORE: Final = "{count:,} more; -o json has all"
 UNKNOWN: Final = "(not known)"
 
 STAYS: Final[dict[NothingDue, str]] = {
@@ -45,6 +44,12 @@ PLACES: Final[dict[PlaceToGo | None, str]] = {
     PlaceToGo.NOT_KNOWN: UNKNOWN,
     None: "",
 }
+GROUPS: Final[dict[str, Callable[[PodOutcome], str | None]]] = {
+    "namespace": lambda one: one.namespace,
+    "workload": workload_of,
+    "zone": lambda one: one.zone,
+}
+LOST: Final = (PlaceToGo.NOWHERE, PlaceToGo.FOR_A_WHILE)
 
 
 def print_preview(found: Preview, *, cluster: str, unreadable: int, is_json: bool) -> None:
@@ -56,7 +61,7 @@ def print_preview(found: Preview, *, cluster: str, unreadable: int, is_json: boo
     print_table(["what", "count"], _summary(found, whole, cluster, unreadable))
     if whole.leaving:
         typer.echo()
-        _print_bounded(["seconds", "pods leave"], _times(found), MOST_TIMES)
+        _print_bounded(["after seconds", "pods leave"], _times(found), MOST_TIMES)
     if whole.stays:
         typer.echo()
         rows = [[STAYS[reason], str(count)] for reason, count in reasons_to_stay(found).items()]
@@ -67,15 +72,8 @@ def print_preview(found: Preview, *, cluster: str, unreadable: int, is_json: boo
     shown = sorted((one for one in found.outcomes if _is_of_interest(found, one)), key=_order(found))
     if shown:
         typer.echo()
-        columns = ["pod", "node", "seconds", "without", "because", "could go"]
+        columns = ["pod", "node", "leaves", "without the change", "because", "could go"]
         _print_bounded(columns, (_pod_row(found, one) for one in shown), MOST_PODS)
-
-
-GROUPS: Final[dict[str, Callable[[PodOutcome], str | None]]] = {
-    "namespace": lambda one: one.namespace,
-    "workload": workload_of,
-    "zone": lambda one: one.zone,
-}
 
 
 def _summary(found: Preview, whole: Total, cluster: str, unreadable: int) -> Iterator[list[str]]:
@@ -116,14 +114,11 @@ def _print_bounded(columns: list[str], rows: Iterable[list[str]], most: int) -> 
     everything = list(rows)
     print_table(columns, everything[:most])
     if len(everything) > most:
-        typer.echo(f"and {MORE.format(count=len(everything) - most)}")
+        typer.echo(f"and {len(everything) - most:,} more; -o json has all")
 
 
 def _is_of_interest(found: Preview, one: PodOutcome) -> bool:
     return found.fate(one) is not PodFate.STAYS or found.is_moved(one) or one.place in LOST
-
-
-LOST: Final = (PlaceToGo.NOWHERE, PlaceToGo.FOR_A_WHILE)
 
 
 def _order(found: Preview) -> Callable[[PodOutcome], tuple[bool, float, str]]:
@@ -137,17 +132,21 @@ def _order(found: Preview) -> Callable[[PodOutcome], tuple[bool, float, str]]:
 
 
 def _pod_row(found: Preview, one: PodOutcome) -> list[str]:
-    before_us = leaves_us(one.before, found.at_us)
-    without = "stays" if before_us is None else f"{(before_us - found.at_us) / 1e6:.1f}"
-    seconds = found.seconds(one)
     return [
         one.address,
         one.node,
-        "stays" if seconds is None else f"{seconds:.1f}",
-        without,
+        _when(leaves_us(one.after, found.at_us), found.at_us),
+        _when(leaves_us(one.before, found.at_us), found.at_us),
         _because(one),
         PLACES[one.place],
     ]
+
+
+def _when(leaves_at_us: int | None, now_us: int) -> str:
+    if leaves_at_us is None:
+        return "stays"
+    seconds = (leaves_at_us - now_us) / MICROSECONDS_PER_SECOND
+    return f"after {seconds:.1f} s" if seconds else "at once"
 
 
 def _because(one: PodOutcome) -> str:
