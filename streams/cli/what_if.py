@@ -101,7 +101,7 @@ def what_if(
         if files:
             tables, flaws = _recorded(settings, files, cluster, at_us, stop_signals)
         else:
-            tables, flaws = _live(settings, at_us, stop_signals), 0
+            tables, flaws = _live(settings, cluster, at_us, stop_signals), 0
     if stop_signals.exit_code is not None:
         return stop_signals.exit_code
     name = _cluster_name(tables, cluster)
@@ -186,8 +186,24 @@ def _read_files(
     return tables, source.flaws
 
 
-def _live(settings: Settings, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
-    raise WrongUseError("no recording is named")
+def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
+    from rich.console import Console
+
+    from evictstream.streams.engine.clock import SYSTEM_CLOCK
+    from evictstream.streams.replay.live_tables import read_live
+
+    now_us = SYSTEM_CLOCK.now_us()
+    if at_us is not None and at_us < now_us:
+        raise WrongUseError("a running service knows only what is now", next_step="name a recording, or a later --at")
+    with Console(stderr=True).status("reading what is known") as status:
+        tables = read_live(
+            settings,
+            cluster=cluster,
+            is_stopped=stop_signals.is_stopped,
+            progress=lambda what, count: status.update(f"reading what is known: {count:,} {what}"),
+        )
+    tables.at_us = max(tables.at_us, now_us)
+    return tables
 
 
 def _cluster_name(tables: KnownTables, cluster: str | None) -> str:

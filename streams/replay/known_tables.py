@@ -20,6 +20,7 @@ from evictstream.streams.recordings.record import INPUT_ROLES, RecordedRecord, R
 from evictstream.streams.replay.virtual_partition import MILLISECOND_US
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.service_config import service_config
+from evictstream.streams.service.stored_rows import ENGINE_KEYS
 
 if TYPE_CHECKING:
     from evictstream.models.eviction import NodeAggregate
@@ -52,12 +53,15 @@ class KnownTables:
         self.at_us = 0
         self.unreadable = 0
 
-    def load(self, partition: int, rows: Iterable[tuple[bytes, bytes | None]]) -> None:
-        """Take over all rows of a partition, as a worker does. Raises `RowError`."""
-        logic = self._partition(partition)
-        for key, value in rows:
-            logic.load(key, value)
-        logic.loaded()
+    def load(self, partition: int, key: bytes, value: bytes | None) -> None:
+        """Take one row of a partition over, as a worker does. Raises `RowError`."""
+        if key not in ENGINE_KEYS:
+            self._partition(partition).load(key, value)
+
+    def loaded(self) -> None:
+        """Say that all rows of all partitions are there."""
+        for logic in self._partitions.values():
+            logic.loaded()
 
     def take(self, records: Iterable[RecordedRecord]) -> None:
         """Apply records, each partition's in their order; outputs are passed over."""
