@@ -80,8 +80,8 @@ class _Owner(msgspec.Struct, gc=False):
     controller: bool | None = None
 
 
-class _TemplateHash(msgspec.Struct, gc=False):
-    text: str | None = msgspec.field(default=None, name="pod-template-hash")
+class _PodLabels(msgspec.Struct, gc=False):
+    template_hash: str | None = msgspec.field(default=None, name="pod-template-hash")
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
@@ -94,17 +94,13 @@ class _NodeMetadata(_Metadata, rename="camel", gc=False):
 
 
 class _PodMetadata(_Metadata, rename="camel", gc=False):
-    labels: _TemplateHash | None = None
+    labels: _PodLabels | None = None
     owner_references: list[_Owner] | None = None
 
 
 class _NodeSpec(msgspec.Struct, gc=False):
     taints: list[TaintObject] | None = None
     unschedulable: bool | None = None
-
-
-class _NodeStatus(msgspec.Struct, rename="camel", gc=False):
-    node_info: msgspec.Raw = _NULL
 
 
 class _NodeAffinity(msgspec.Struct, gc=False):
@@ -118,18 +114,37 @@ class _Affinity(msgspec.Struct, rename="camel", gc=False):
 class _PodSpec(msgspec.Struct, rename="camel", gc=False):
     node_selector: msgspec.Raw = _NULL
     affinity: _Affinity | None = None
-    containers: msgspec.Raw = _NULL
 
 
-class _Node(msgspec.Struct, gc=False):
+class NodeFactsObject(msgspec.Struct, gc=False):
+    """The fields of a v1 Node that facts are read from; trimming keeps them."""
+
     metadata: _NodeMetadata | None = None
     spec: _NodeSpec | None = None
+
+
+class PodFactsObject(msgspec.Struct, gc=False):
+    """The fields of a v1 Pod that facts are read from; trimming keeps them."""
+
+    metadata: _PodMetadata | None = None
+    spec: _PodSpec | None = None
+
+
+class _NodeStatus(msgspec.Struct, rename="camel", gc=False):
+    node_info: msgspec.Raw = _NULL  # shows that the object is whole
+
+
+class _WholePodSpec(_PodSpec, rename="camel", gc=False):
+    containers: msgspec.Raw = _NULL  # as `node_info`
+
+
+class _Node(NodeFactsObject, gc=False):
     status: _NodeStatus | None = None
 
 
 class _Pod(msgspec.Struct, gc=False):
     metadata: _PodMetadata | None = None
-    spec: _PodSpec | None = None
+    spec: _WholePodSpec | None = None
 
 
 class _NodeChange(msgspec.Struct, gc=False):
@@ -199,13 +214,14 @@ def _node_facts(node: _Node, labels: dict[str, str] | None) -> NodeFacts:
     )
 
 
-def _pod_facts(metadata: _PodMetadata, spec: _PodSpec | None) -> PodFacts:
+def _pod_facts(metadata: _PodMetadata, spec: _WholePodSpec | None) -> PodFacts:
     selector = _NULL if spec is None else spec.node_selector
     affinity = None if spec is None or spec.affinity is None else spec.affinity.node_affinity
     required = _NULL if affinity is None else affinity.required
-    # A trimmed pod has no containers. Feeds that keep what a pod asks of its node keep `labels` too, if it has some.
+    # A trimmed pod has no containers. What keeps its wishes when it trims keeps `labels` too, if the pod has some.
     is_whole = spec is not None and spec.containers != _NULL
-    is_known = is_whole or metadata.labels is not None or selector != _NULL or required != _NULL
+    has_wishes = selector != _NULL or (spec is not None and spec.affinity is not None)
+    is_known = is_whole or has_wishes or metadata.labels is not None
     owner = next((one for one in metadata.owner_references or () if one.controller), None)
     workload = "" if is_known or metadata.owner_references is not None else None
     if owner is not None:
@@ -213,10 +229,10 @@ def _pod_facts(metadata: _PodMetadata, spec: _PodSpec | None) -> PodFacts:
     return PodFacts(workload, read_placement(bytes(selector), bytes(required)) if is_known else None)
 
 
-def _workload(owner: _Owner, labels: _TemplateHash | None) -> str:
+def _workload(owner: _Owner, labels: _PodLabels | None) -> str:
     """Name the controller; a Deployment names its ReplicaSets after itself and the hash in a label of their pods."""
     kind, name = owner.kind or "", owner.name or ""
-    ending = f"-{labels.text}" if labels is not None and labels.text else ""
+    ending = f"-{labels.template_hash}" if labels is not None and labels.template_hash else ""
     if kind == "ReplicaSet" and ending and name.endswith(ending):
         return f"Deployment/{name.removesuffix(ending)}"
     return f"{kind}/{name}"

@@ -68,6 +68,7 @@ def test_the_workload(found: PodFacts, workload: str | None) -> None:
             NodePlacement((), ()),
             id="with affinity",
         ),
+        pytest.param(pod(affinity={}), ANYWHERE, id="trimmed with affinity of another kind"),
         pytest.param(pod(owners=[REPLICA_SET]), None, id="trimmed"),
     ],
 )
