@@ -8,8 +8,11 @@ from typing import Any
 
 import pytest
 
+from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
-from tests.streams.cli.running import run
+from tests.harness.reading import TopicReader
+from tests.harness.workers import WorkerProcess
+from tests.streams.cli.running import run, wait_until
 
 INCIDENT = "examples/incidents/zone-outage-part-recovers-no-evictor/events.jsonl.gz"
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 3})
@@ -114,3 +117,45 @@ def test_a_line_that_is_none_is_said(tmp_path: Path) -> None:
     result = run(NOWHERE, "what-if", str(file), "--cordon", "--nodes", "n-1", "-o", "json")
     assert (result.returncode, b"line 2" in result.stderr) == (1, True)
     assert json.loads(result.stdout)["unreadable"] == 1
+
+
+@pytest.mark.kafka
+def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
+    """Its rows say when, and the input topics where: as the recording says that was imported, trimmed on the way."""
+    declare_topics(settings)
+    asked = ("what-if", "--taint", "maintenance:NoExecute", "--zone", "z-b", "-o", "json")
+    found = run(settings, *asked)
+    assert (found.returncode, b"no cluster is known" in found.stderr) == (1, True), found.stderr
+    assert run(settings, "import", INCIDENT, "--pace", "fast", "--restamp").returncode == 0
+    with WorkerProcess(settings, tmp_path) as worker:
+        worker.wait_ready()
+        wait_until(lambda: len(json.loads(run(settings, *asked).stdout or "{}").get("pods", ())) == 84)
+        assert worker.stop() == 0
+    ends = written(settings)
+    live, recorded = json.loads(run(settings, *asked).stdout), foreseen(*asked[1:5])
+    assert live["nodes"] == recorded["nodes"]
+    assert live["byZone"] == recorded["byZone"]
+    assert (live["unreadable"], live["total"]) == (0, recorded["total"])
+    assert pods_of(live) == pods_of(recorded)
+    assert written(settings) == ends, "nothing is written"
+
+    for arguments, code, said in (
+        (("--nodes", "n-x"), 1, b"no such node: n-x"),
+        (("--zone", "z-b", "--at", "2020-01-01T00:00:00Z"), 2, b"knows only what is now"),
+    ):
+        result = run(settings, "what-if", "--cordon", *arguments)
+        assert (result.returncode, said in result.stderr) == (code, True), result.stderr
+
+
+def pods_of(found: Any) -> list[tuple[object, ...]]:
+    names = ("pod", "podUid", "node", "zone", "workload", "fate", "seconds", "couldGo")
+    return sorted(tuple(one[name] for name in names) for one in found["pods"])
+
+
+def written(settings: Settings) -> dict[str, int]:
+    counts = {}
+    for topic in (*settings.input_topics, settings.commands_topic, settings.decisions_topic, settings.changelog_topic):
+        reader = TopicReader(settings, topic)
+        counts[topic] = len(reader.to_end())
+        reader.close()
+    return counts
