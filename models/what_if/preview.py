@@ -7,6 +7,7 @@ import msgspec
 
 from evictstream.models.eviction import Due, NodeAggregate, NothingDue, PodState, RuleParameters, decide
 from evictstream.models.eviction.decision import Coverages
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
 from evictstream.models.kubernetes.matching import first_match
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration
@@ -99,15 +100,12 @@ class Preview(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_moved(self, outcome: PodOutcome) -> bool:
         """Tell whether the change makes a difference to a pod: it leaves at another time, or only with or without."""
-        before, after = fate_of(outcome.before, self.at_us), self.fate(outcome)
-        if before is not after or after is not PodFate.LATER:
-            return before is not after
         return leaves_us(outcome.before, self.at_us) != leaves_us(outcome.after, self.at_us)
 
     def seconds(self, outcome: PodOutcome) -> float | None:
         """Return after how many seconds a pod has to leave; None if it stays."""
         at_us = leaves_us(outcome.after, self.at_us)
-        return None if at_us is None else (at_us - self.at_us) / 1_000_000
+        return None if at_us is None else (at_us - self.at_us) / MICROSECONDS_PER_SECOND
 
 
 def fate_of(decision: Decision, at_us: int) -> PodFate:
