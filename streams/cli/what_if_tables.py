@@ -61,7 +61,7 @@ def print_preview(found: Preview, *, cluster: str, unreadable: int, is_json: boo
     print_table(["what", "count"], _summary(found, whole, cluster, unreadable))
     if whole.leaving:
         typer.echo()
-        _print_bounded(["after seconds", "pods leave"], _times(found), MOST_TIMES)
+        _print_bounded(["within seconds", "pods leave"], _times(found), MOST_TIMES)
     if whole.stays:
         typer.echo()
         rows = [[STAYS[reason], str(count)] for reason, count in reasons_to_stay(found).items()]
