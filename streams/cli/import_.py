@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from evictstream.streams.feed.importer import ImportCounts
-    from evictstream.streams.feed.recording import Flaw, WatchEnded
+    from evictstream.streams.recordings.entries import Flaw, WatchEnded
     from evictstream.streams.settings import Settings
 
 MOST_FLAWS_SHOWN = 20
@@ -80,7 +80,7 @@ def import_(
     from evictstream.streams.feed.importer import ImportCallbacks, Importer, ImportOptions
     from evictstream.streams.feed.pace import FeedClock, read_pace
     from evictstream.streams.feed.publisher import open_publisher
-    from evictstream.streams.feed.recording import open_recordings
+    from evictstream.streams.recordings.input_files import open_recordings
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
     settings = global_options(context).settings

@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from evictstream.streams.feed.json_documents import Broken, Document, documents
+from evictstream.streams.recordings.json_documents import Broken, Document, ListItem, documents
 
 LIMIT = 40
 
 
-def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | Broken]:
+def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | ListItem | Broken]:
     return list(documents(io.BytesIO(data), largest_bytes))
 
 
