@@ -17,7 +17,6 @@ from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings.entries import Entry, Item, WatchEnded
 
-
 _OF_CONTROLLERS: Final = "node.kubernetes.io/"
 """Taints whose `timeAdded` is when they were added; in others people write what they like, such as a time ahead."""
 
