@@ -53,9 +53,14 @@ class _Status(msgspec.Struct, gc=False):
     phase: str | None = None
 
 
-class _Object(msgspec.Struct, gc=False):
+class _Head(msgspec.Struct, gc=False):
+    """Of an object, or of a Status, whose `status` is a word."""
+
     kind: str = ""
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _Object(_Head, gc=False):
     spec: _Spec | None = None
     status: _Status | None = None
 
@@ -64,6 +69,7 @@ class _Objects(msgspec.Struct, gc=False):
     items: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
+_head_decoder: Final = msgspec.json.Decoder(_Head)
 _object_decoder: Final = msgspec.json.Decoder(_Object)
 _objects_decoder: Final = msgspec.json.Decoder(_Objects)
 _fields_decoder: Final = msgspec.json.Decoder(dict[str, Any])
@@ -140,7 +146,7 @@ class AuditedObjects:
                 if change.answer == ABSENT:
                     yield from self._deleted(change, is_final=False)
                     return
-                about = _object_decoder.decode(change.answer)
+                about = _head_decoder.decode(change.answer)
                 if about.kind == change.kind:
                     yield from self._seen(change)
                 elif about.kind == "Status":

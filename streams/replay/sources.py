@@ -30,6 +30,7 @@ class RecordedFolder:
         has_results: whether executors have answered in it.
         clusters: names in it.
         flaws: none: what a reader was handed is as it was.
+        skipped: nothing, for the same reason.
     """
 
     def __init__(self, folder: Path, *, partitions: int) -> None:
@@ -45,6 +46,7 @@ class RecordedFolder:
         self.has_results = any(file.topic == "results" and file.records for file in files)
         self.clusters = set() if manifest is None else set(manifest.clusters)
         self.flaws = 0
+        self.skipped: Counter[str] = Counter()
 
     def read(self) -> Iterator[RecordedRecord]:
         """Give records by time. Raises `RecordingError`, `WrongUseError`."""
