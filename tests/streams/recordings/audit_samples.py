@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from pathlib import Path
 from typing import Any
+
+from evictstream.models.instants import instant_text
+from evictstream.streams.recordings import Entry, Skipped, WatchEnded, open_recordings
+from evictstream.streams.recordings.entries import Item
 
 Object = dict[str, Any]
 
@@ -81,3 +87,38 @@ def event(
 def lines(*events: Object) -> bytes:
     """A log."""
     return b"".join(json.dumps(one, separators=(",", ":")).encode() + b"\n" for one in events)
+
+
+Found = list[Item | WatchEnded]
+
+UNBOUND = pod(node=None)
+BINDING = {"metadata": {"name": "p", "uid": "uid-p"}, "target": {"kind": "Node", "name": "n-7"}}
+EVICTION = {"kind": "Eviction", "metadata": {"name": "p", "namespace": "shop"}}
+CREATED = event(1, "create", pod())
+METADATA_ONLY = {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1"}
+
+
+def read(folder: Path, *logs: bytes) -> Found:
+    """Write files, and read them together."""
+    names = []
+    for number, log in enumerate(logs):
+        (folder / f"{number}.log").write_bytes(log)
+        names.append(str(folder / f"{number}.log"))
+    with open_recordings(names) as items:
+        return list(items)
+
+
+def told(found: Found) -> list[tuple[str, str, str, str]]:
+    """Second, type, name, and `terminating`, the node, or nothing."""
+    result = []
+    for item in found:
+        if isinstance(item, Entry):
+            thing = json.loads(bytes(item.object))
+            state = "terminating" if "deletionTimestamp" in thing["metadata"] else item.node_name
+            result.append((instant_text(item.observed_at_us or 0)[17:21], item.type, thing["metadata"]["name"], state))
+    return result
+
+
+def left_out(found: Found) -> Counter[str]:
+    """Lines by the reason for which they are left out."""
+    return Counter(item.type for item in found if isinstance(item, Skipped))

@@ -12,6 +12,7 @@ import pytest
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.errors import WrongUseError
+from evictstream.streams.recordings import Flaw
 from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.sources import open_source
 from evictstream.streams.settings import Settings
@@ -26,11 +27,13 @@ Event = dict[str, Any]
 Outcomes = dict[tuple[str, str], tuple[str, str]]
 
 
+def refuse(flaw: Flaw) -> None:
+    pytest.fail(str(flaw))
+
+
 def outcomes(names: Sequence[Path], *, at: str | None = None) -> Outcomes:
     """Return deadline and instant of each command, by pod and action."""
-    source = open_source(
-        [str(name) for name in names], cluster=CLUSTER, partitions=PARTITIONS, on_flaw=pytest.fail, at=at
-    )
+    source = open_source([str(name) for name in names], cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse, at=at)
     run = Replay(Settings(), partitions=source.partitions, plays_executor=True)
     found = {}
     for message in (*run.run(source.read()), *run.run_on(AFTERMATH_SECONDS)):
@@ -80,7 +83,7 @@ def test_an_audit_log_replays_as_the_watch_does(name: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_list_and_an_audit_log_replay_as_the_watch_does(name: str, tmp_path: Path) -> None:
+def test_list_and_audit_log_replay_as_the_watch_does(name: str, tmp_path: Path) -> None:
     events = incident(name)
     seen: set[str] = set()
     begins = 0
@@ -119,12 +122,12 @@ def test_what_was_assumed_is_told(tmp_path: Path) -> None:
     kubectl = written(tmp_path / "kubectl", [{"type": "ADDED", "object": event["object"]}])
     listed = tmp_path / "list"
     listed.write_text(json.dumps({"kind": "List", "items": [event["object"]]}))
-    source = open_source([str(kubectl), str(listed)], cluster="c", partitions=1, on_flaw=pytest.fail)
+    source = open_source([str(kubectl), str(listed)], cluster="c", partitions=1, on_flaw=refuse)
     assert len(list(source.read())) == 2
     rows = dict(source.rows())
     assert rows.pop("events whose time is assumed") == 1
     assert [(name.partition(" of ")[0], count) for name, count in rows.items()] == [("listed objects, assumed", 1)]
-    given = open_source([str(listed)], cluster="c", partitions=1, on_flaw=pytest.fail, at="2030-01-01T00:00:00Z")
+    given = open_source([str(listed)], cluster="c", partitions=1, on_flaw=refuse, at="2030-01-01T00:00:00Z")
     (record,) = given.read()
     assert record.timestamp * 1_000 == instant_us("2030-01-01T00:00:00Z")
     assert dict(given.rows()) == {"listed objects, given of 2030-01-01T00:00:00.000000Z": 1}
@@ -132,4 +135,4 @@ def test_what_was_assumed_is_told(tmp_path: Path) -> None:
 
 def test_an_instant_of_lists_has_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError, match="no instant"):
-        open_source([str(tmp_path / "f")], cluster=None, partitions=1, on_flaw=pytest.fail, at="noon")
+        open_source([str(tmp_path / "f")], cluster=None, partitions=1, on_flaw=refuse, at="noon")
