@@ -14,7 +14,7 @@ from msgspec import inspect
 
 from evictstream.models.kubernetes.objects import LIST_OF, NodeObject, PodObject
 from evictstream.models.what_if.facts import NodeFactsObject, PodFactsObject
-from evictstream.streams.feed.recording import Kind
+from evictstream.streams.recordings.entries import Kind
 
 _Tree: TypeAlias = "dict[str, _Tree] | list[_Tree] | None"
 """Fields to keep by name, the items' fields of a list, or None for a value that is kept as it is."""

@@ -7,9 +7,9 @@ import pytest
 
 from evictstream.models.kubernetes.objects import NodeObject, PodObject, read_node, read_pod
 from evictstream.models.what_if.facts import read_node_facts, read_pod_facts
-from evictstream.streams.feed.recording import Kind
-from evictstream.streams.feed.trimming import trimmed
 from evictstream.streams.feed.watched_objects import read_object
+from evictstream.streams.recordings.entries import Kind
+from evictstream.streams.recordings.trimming import trimmed
 from tests.streams.feed.samples import Object, node, pod
 
 TAINT = {"key": "k", "effect": "NoExecute", "timeAdded": "2026-11-21T10:00:00Z", "other": 1}
