@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from evictstream.models.what_if.change import NodeChoice, PlannedChange
     from evictstream.models.what_if.preview import KnownCluster
     from evictstream.streams.replay.known_tables import KnownTables
+    from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
 
 NAMES_LISTED = 10
@@ -79,12 +80,12 @@ def what_if(
 
     * `evictstream what-if --cluster prod-eu-1 --taint maintenance:NoExecute --nodes n-1,n-2`
     * `evictstream what-if outage --at 2026-11-21T02:15:00Z --remove-taint node.kubernetes.io/unreachable --zone z-a`
-    * `evictstream what-if incident.jsonl.gz --cordon --selector pool=spot -o json`
+    * `evictstream what-if now.json --cluster lab --cordon -l pool=spot`, of `kubectl get nodes,pods -A -o json`
     * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
     """
     from evictstream.models.what_if.change import PlannedChange
     from evictstream.models.what_if.preview import preview
-    from evictstream.streams.cli.what_if_tables import print_preview
+    from evictstream.streams.cli.what_if_tables import print_preview, print_preview_json
     from evictstream.streams.replay.edited_records import read_seconds
     from evictstream.streams.service.service_config import rules_of
 
@@ -99,9 +100,9 @@ def what_if(
     settings = global_options(context).settings
     with StopSignals() as stop_signals:
         if files:
-            tables, flaws = _recorded(settings, files, cluster, at_us, stop_signals)
+            tables, source = _recorded(settings, files, cluster, at_us, stop_signals)
         else:
-            tables, flaws = _live(settings, cluster, at_us, stop_signals), 0
+            tables, source = _live(settings, cluster, at_us, stop_signals), None
     if stop_signals.exit_code is not None:
         return stop_signals.exit_code
     name = _cluster_name(tables, cluster)
@@ -110,8 +111,11 @@ def what_if(
     found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
     if not found.chosen:
         raise _nothing_chosen(known, found.unlabelled)
-    unreadable = flaws + tables.unreadable
-    print_preview(found, cluster=name, unreadable=unreadable, is_json=output is OutputFormat.JSON)
+    unreadable = tables.unreadable + (0 if source is None else source.flaws)
+    if output is OutputFormat.JSON:
+        print_preview_json(found, name, unreadable, {} if source is None else source.summary())
+    else:
+        print_preview(found, name, unreadable, () if source is None else source.rows())
     return ExitCode.FOUND_PROBLEM if unreadable else ExitCode.DONE
 
 
@@ -160,7 +164,7 @@ def _instant(text: str) -> int:
 
 def _recorded(
     settings: Settings, files: list[str], cluster: str | None, at_us: int | None, stop_signals: StopSignals
-) -> tuple[KnownTables, int]:
+) -> tuple[KnownTables, RecordedFolder | WatchFiles]:
     try:
         return _read_files(settings, files, None, at_us, stop_signals)
     except WrongUseError:
@@ -172,7 +176,7 @@ def _recorded(
 
 def _read_files(
     settings: Settings, files: list[str], name: str | None, at_us: int | None, stop_signals: StopSignals
-) -> tuple[KnownTables, int]:
+) -> tuple[KnownTables, RecordedFolder | WatchFiles]:
     """Read files to their end; `name` is that of the cluster where they name none."""
     from evictstream.streams.replay.known_tables import KnownTables, until
     from evictstream.streams.replay.sources import open_source
@@ -183,7 +187,7 @@ def _read_files(
     source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=say)
     tables = KnownTables(settings, partitions=source.partitions)
     tables.take(until(stop_signals.interruptible(source.read()), at_us))
-    return tables, source.flaws
+    return tables, source
 
 
 def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> KnownTables:

@@ -52,13 +52,18 @@ GROUPS: Final[dict[str, Callable[[PodOutcome], str | None]]] = {
 LOST: Final = (PlaceToGo.NOWHERE, PlaceToGo.FOR_A_WHILE)
 
 
-def print_preview(found: Preview, *, cluster: str, unreadable: int, is_json: bool) -> None:
-    """Print a preview; `unreadable` counts lines and records that could not be read."""
-    if is_json:
-        _print_json(found, cluster, unreadable)
-        return
+def print_preview(found: Preview, cluster: str, unreadable: int, assumed: Iterable[tuple[str, int | str]]) -> None:
+    """Print tables for people.
+
+    Args:
+        found: the preview.
+        cluster: its name.
+        unreadable: lines and records that could not be read.
+        assumed: what its source has assumed and left out, row by row.
+    """
     whole = total(found)
-    print_table(["what", "count"], _summary(found, whole, cluster, unreadable))
+    rows = [*_summary(found, whole, cluster), *([name, str(value)] for name, value in assumed)]
+    print_table(["what", "count"], [*rows, ["unreadable", f"{unreadable:,}"]])
     if whole.leaving:
         typer.echo()
         _print_bounded(["within seconds", "pods leave"], _times(found), MOST_TIMES)
@@ -76,7 +81,7 @@ def print_preview(found: Preview, *, cluster: str, unreadable: int, is_json: boo
         _print_bounded(columns, (_pod_row(found, one) for one in shown), MOST_PODS)
 
 
-def _summary(found: Preview, whole: Total, cluster: str, unreadable: int) -> Iterator[list[str]]:
+def _summary(found: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
     anyway = sum(fate_of(one.before, found.at_us) is not PodFate.STAYS for one in found.outcomes)
     yield ["cluster", cluster]
     yield ["at", instant_text(found.at_us)]
@@ -96,7 +101,6 @@ def _summary(found: Preview, whole: Total, cluster: str, unreadable: int) -> Ite
         yield ["where they could go is not known", f"{whole.not_known:,}"]
     if found.unlabelled:
         yield ["nodes whose labels are not all known", f"{found.unlabelled:,}"]
-    yield ["unreadable", f"{unreadable:,}"]
 
 
 def _times(found: Preview) -> Iterator[list[str]]:
@@ -156,7 +160,8 @@ def _because(one: PodOutcome) -> str:
     return f"{taint}, {'not tolerated' if one.toleration is None else f'tolerated: {toleration_words(one.toleration)}'}"
 
 
-def _print_json(found: Preview, cluster: str, unreadable: int) -> None:
+def print_preview_json(found: Preview, cluster: str, unreadable: int, source: Mapping[str, object]) -> None:
+    """Print all pods as JSON; arguments as for `print_preview`, the source's in camelCase."""
     head: dict[str, object] = {
         "cluster": cluster,
         "at": instant_text(found.at_us),
@@ -171,6 +176,7 @@ def _print_json(found: Preview, cluster: str, unreadable: int) -> None:
         ]
         for title, key in GROUPS.items()
     }
+    head |= source
     print_long_json(head, "pods", (_pod_json(found, one) for one in found.outcomes))
 
 

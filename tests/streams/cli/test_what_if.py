@@ -119,6 +119,39 @@ def test_a_line_that_is_none_is_said(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["unreadable"] == 1
 
 
+def test_lists_of_kubectl(tmp_path: Path) -> None:
+    born = {"resourceVersion": "7", "creationTimestamp": "2026-11-20T10:00:00Z"}
+    nodes = [
+        {
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": born | {"name": name, "uid": name},
+            "spec": {"unschedulable": name == "n-2"},
+            "status": {"nodeInfo": {}},
+        }
+        for name in ("n-1", "n-2")
+    ]
+    owner = {"kind": "ReplicaSet", "name": "cart-5d7", "controller": True}
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": born
+        | {"name": "p", "namespace": "shop", "uid": "p", "labels": {"pod-template-hash": "5d7"}}
+        | {"ownerReferences": [owner]},
+        "spec": {"nodeName": "n-1", "containers": []},
+    }
+    file = tmp_path / "now.json"
+    file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [*nodes, pod]}, indent=4))
+    arguments = ("what-if", str(file), "--cluster", "lab", "--nodes", "n-1", "--taint", "down:NoExecute")
+    found = json.loads(run(NOWHERE, *arguments, "-o", "json").stdout)
+    (foreseen_pod,) = found["pods"]
+    names = ("workload", "fate", "couldGo")
+    assert [foreseen_pod[name] for name in names] == ["Deployment/cart", "LeavesAtOnce", "Nowhere"]
+    assert found["listed"] == {"objects": 3, "at": found["at"], "isAssumed": True}
+    text = run(NOWHERE, *arguments).stdout.decode()
+    assert "listed objects, assumed of 2026-11-20T10:00:00.000000Z" in text
+
+
 @pytest.mark.kafka
 def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
     """Its rows say when, and the input topics where: as the recording says that was imported, trimmed on the way."""
