@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evictstream.streams.replay.comparison import RunDifference
     from evictstream.streams.replay.replay_report import ReplayReport
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
+    from evictstream.streams.replay.virtual_partition import ReplayedMessage
 
 UPSTREAM = "upstream"
 MOST_SHOWN = 50
@@ -79,6 +80,12 @@ def replay(
     to: Annotated[
         Path | None, typer.Option(help="Write commands, decisions and dead letters into a folder.", metavar="FOLDER")
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page for a browser: timeline, table, stories.", metavar="FILE")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the timeline into a file, .svg or .png.", metavar="FILE")
+    ] = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Replay a recording under virtual time: the same decisions each time, on any machine, without Kafka.
@@ -90,12 +97,16 @@ def replay(
     `--against FILE` reads the commands of another run. Each pod that left in one of both only, or a second earlier or
     later, is listed with the reason; numbers are rows of docs/semantics.md#13.
 
+    `--html` and `--picture` draw what happened, for a post-mortem: nodes with their taints, pods with their deadlines,
+    evictions over time. The page needs no network. They need `pip install 'evictstream[report]'`.
+
     Exits with 0; with 1 if a line could not be read; with 130 or 143 if stopped by Ctrl-C or SIGTERM.
 
     Examples:
 
     * `evictstream replay examples/incidents/manual-taints-no-evictor/events.jsonl.gz --against upstream`
     * `evictstream replay outage --against upstream`, after `evictstream record outage`
+    * `evictstream replay outage --against upstream --html outage.html`
     * `evictstream replay incident.jsonl.gz --to replayed`
     * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
     """
@@ -104,24 +115,33 @@ def replay(
     from evictstream.streams.replay.message_files import MessageFiles
     from evictstream.streams.replay.replay_report import report_of
     from evictstream.streams.replay.sources import open_source
+    from evictstream.streams.report.report_files import ReportFiles
 
     settings = global_options(context).settings
     if against is not None and against != UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
+    report_files = ReportFiles(page=html, picture=picture)
     source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say, at=at)
     is_played = not source.has_results if results is None else results is Results.PLAYED
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         kept = None if to is None else stack.enter_context(MessageFiles(to))
+
+        def keep(message: ReplayedMessage) -> None:
+            report_files.take(message)
+            if kept is not None:
+                kept.write(message)
+
         found = report_of(
             settings,
-            lambda: with_toleration_seconds(stop_signals.interruptible(source.read()), seconds),
+            lambda: report_files.watched(with_toleration_seconds(stop_signals.interruptible(source.read()), seconds)),
             partitions=source.partitions,
             plays_executor=is_played,
             run_on_seconds=run_on,
             against=against,
-            keep=lambda message: None if kept is None else kept.write(message),
+            keep=keep,
         )
+        report_files.write(found, title=Path(files[0]).name)
     if missing := what_is_missing(source.skipped):
         _say(missing)
     if output is OutputFormat.JSON:

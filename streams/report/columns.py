@@ -1,0 +1,153 @@
+"""A timeline as columns of numbers and texts, the form in which plotting libraries take it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+
+if TYPE_CHECKING:
+    from evictstream.streams.replay.evictions import ReplayedEviction
+    from evictstream.streams.report.timeline import Timeline
+
+MOST_BINS: Final = 240
+BINS_SECONDS: Final = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1_800, 3_600, 21_600, 86_400)
+
+TAINTS_TOP, TAINTS_BOTTOM = 0.46, 0.26
+"""Of a node's row, whose middle is 0: taints above, pods below."""
+
+PODS_TOP, PODS_BOTTOM = 0.22, -0.46
+WIDEST_LANE: Final = 0.12
+NO_INSTANT: Final = float("nan")
+
+
+class Outcome:
+    """What became of an eviction, in the words of the page's legend."""
+
+    EVICTED = "evicted"
+    CANCELLED = "cancelled"
+    OPEN = "not due yet"
+    ALL = (EVICTED, CANCELLED, OPEN)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Drawn:
+    """Columns by name; instants are milliseconds since 1970, rows of nodes count upwards from 0.
+
+    Attributes:
+        nodes: names of rows, from below: zone, cluster and node.
+        taints: `node`, `taint`, `start`, `end`, `top`, `bottom`.
+        evictions: in the order of the timeline's.
+        bins: `at`, `scheduled`, `evicted`, `cancelled`.
+        bin_seconds: width of a bin.
+    """
+
+    nodes: list[tuple[str, str, str]]
+    taints: dict[str, list[object]]
+    evictions: dict[str, list[object]]
+    bins: dict[str, list[float]]
+    bin_seconds: int
+
+
+def drawn(timeline: Timeline) -> Drawn:
+    """Lay a timeline out: the first node on top, each pod in a lane of its node's row."""
+    nodes = timeline.nodes()[::-1]
+    rows = {(cluster, node): float(row) for row, (_, cluster, node) in enumerate(nodes)}
+    seconds = bin_seconds(timeline.last_us - timeline.first_us)
+    return Drawn(
+        nodes, _taints(timeline, rows), _evictions(timeline, rows), _bins(timeline.evictions, seconds), seconds
+    )
+
+
+def bin_seconds(span_us: int) -> int:
+    """Return the finest width with which so much time has few bins enough."""
+    wanted = span_us / MICROSECONDS_PER_SECOND / MOST_BINS
+    return next((seconds for seconds in BINS_SECONDS if seconds >= wanted), BINS_SECONDS[-1])
+
+
+def counted(instants_us: Iterable[int], seconds: int) -> list[tuple[float, int]]:
+    """Count instants in bins; empty ones beside others are there, so that a line falls to zero between."""
+    width_us = seconds * MICROSECONDS_PER_SECOND
+    counts = Counter(at_us // width_us for at_us in instants_us)
+    wanted = {number + step for number in counts for step in (-1, 0, 1)}
+    return [(number * width_us / 1_000, counts[number]) for number in sorted(wanted)]
+
+
+def outcome_of(one: ReplayedEviction) -> str:
+    """Say what became of an eviction."""
+    if one.issued_at_us is not None:
+        return Outcome.EVICTED
+    return Outcome.OPEN if one.cancelled_at_us is None else Outcome.CANCELLED
+
+
+def _ms(at_us: int | None) -> float:
+    return NO_INSTANT if at_us is None else at_us / 1_000
+
+
+def _taints(timeline: Timeline, rows: dict[tuple[str, str], float]) -> dict[str, list[object]]:
+    found: dict[str, list[object]] = {name: [] for name in ("node", "taint", "start", "end", "top", "bottom")}
+    lanes = _lanes((one.cluster, one.node) for one in timeline.taints)
+    for one, (lane, count) in zip(timeline.taints, lanes, strict=True):
+        height = (TAINTS_TOP - TAINTS_BOTTOM) / min(count, 4)
+        top = rows[one.cluster, one.node] + TAINTS_TOP - height * (lane % 4)
+        end_us = timeline.last_us if one.end_us is None else one.end_us
+        values = (one.node, one.taint, _ms(one.start_us), _ms(end_us), top, top - height * 0.9)
+        for column, value in zip(found.values(), values, strict=True):
+            column.append(value)
+    return found
+
+
+def _evictions(timeline: Timeline, rows: dict[tuple[str, str], float]) -> dict[str, list[object]]:
+    names = (
+        "pod", "namespace", "node", "zone", "cluster", "taint", "why", "outcome", "start", "end", "deadline",
+        "evicted", "cancelled", "attempts", "moves", "top", "bottom", "y",
+    )  # fmt: skip
+    found: dict[str, list[object]] = {name: [] for name in names}
+    lanes = _lanes((one.cluster, one.node) for one in timeline.evictions)
+    for one, (lane, count) in zip(timeline.evictions, lanes, strict=True):
+        height = min(WIDEST_LANE, (PODS_TOP - PODS_BOTTOM) / count)
+        top = rows[one.cluster, one.node] + PODS_TOP - height * lane
+        left_us = one.issued_at_us if one.issued_at_us is not None else one.cancelled_at_us
+        end_us = left_us if left_us is not None else min(one.deadline_us, timeline.last_us)
+        start_us = min(one.window_start_us, end_us)
+        values: tuple[object, ...] = (
+            one.pod, one.namespace, one.node, timeline.zones.get((one.cluster, one.node), ""), one.cluster, one.taint,
+            _why(one), outcome_of(one), _ms(start_us), _ms(end_us), _ms(one.deadline_us),
+            _ms(one.issued_at_us), _ms(None if one.issued_at_us is not None else one.cancelled_at_us),
+            one.attempts, one.moves, top, top - height * 0.8, top - height * 0.4,
+        )  # fmt: skip
+        for column, value in zip(found.values(), values, strict=True):
+            column.append(value)
+    return found
+
+
+def _why(one: ReplayedEviction) -> str:
+    ended_for = one.cancelled_for if one.issued_at_us is None else None
+    return str(one.verdict if ended_for is None else ended_for)
+
+
+def _lanes(places: Iterable[tuple[str, str]]) -> Iterator[tuple[int, int]]:
+    """Give each place its number among those of its row, and how many the row has."""
+    listed = list(places)
+    counts = Counter(listed)
+    seen: defaultdict[tuple[str, str], int] = defaultdict(int)
+    for place in listed:
+        yield seen[place], counts[place]
+        seen[place] += 1
+
+
+def _bins(evictions: Iterable[ReplayedEviction], seconds: int) -> dict[str, list[float]]:
+    series: dict[str, list[int]] = {"scheduled": [], "evicted": [], "cancelled": []}
+    for one in evictions:
+        if one.scheduled_at_us is not None:
+            series["scheduled"].append(one.scheduled_at_us)
+        if one.issued_at_us is not None:
+            series["evicted"].append(one.issued_at_us)
+        elif one.cancelled_at_us is not None:
+            series["cancelled"].append(one.cancelled_at_us)
+    counts = {name: dict(counted(instants, seconds)) for name, instants in series.items()}
+    at = sorted(set().union(*counts.values()))
+    return {"at": at} | {name: [float(count.get(one, 0)) for one in at] for name, count in counts.items()}

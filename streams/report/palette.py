@@ -1,0 +1,10 @@
+"""Colours that people who see few of them can tell apart (Okabe and Ito, 2008), the same on light and dark ground."""
+
+from typing import Final
+
+from evictstream.streams.report.columns import Outcome
+
+TAINT: Final = "#E69F00"
+SCHEDULED: Final = "#999999"
+UPSTREAM: Final = "#CC79A7"
+OUTCOME_COLOURS: Final = {Outcome.EVICTED: "#D55E00", Outcome.CANCELLED: "#3A9BD9", Outcome.OPEN: "#009E73"}
