@@ -98,6 +98,7 @@ def _replayed(
     settings: Settings, files: list[str], cluster: str | None, at: str | None, pod: str
 ) -> Iterator[DecisionRecord]:
     from evictstream.models.messages.decision import decode_decision
+    from evictstream.streams.recordings.audit_log import what_is_missing
     from evictstream.streams.replay.replay import Replay
     from evictstream.streams.replay.sources import open_source
 
@@ -112,8 +113,10 @@ def _replayed(
             decision = decode_decision(message.value)
             if _is_about(decision, cluster, pod):
                 yield decision
-    for what, count in source.rows():
+    for what, count in source.assumed():
         say(f"{what}: {count}")
+    if missing := what_is_missing(source.skipped):
+        say(missing)
 
 
 def _print(found: list[DecisionRecord]) -> None:

@@ -14,7 +14,7 @@ from evictstream.models.kubernetes.times import read_time
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings.assumed_times import AssumedTimes
-from evictstream.streams.recordings.entries import Entry, Flaw, watch_event
+from evictstream.streams.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded, watch_event
 from evictstream.streams.recordings.input_files import STDIN, latest_listed_us, open_recordings
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import read_folder, read_manifest
@@ -54,6 +54,10 @@ class RecordedFolder:
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
         """Give what was assumed and left out, for a table: nothing."""
+        return self.assumed()
+
+    def assumed(self) -> Iterator[tuple[str, int | str]]:
+        """Give what was assumed: nothing."""
         return iter(())
 
     def summary(self) -> dict[str, object]:
@@ -65,8 +69,8 @@ class WatchFiles:
     """Files that `evictstream import` reads, to be read once or several times.
 
     Attributes:
-        flaws: lines that could not be read, in the newest reading.
-        skipped: lines that are not replayed, by type.
+        flaws: lines that could not be read, in the first reading.
+        skipped: lines that are not replayed, by type, in the first reading.
         clusters: names in it.
         partitions: among which nodes are spread.
         has_results: never: what executors answer is not watched.
@@ -100,7 +104,8 @@ class WatchFiles:
             raise WrongUseError("standard input cannot be read twice", next_step="write it to a file")
         self._cluster = cluster
         self.partitions = partitions
-        self._on_flaw: Callable[[Flaw], None] | None = on_flaw
+        self._on_flaw = on_flaw
+        self._is_read = False
         self.flaws = 0
         self.skipped: Counter[str] = Counter()
         self.clusters: set[str] = set()
@@ -117,36 +122,44 @@ class WatchFiles:
         """
         if self._listed_at_us is None:
             self._listed_at_us = latest_listed_us(self._names)
-        self._times = AssumedTimes(self._listed_at_us)
-        self.flaws, offsets = 0, Counter[tuple[Role, int]]()
-        self.skipped.clear()
+        times = AssumedTimes(self._listed_at_us)
+        if not self._is_read:
+            self._times, self.flaws, self.skipped = times, 0, Counter()
+        offsets = Counter[tuple[Role, int]]()
         places: dict[bytes, int] = {}
-        with open_recordings(self._names, self._times) as items:
+        with open_recordings(self._names, times) as items:
             for item in items:
-                if isinstance(item, Entry):
-                    if item.node_name:
-                        yield self._record(item, places, offsets)
-                    else:
-                        self.skipped["unbound"] += 1
-                elif isinstance(item, Flaw):
-                    self.flaws += 1
-                    if self._on_flaw is not None:
-                        self._on_flaw(item)
-                else:
-                    self.skipped[getattr(item, "type", "end of a watch")] += 1
-        self._on_flaw = None
+                if isinstance(item, Entry) and item.node_name:
+                    yield self._record(item, places, offsets)
+                elif not self._is_read:
+                    self._count(item)
+        self._is_read = True
+
+    def _count(self, item: Item | WatchEnded) -> None:
+        """Count what is not given; once, for later readings may end early."""
+        if isinstance(item, Entry):
+            self.skipped["unbound"] += 1
+        elif isinstance(item, Flaw):
+            self.flaws += 1
+            self._on_flaw(item)
+        else:
+            self.skipped[item.type if isinstance(item, Skipped) else "end of a watch"] += 1
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
-        """Give what was assumed and left out in the newest reading, for a table."""
+        """Give what was assumed and left out in the first reading, for a table."""
+        yield from self.assumed()
+        for type_, count in sorted(self.skipped.items()):
+            if type_ != "BOOKMARK":  # it changes nothing
+                yield f"left out, {type_}", count
+
+    def assumed(self) -> Iterator[tuple[str, int | str]]:
+        """Give what was assumed in the first reading."""
         times = self._times
         if times.listed and times.listed_at_us is not None:
             how = "given" if self._is_given else "assumed"
             yield f"listed objects, {how} of {instant_text(times.listed_at_us)}", times.listed
         if times.events:
             yield "events whose time is assumed", times.events
-        for type_, count in sorted(self.skipped.items()):
-            if type_ != "BOOKMARK":  # it changes nothing
-                yield f"left out, {type_}", count
 
     def summary(self) -> dict[str, object]:
         """Give the same for programs."""

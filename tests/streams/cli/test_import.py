@@ -84,10 +84,23 @@ def test_trim(declared: Settings, tmp_path: Path) -> None:
     assert objects_of(declared)["n-1"]["object"] == {
         "kind": "Node",
         "apiVersion": "v1",
-        "metadata": {"name": "n-1", "uid": "uid-n-1", "resourceVersion": "7", "annotations": {}},
+        "metadata": {"name": "n-1", "uid": "uid-n-1", "resourceVersion": "7", "labels": {"a": "b"}, "annotations": {}},
         "spec": {},
         "status": {"conditions": [{"type": "Ready", "status": "True"}]},
     }
+
+
+def test_an_audit_log_after_a_list(declared: Settings, tmp_path: Path) -> None:
+    listed = tmp_path / "nodes.json"
+    listed.write_text(json.dumps({"kind": "List", "items": [node("listed")]}, indent=4))
+    log = Path(__file__).parents[3] / "examples" / "audit-log" / "audit.jsonl.gz"
+    arguments = ("--cluster", "lab", "--pace", "fast", "--restamp", "-o", "json", str(listed), str(log))
+    result = run(declared, "import", *arguments)
+    assert result.returncode == 0
+    counts = json.loads(result.stdout)
+    assert counts["skipped"]["audit: dry runs"] == 1
+    assert objects_of(declared)["listed"]["type"] == "ADDED"
+    assert objects_of(declared)["n-2"]["type"] == "DELETED"
 
 
 def test_restamped_and_paced(declared: Settings) -> None:

@@ -134,3 +134,17 @@ class TestLists:
 
     def test_items_that_are_no_objects_are_broken(self) -> None:
         assert cut(b'{"items":["a",{}]}\n{"b":1}\n') == [Broken(1, "not JSON"), Document(2, b'{"b":1}')]
+
+    @pytest.mark.parametrize(
+        ("inside", "problem"),
+        [
+            pytest.param(b'  {\n   "a": 1\n', "ends in the middle", id="cut"),
+            pytest.param(b"  {\n   nope }\n  }\n", "ends in the middle", id="brackets"),
+            pytest.param(b'  {\n   "a": "' + b"x" * LIMIT + b'"\n  },\n', "larger than 40 bytes", id="too-large"),
+        ],
+    )
+    def test_a_damaged_item_keeps_what_stands_around_the_list(self, inside: bytes, problem: str) -> None:
+        found = cut(b'{\n "items": [\n  {\n  },\n' + inside + b'{"b":1}\n', LIMIT)
+        assert found[0] == ListItem(3, b"{\n  }", b'{\n "items": []}')
+        assert [one.problem for one in found if isinstance(one, Broken)] == [problem]
+        assert found[-1] == Document(5 + inside.count(b"\n"), b'{"b":1}')

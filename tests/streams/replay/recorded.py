@@ -1,20 +1,30 @@
-"""Recorded incidents as records of a few partitions."""
+"""Recorded incidents as records of a few partitions, and what a replay makes of files."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-from evictstream.models.instants import instant_us
+import pytest
+
+from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.recordings import Flaw
 from evictstream.streams.recordings.record import RecordedRecord
+from evictstream.streams.replay.replay import Replay
+from evictstream.streams.replay.sources import open_source
+from evictstream.streams.settings import Settings
 
 INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"
 EVICTED = Path(__file__).parents[2] / "models" / "upstream" / "taint_eviction" / "recorded"
 """Incidents in which Kubernetes' own controller evicted."""
 PARTITIONS = 3
 CLUSTER = "lab"
+AFTERMATH_SECONDS = 60.0
+
+Outcomes = dict[tuple[str, str], tuple[str, str]]
 
 
 def incident(folder: Path) -> list[RecordedRecord]:
@@ -37,4 +47,22 @@ def incident(folder: Path) -> list[RecordedRecord]:
             value=json.dumps(event).encode(),
         )
         found.append(record)
+    return found
+
+
+def refuse(flaw: Flaw) -> None:
+    """Take no flaw."""
+    pytest.fail(str(flaw))
+
+
+def outcomes(names: Sequence[Path], *, at: str | None = None) -> Outcomes:
+    """Return deadline and instant of each command, by UID of the pod and action."""
+    source = open_source([str(name) for name in names], cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse, at=at)
+    run = Replay(Settings(), partitions=source.partitions, plays_executor=True)
+    found = {}
+    for message in (*run.run(source.read()), *run.run_on(AFTERMATH_SECONDS)):
+        if message.topic == "commands":
+            command = json.loads(message.value)
+            found[command["podUid"], command["action"]] = command["deadline"], instant_text(message.at_us)
+    assert found
     return found

@@ -9,39 +9,18 @@ from typing import Any
 
 import pytest
 
-from evictstream.models.instants import instant_text, instant_us
+from evictstream.models.instants import instant_us
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings import Flaw
-from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.sources import open_source
-from evictstream.streams.settings import Settings
 from tests.streams.recordings.audit_samples import SUCCESS
-from tests.streams.replay.recorded import CLUSTER, INCIDENTS, PARTITIONS
+from tests.streams.replay.recorded import INCIDENTS, outcomes, refuse
 
 NAMES = sorted(folder.name for folder in INCIDENTS.iterdir() if folder.is_dir())
-AFTERMATH_SECONDS = 60.0
 HEARTBEAT_US = 10_000_000
 
 Event = dict[str, Any]
-Outcomes = dict[tuple[str, str], tuple[str, str]]
-
-
-def refuse(flaw: Flaw) -> None:
-    pytest.fail(str(flaw))
-
-
-def outcomes(names: Sequence[Path], *, at: str | None = None) -> Outcomes:
-    """Return deadline and instant of each command, by pod and action."""
-    source = open_source([str(name) for name in names], cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse, at=at)
-    run = Replay(Settings(), partitions=source.partitions, plays_executor=True)
-    found = {}
-    for message in (*run.run(source.read()), *run.run_on(AFTERMATH_SECONDS)):
-        if message.topic == "commands":
-            command = json.loads(message.value)
-            found[command["podUid"], command["action"]] = command["deadline"], instant_text(message.at_us)
-    assert found
-    return found
 
 
 def incident(name: str) -> tuple[Event, ...]:
@@ -131,6 +110,18 @@ def test_what_was_assumed_is_told(tmp_path: Path) -> None:
     (record,) = given.read()
     assert record.timestamp * 1_000 == instant_us("2030-01-01T00:00:00Z")
     assert dict(given.rows()) == {"listed objects, given of 2030-01-01T00:00:00.000000Z": 1}
+
+
+def test_counts_are_those_of_the_first_whole_reading(tmp_path: Path) -> None:
+    events = incident(NAMES[0])[:3]
+    name = written(tmp_path / "watch", events)
+    name.write_text("nope\n" + name.read_text() + '{"type":"LISTED"}\n')
+    flaws: list[Flaw] = []
+    source = open_source([str(name)], cluster="c", partitions=1, on_flaw=flaws.append)
+    for _ in range(2):
+        assert len(list(source.read())) == len(events)
+    assert next(source.read(), None) is not None  # a reading that ends early
+    assert (source.flaws, len(flaws), source.skipped) == (1, 1, {"LISTED": 1})
 
 
 def test_an_instant_of_lists_has_to_be_one(tmp_path: Path) -> None:
