@@ -195,9 +195,10 @@ inline omit_marker(which) {
     omissions_left--;
     coordinator.unmarked = coordinator.unmarked & ~ONLY(which);
     printf("coordinator: leaves the marker of log %d out\n", which);
-    /* Not promised: two transactions without a marker. */
+    /* Not promised: two transactions without a marker. One that lacks both of its markers is. */
     if
-    :: hanging(ROWS) || hanging(MESSAGES) -> excused = 1
+    :: logs[which].hangs -> excused = 1
+    :: logs[1 - which].hangs && logs[which].open && logs[which].open_newest != logs[1 - which].open_newest -> excused = 1
     :: else
     fi;
     logs[which].hangs = logs[which].open;

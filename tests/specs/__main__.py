@@ -1,7 +1,7 @@
 """Search the model of one partition with Spin, with all guards and without each of them.
 
 Exit code 0 when all searches came out as they must: with the guards every promise holds in every order, without one a
-trace is found. `--only WORD` runs those whose name has the word, `--quick` leaves out those of more than ten seconds,
+trace is found. `--only WORD` runs those whose name has the word, `--quick` leaves out those that take more than a minute,
 `--trace` shows the traces.
 """
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.specs.searches import SEARCHES, Search
 from tests.specs.spin import Found, missing_tools, run
 
-AT_ONCE = 2  # the largest one takes 2 GB
+AT_ONCE = 2  # the two largest take 2 and 4 GB
 
 
 def main() -> int:
