@@ -1,8 +1,8 @@
 """Search the model of one partition with Spin, with all guards and without each of them.
 
 Exit code 0 when all searches came out as they must: with the guards every promise holds in every order, without one a
-trace is found. `--only WORD` runs those whose name has the word, `--quick` leaves out those that take more than a minute,
-`--trace` shows the traces.
+trace is found. `--only WORD` runs those whose name has the word, `--quick` leaves out those that take more than a
+minute, `--trace` shows the traces.
 """
 
 from __future__ import annotations
