@@ -6,7 +6,7 @@ Python may also import three packages, which change only with a line in CHANGELO
 - `evictstream.models.kubernetes`: Kubernetes' rules for taints and tolerations as pure functions
   (docs/kubernetes-rules.md).
 - `evictstream.models.messages`: the messages on the topics, with their JSON Schemas (docs/messages.md).
-- `evictstream.streams.feed`: recordings of watch events, read and written.
+- `evictstream.streams.recordings`: recordings of nodes and pods, read and written.
 
 Everything else is private: it may change with any release.
 """

@@ -31,6 +31,10 @@ def explain(
     cluster: Annotated[
         str | None, typer.Option(help="Only of this cluster; with files, their cluster.", metavar="NAME")
     ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
+    ] = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Say why a pod was evicted, when, and what happened before: each decision in a sentence, with its time.
@@ -49,7 +53,7 @@ def explain(
     settings = global_options(context).settings
     with StopSignals() as stop_signals:
         if files:
-            found = list(_replayed(settings, files, cluster, pod))
+            found = list(_replayed(settings, files, cluster, at, pod))
         else:
             found = list(stop_signals.interruptible(_decided(settings, cluster, pod)))
     if not found:
@@ -90,7 +94,9 @@ def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[Deci
                     yield decision
 
 
-def _replayed(settings: Settings, files: list[str], cluster: str | None, pod: str) -> Iterator[DecisionRecord]:
+def _replayed(
+    settings: Settings, files: list[str], cluster: str | None, at: str | None, pod: str
+) -> Iterator[DecisionRecord]:
     from evictstream.models.messages.decision import decode_decision
     from evictstream.streams.replay.replay import Replay
     from evictstream.streams.replay.sources import open_source
@@ -98,7 +104,7 @@ def _replayed(settings: Settings, files: list[str], cluster: str | None, pod: st
     def say(flaw: object) -> None:
         print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - problems go to stderr
 
-    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=say)
+    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=say, at=at)
     run = Replay(settings, partitions=source.partitions, plays_executor=not source.has_results)
     wanted = pod.rpartition("/")[2].encode()
     for message in (*run.run(source.read()), *run.run_on()):
@@ -106,6 +112,8 @@ def _replayed(settings: Settings, files: list[str], cluster: str | None, pod: st
             decision = decode_decision(message.value)
             if _is_about(decision, cluster, pod):
                 yield decision
+    for what, count in source.rows():
+        say(f"{what}: {count}")
 
 
 def _print(found: list[DecisionRecord]) -> None:

@@ -1,4 +1,4 @@
-"""`evictstream import`: recordings of watches, into the topics."""
+"""`evictstream import`: recordings of nodes and pods, into the topics."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Self
 
     from evictstream.streams.feed.importer import ImportCounts
-    from evictstream.streams.feed.recording import Flaw, WatchEnded
+    from evictstream.streams.recordings.entries import Flaw, WatchEnded
     from evictstream.streams.settings import Settings
 
 MOST_FLAWS_SHOWN = 20
@@ -35,10 +35,14 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 @app.command(name="import")
 def import_(
     context: typer.Context,
-    files: Annotated[list[str], typer.Argument(help="Recordings, plain or gzip; - is stdin.", metavar="FILE")],
+    files: Annotated[
+        list[str], typer.Argument(help="Recordings; files plain or gzip, - is stdin.", metavar="RECORDING...")
+    ],
     cluster: Annotated[
         str | None,
-        typer.Option(help="Name of the cluster; overrides what is recorded. kubectl records none.", metavar="NAME"),
+        typer.Option(
+            help="Name of the cluster; overrides what is recorded. kubectl and audit logs record none.", metavar="NAME"
+        ),
     ] = None,
     pace: Annotated[
         str,
@@ -54,9 +58,16 @@ def import_(
     """Play recorded changes of nodes and pods into the topics.
 
     Reads watch events, one JSON document after the other, as evictstream writes them (`cluster`, `type`, `observedAt`,
-    `object`) or as kubectl prints them. Several files are joined by recorded time. kubectl watches one kind at a time
-    and records neither cluster nor time: give `--cluster`, and the files of nodes and pods; they are sent at once, in
-    that order.
+    `object`) or as kubectl prints them; lists of nodes and pods (`kubectl get -o json`), as the state from which all
+    begins; audit logs of API servers; and folders of `evictstream record`. Several are joined by recorded time. kubectl
+    watches one kind at a time and records neither cluster nor time: give `--cluster`, and the files of nodes and pods;
+    they are sent at once, in that order.
+
+    Of an audit log (audit.k8s.io/v1, JSON lines) nodes and pods with their subresources have to be logged at the level
+    RequestResponse; what is missing is counted. Give the logs of all API servers of one cluster together.
+
+    Of a folder nodes and pods are sent, not results, commands and decisions. Each node goes to the partition that its
+    key has here, so the number of partitions need not be that of the recording.
 
     The service counts `observedAt` only up to a minute before an event is appended, so old times need `--restamp`.
     Bookmarks, heartbeats and orders of operators are left out. Each line that is no event is reported and counted, and
@@ -76,11 +87,14 @@ def import_(
     * `kubectl get pods -A -o json --watch --output-watch-events > pods.json`
     * `evictstream import --cluster lab nodes.json pods.json`
     * `evictstream import --restamp --pace 10x incident.jsonl.gz`
+    * `evictstream import --cluster lab --restamp nodes-and-pods.json audit.log.gz`
+    * `evictstream import --restamp outage`, after `evictstream record outage`
     """
     from evictstream.streams.feed.importer import ImportCallbacks, Importer, ImportOptions
     from evictstream.streams.feed.pace import FeedClock, read_pace
     from evictstream.streams.feed.publisher import open_publisher
-    from evictstream.streams.feed.recording import open_recordings
+    from evictstream.streams.recordings.audit_log import what_is_missing
+    from evictstream.streams.recordings.input_files import open_recordings
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
     settings = global_options(context).settings
@@ -103,6 +117,8 @@ def import_(
                 _show(settings, sent, importer.counts, output, is_complete=False)
             raise
         screen.close()
+        if missing := what_is_missing(importer.counts.skipped):
+            screen.say(missing)
         for ended in importer.counts.ended:
             screen.say(_what_ended(ended, sorted(importer.counts.clusters) or ([cluster] if cluster else [])))
         _show(settings, sent, importer.counts, output, is_complete=not stop_signals.is_stopped())

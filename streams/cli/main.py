@@ -47,6 +47,7 @@ COMMANDS = {
     "explain": "Tell the story of a pod: what was decided about it, when and why.",
     "record": "Record the topics into a folder, to replay later.",
     "replay": "Replay a recording without Kafka, and compare runs.",
+    "what-if": "Say who would leave if nodes were tainted, who would stay, and who could go nowhere.",
     "conformance": "Play situations to a feed or an executor of anyone, and say which rules held.",
     "rules": "Say what Kubernetes' own rules make of nodes and pods.",
 }

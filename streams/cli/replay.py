@@ -19,9 +19,10 @@ from evictstream.streams.errors import ExitCode, WrongUseError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evictstream.streams.feed.recording import Flaw
+    from evictstream.streams.recordings.entries import Flaw
     from evictstream.streams.replay.comparison import RunDifference
     from evictstream.streams.replay.replay_report import ReplayReport
+    from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
 
 UPSTREAM = "upstream"
 MOST_SHOWN = 50
@@ -43,7 +44,8 @@ def replay(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="A folder of `evictstream record`, or watch events, plain or gzip.", metavar="RECORDING..."
+            help="A folder of `evictstream record`, or files: watch events, lists, audit logs, plain or gzip.",
+            metavar="RECORDING...",
         ),
     ],
     *,
@@ -53,6 +55,10 @@ def replay(
     against: Annotated[
         str | None,
         typer.Option(help="Compare with `upstream`, or with a file of commands, one JSON a line.", metavar="WHAT"),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
     ] = None,
     run_on: Annotated[
         float, typer.Option(help="Go on for so many seconds after the last event.", min=0, metavar="SECONDS")
@@ -93,6 +99,7 @@ def replay(
     * `evictstream replay incident.jsonl.gz --to replayed`
     * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
     """
+    from evictstream.streams.recordings.audit_log import what_is_missing
     from evictstream.streams.replay.edited_records import read_seconds, with_toleration_seconds
     from evictstream.streams.replay.message_files import MessageFiles
     from evictstream.streams.replay.replay_report import report_of
@@ -102,7 +109,7 @@ def replay(
     if against is not None and against != UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
-    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say_flaw)
+    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say, at=at)
     is_played = not source.has_results if results is None else results is Results.PLAYED
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         kept = None if to is None else stack.enter_context(MessageFiles(to))
@@ -115,22 +122,26 @@ def replay(
             against=against,
             keep=lambda message: None if kept is None else kept.write(message),
         )
+    if missing := what_is_missing(source.skipped):
+        _say(missing)
     if output is OutputFormat.JSON:
-        head = found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.flaws}
+        head: dict[str, object] = (
+            found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.flaws} | source.summary()
+        )
         print_long_json(head, "differences", map(_as_json, found.differences))
     else:
-        _print(found, source.flaws)
+        _print(found, source)
     return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE)
 
 
-def _say_flaw(flaw: Flaw) -> None:
+def _say(problem: Flaw | str) -> None:
     with contextlib.suppress(BrokenPipeError):
-        print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - progress and problems go to stderr
+        print(f"evictstream: {problem}", file=sys.stderr)  # noqa: T201 - progress and problems go to stderr
 
 
-def _print(found: ReplayReport, flaws: int) -> None:
-    rows = [[name, str(value)] for name, value in found.rows()]
-    print_table(["what", "count"], [*rows, ["unreadable lines", str(flaws)]])
+def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
+    rows = [[name, str(value)] for name, value in (*found.rows(), *source.rows())]
+    print_table(["what", "count"], [*rows, ["unreadable lines", str(source.flaws)]])
     if found.against is None:
         return
     typer.echo()

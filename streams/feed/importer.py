@@ -20,8 +20,8 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.operator_signals import check_cluster_name
 from evictstream.streams.feed.pace import FeedClock, Pace, Restamp
-from evictstream.streams.feed.recording import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
-from evictstream.streams.feed.trimming import trimmed
+from evictstream.streams.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
+from evictstream.streams.recordings.trimming import trimmed
 from evictstream.streams.settings import Settings
 
 _NOWHERE: Final = Origin("", 0, 0)

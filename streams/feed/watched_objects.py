@@ -1,8 +1,8 @@
 """Objects of the API server as a feed forwards them: decoded once, trimmed to what is used, never changed.
 
-What is kept is what decides (docs/messages.md#watch-events), and what people will want to decide by: zone and region of
-a node, controller and priority of a pod. Texts and numbers are passed on as they came. Items of a list carry neither
-kind nor API version, so both are set here.
+What is kept is what decides (docs/messages.md#watch-events), and what people ask for (docs/what-if.md): labels and
+cordon of a node; controller, priority, node selector and required node affinity of a pod. Texts and numbers are passed
+on as they came. Items of a list carry neither kind nor API version, so both are set here.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ class _Annotations(msgspec.Struct, omit_defaults=True):
     mirror: _Raw = msgspec.field(default=_RAW, name="kubernetes.io/config.mirror")
 
 
-class _Labels(msgspec.Struct, omit_defaults=True):
-    zone: _Raw = msgspec.field(default=_RAW, name="topology.kubernetes.io/zone")
-    region: _Raw = msgspec.field(default=_RAW, name="topology.kubernetes.io/region")
+class _PodLabels(msgspec.Struct, omit_defaults=True):
+    template_hash: _Raw = msgspec.field(default=_RAW, name="pod-template-hash")
 
 
 class _Owner(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -37,7 +36,7 @@ class _NodeMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
     name: str
     uid: str
     resource_version: str
-    labels: _Labels | None = None
+    labels: _Raw = _RAW
 
 
 class _PodMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
@@ -47,17 +46,29 @@ class _PodMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
     namespace: str = ""
     deletion_timestamp: _Raw = _RAW
     annotations: _Annotations | None = None
+    labels: _PodLabels | None = None
     owner_references: list[_Owner] | None = None
 
 
 class _NodeSpec(msgspec.Struct, omit_defaults=True):
     taints: _Raw = _RAW
+    unschedulable: _Raw = _RAW
+
+
+class _NodeAffinity(msgspec.Struct, omit_defaults=True):
+    required: _Raw = msgspec.field(default=_RAW, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class _Affinity(msgspec.Struct, rename="camel", omit_defaults=True):
+    node_affinity: _NodeAffinity | None = None
 
 
 class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
     node_name: str | None = None
     tolerations: _Raw = _RAW
     priority: _Raw = _RAW
+    node_selector: _Raw = _RAW
+    affinity: _Affinity | None = None
 
 
 class _Condition(msgspec.Struct):

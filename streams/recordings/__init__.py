@@ -1,1 +1,18 @@
-"""Recordings of what went through the topics: records as they were consumed, on disk and back, bounded in memory."""
+"""Recordings: what went through the topics, and what others have recorded of nodes and pods; bounded in memory.
+
+Reading and writing of entries is public, and needs no Kafka:
+
+    with open_recordings(["nodes.jsonl.gz", "pods.jsonl.gz"]) as items, open("both.jsonl", "wb") as file:
+        write_recording((item for item in items if isinstance(item, Entry)), file)
+
+The modules are private. `recording_folder` holds records of topics as they were consumed (`record`), and
+`topic_recorder` makes them. `input_files` opens files of all other formats, and gives their `entries`: `watch_files`,
+`kubernetes_lists` and `audit_log`, cut by `json_documents`. `assumed_times` gives times to what has none, `trimming`
+keeps the fields in use.
+"""
+
+from evictstream.streams.recordings.entries import Entry, Flaw, Skipped, WatchEnded, write_recording
+from evictstream.streams.recordings.input_files import open_recordings
+from evictstream.streams.recordings.watch_files import read_recording
+
+__all__ = ["Entry", "Flaw", "Skipped", "WatchEnded", "open_recordings", "read_recording", "write_recording"]

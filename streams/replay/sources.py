@@ -1,4 +1,4 @@
-"""What can be replayed: a recording of topics, or watch events, which become records as a feed makes them."""
+"""What can be replayed: a recording of topics, or files of others, which become records as a feed makes them."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Final
 
 import msgspec
 
+from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.times import read_time
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.recording import STDIN, Entry, Flaw, open_recordings, watch_event
+from evictstream.streams.recordings.assumed_times import AssumedTimes
+from evictstream.streams.recordings.entries import Entry, Flaw, watch_event
+from evictstream.streams.recordings.input_files import STDIN, latest_listed_us, open_recordings
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import read_folder, read_manifest
 
@@ -26,6 +30,7 @@ class RecordedFolder:
         has_results: whether executors have answered in it.
         clusters: names in it.
         flaws: none: what a reader was handed is as it was.
+        skipped: nothing, for the same reason.
     """
 
     def __init__(self, folder: Path, *, partitions: int) -> None:
@@ -41,10 +46,19 @@ class RecordedFolder:
         self.has_results = any(file.topic == "results" and file.records for file in files)
         self.clusters = set() if manifest is None else set(manifest.clusters)
         self.flaws = 0
+        self.skipped: Counter[str] = Counter()
 
     def read(self) -> Iterator[RecordedRecord]:
         """Give records by time. Raises `RecordingError`, `WrongUseError`."""
         return read_folder(self._folder)
+
+    def rows(self) -> Iterator[tuple[str, int | str]]:
+        """Give what was assumed and left out, for a table: nothing."""
+        return iter(())
+
+    def summary(self) -> dict[str, object]:
+        """Give the same for programs."""
+        return {}
 
 
 class WatchFiles:
@@ -61,7 +75,13 @@ class WatchFiles:
     has_results = False
 
     def __init__(
-        self, names: Iterable[str], *, cluster: str | None, partitions: int, on_flaw: Callable[[Flaw], None]
+        self,
+        names: Iterable[str],
+        *,
+        cluster: str | None,
+        partitions: int,
+        on_flaw: Callable[[Flaw], None],
+        listed_at_us: int | None = None,
     ) -> None:
         """Take names of files.
 
@@ -70,6 +90,7 @@ class WatchFiles:
             cluster: overrides what is recorded; kubectl records none.
             partitions: among which nodes are spread, as topics would have them.
             on_flaw: gets each line that cannot be read, in the first reading.
+            listed_at_us: time of lists, microseconds since 1970; None takes the latest instant within them.
 
         Raises:
             WrongUseError: standard input is among them, which cannot be read twice.
@@ -83,17 +104,24 @@ class WatchFiles:
         self.flaws = 0
         self.skipped: Counter[str] = Counter()
         self.clusters: set[str] = set()
+        self._is_given = listed_at_us is not None
+        self._listed_at_us = listed_at_us
+        self._times = AssumedTimes(listed_at_us)
 
     def read(self) -> Iterator[RecordedRecord]:
         """Give records in the order of their times.
 
         Raises:
-            WrongUseError: an event has no time, or no cluster and none was given. While reading also `RecordingError`.
+            WrongUseError: nothing tells an event's time, or its cluster, and none was given. While reading also
+                `RecordingError`.
         """
+        if self._listed_at_us is None:
+            self._listed_at_us = latest_listed_us(self._names)
+        self._times = AssumedTimes(self._listed_at_us)
         self.flaws, offsets = 0, Counter[tuple[Role, int]]()
         self.skipped.clear()
         places: dict[bytes, int] = {}
-        with open_recordings(self._names) as items:
+        with open_recordings(self._names, self._times) as items:
             for item in items:
                 if isinstance(item, Entry):
                     if item.node_name:
@@ -108,13 +136,33 @@ class WatchFiles:
                     self.skipped[getattr(item, "type", "end of a watch")] += 1
         self._on_flaw = None
 
+    def rows(self) -> Iterator[tuple[str, int | str]]:
+        """Give what was assumed and left out in the newest reading, for a table."""
+        times = self._times
+        if times.listed and times.listed_at_us is not None:
+            how = "given" if self._is_given else "assumed"
+            yield f"listed objects, {how} of {instant_text(times.listed_at_us)}", times.listed
+        if times.events:
+            yield "events whose time is assumed", times.events
+        for type_, count in sorted(self.skipped.items()):
+            if type_ != "BOOKMARK":  # it changes nothing
+                yield f"left out, {type_}", count
+
+    def summary(self) -> dict[str, object]:
+        """Give the same for programs."""
+        times = self._times
+        listed_at = None if times.listed_at_us is None else instant_text(times.listed_at_us)
+        return {
+            "listed": {"objects": times.listed, "at": listed_at, "isAssumed": not self._is_given},
+            "assumedTimes": times.events,
+            "leftOut": dict(sorted(self.skipped.items())),
+        }
+
     def _record(self, entry: Entry, places: dict[bytes, int], offsets: Counter[tuple[Role, int]]) -> RecordedRecord:
         cluster = self._cluster or entry.cluster
         if cluster is None:
             raise WrongUseError(f"{entry.source} names no cluster", next_step="give --cluster")
-        if entry.observed_at_us is None:
-            problem = f"{entry.source}, line {entry.line}: no time was recorded, as kubectl records none"
-            raise WrongUseError(problem, next_step="record with a feed and `evictstream record`")
+        assert entry.observed_at_us is not None  # noqa: S101 - `AssumedTimes` gives one to each
         self.clusters.add(cluster)
         key = f"{cluster}/{entry.node_name}".encode()
         place = places.get(key)
@@ -134,18 +182,39 @@ class WatchFiles:
 
 
 def open_source(
-    names: Sequence[str], *, cluster: str | None, partitions: int, on_flaw: Callable[[Flaw], None]
+    names: Sequence[str],
+    *,
+    cluster: str | None,
+    partitions: int,
+    on_flaw: Callable[[Flaw], None],
+    at: str | None = None,
 ) -> RecordedFolder | WatchFiles:
-    """Tell a recording of topics, which is one folder, from files with watch events.
+    """Tell a recording of topics, which is one folder, from files of other formats.
+
+    Args:
+        names: of the folder, or of files.
+        cluster: overrides what files tell.
+        partitions: among which nodes of files are spread.
+        on_flaw: gets each line of a file that cannot be read, in the first reading.
+        at: instant of lists, RFC 3339.
 
     Raises:
-        WrongUseError: there is a folder and something else, or `cluster` would rename what a recording holds.
+        WrongUseError: there is a folder and something else, `cluster` would rename what a recording holds, or `at` is
+            no instant.
     """
+    listed_at_us = None if at is None else _instant_us(at)
     folders = [Path(name) for name in names if Path(name).is_dir()]
     if not folders:
-        return WatchFiles(names, cluster=cluster, partitions=partitions, on_flaw=on_flaw)
+        return WatchFiles(names, cluster=cluster, partitions=partitions, on_flaw=on_flaw, listed_at_us=listed_at_us)
     if len(names) > 1:
-        raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files of watch events")
+        raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files")
     if cluster is not None:
         raise WrongUseError("a recording names its clusters", next_step="leave --cluster out")
     return RecordedFolder(folders[0], partitions=partitions)
+
+
+def _instant_us(text: str) -> int:
+    at_us = read_time(text)
+    if at_us is None:
+        raise WrongUseError(f"{text!r} is no instant", next_step="write it as 2026-11-21T10:00:00Z")
+    return at_us

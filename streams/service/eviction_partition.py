@@ -300,6 +300,10 @@ class EvictionPartition:
             )
             yield
 
+    def known_nodes(self) -> Iterable[NodeAggregate]:
+        """Return all that is known, node by node; to be read, not to be changed."""
+        return self._aggregates.values()
+
     def next_due_at_us(self) -> int | None:
         """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""
         next_at_us = self._timers.next_at_us()

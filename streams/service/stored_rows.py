@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
@@ -109,28 +110,62 @@ def _is_past(kind: RowKind, key: bytes, value: bytes) -> bool:
 def read_known(
     settings: Settings, partitions: Iterable[int], on_progress: Callable[[int], None] = lambda _: None
 ) -> dict[int, PartitionRows]:
-    """Read the rows of these partitions; calls `on_progress` with the count of rows read so far.
+    """Count the rows of these partitions; as `read_rows`, which says what may go wrong."""
+    found: dict[int, PartitionRows] = {}
+    rows = Rows()
+
+    def finish(number: int) -> None:
+        nonlocal rows
+        rows, taken = Rows(), rows  # the keys of one partition only are held
+        found[number] = taken.found()
+
+    read_rows(settings, partitions, lambda _, key, value: rows.add(key, value), on_progress, finish)
+    return found
+
+
+def read_rows(
+    settings: Settings,
+    partitions: Iterable[int],
+    sink: Callable[[int, bytes, bytes | None], None],
+    on_progress: Callable[[int], None] = lambda _: None,
+    on_end: Callable[[int], None] = lambda _: None,
+) -> None:
+    """Read the rows of these partitions, one after the other; calls `on_progress` with the count of rows so far.
 
     Blocks: a million rows take about twenty seconds. Fails when Kafka answers nothing for `request_timeout_seconds`.
+
+    Args:
+        settings: which Kafka, and which service.
+        partitions: numbers.
+        sink: gets partition, key and value of each row; the last one of a key counts. It may raise `RowError`.
+        on_progress: called as rows come.
+        on_end: called with each partition that is read to its end.
 
     Raises:
         BrokerUnreachableError: Kafka did not answer.
         FoundProblemError: another version wrote the rows.
     """
-    return asyncio.run(_read(settings, tuple(partitions), on_progress))
+    asyncio.run(_read(settings, tuple(partitions), sink, on_progress, on_end))
 
 
 async def _read(
-    settings: Settings, partitions: tuple[int, ...], on_progress: Callable[[int], None]
-) -> dict[int, PartitionRows]:
-    found: dict[int, PartitionRows] = {}
+    settings: Settings,
+    partitions: tuple[int, ...],
+    sink: Callable[[int, bytes, bytes | None], None],
+    on_progress: Callable[[int], None],
+    on_end: Callable[[int], None],
+) -> None:
     loop = asyncio.get_running_loop()
-    before = 0
-    rows = Rows()
+    count = 0
+
+    def take(number: int, key: bytes, value: bytes | None) -> None:
+        nonlocal count
+        count += 1
+        sink(number, key, value)
 
     def progressed() -> None:
         limit.reschedule(loop.time() + settings.request_timeout_seconds)
-        on_progress(before + rows.count)
+        on_progress(count)
 
     try:
         async with (
@@ -138,11 +173,8 @@ async def _read(
             KafkaLogReader(engine_config(settings), progressed) as reader,
         ):
             for number in partitions:
-                rows = Rows()
-                await reader.read_rows({number: rows.add})
-                before += rows.count
-                rows, taken = Rows(), rows
-                found[number] = taken.found()
+                await reader.read_rows({number: functools.partial(take, number)})
+                on_end(number)
                 progressed()
     except (KafkaClientError, OSError) as error:  # a TimeoutError is one
         servers, seconds = settings.required_bootstrap_servers(), settings.request_timeout_seconds
@@ -150,4 +182,3 @@ async def _read(
     except RowError as error:
         problem = f"{settings.changelog_topic} cannot be read: {error}"
         raise FoundProblemError(problem, next_step="use the version that its workers have") from error
-    return found

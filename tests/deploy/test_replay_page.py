@@ -1,4 +1,4 @@
-"""docs/replay.md: its commands run, and print what stands behind them."""
+"""docs/replay.md and docs/what-if.md: their commands run, and print what stands behind them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pytest
 
 from tests.deploy.pages import ROOT, Example, examples, page
 
-NAME = "replay.md"
-CONSOLES = [example for example in examples(page(NAME)) if example.words == ("console",)]
+NAMES = ("replay.md", "what-if.md")
+CONSOLES = [(name, example) for name in NAMES for example in examples(page(name)) if example.words == ("console",)]
 COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
 
 
@@ -32,7 +32,9 @@ def printed(line: str, folder: Path) -> str:
     return "".join(f"{one.rstrip()}\n" for one in result.stdout.splitlines())
 
 
-@pytest.mark.parametrize("example", CONSOLES, ids=lambda example: f"line {example.line}")
+@pytest.mark.parametrize(
+    "example", [pytest.param(example, id=f"{name} line {example.line}") for name, example in CONSOLES]
+)
 def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     told, found = example.text.splitlines(keepends=True), ""
@@ -42,5 +44,5 @@ def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path
     assert found == "".join(told)
 
 
-def test_the_page_has_examples() -> None:
-    assert len(CONSOLES) == 3
+def test_the_pages_have_examples() -> None:
+    assert [name for name, _ in CONSOLES] == ["replay.md"] * 3 + ["what-if.md"] * 2

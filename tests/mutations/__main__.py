@@ -25,9 +25,10 @@ from tests.mutations.ends import OF_ENDS
 from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.matching import NoPlaceError, carry_out
+from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.torture import BY_TORTURE
 
-ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *OF_FEEDS, *OF_ENDS, *BY_TORTURE)
+ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *OF_FEEDS, *OF_ENDS, *OF_PREVIEWS, *BY_TORTURE)
 
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240

@@ -18,12 +18,14 @@ from tests.streams.cli.running import run, started
 from tests.streams.cli.samples import command
 
 FIRST_MS = 1_790_000_000_000  # 2026-09-21T14:13:20Z; Kafka refuses times that lie ahead
+KEPT_HOURS = 1_000_000.0
 ALL = ("commands", "--from", "beginning", "--idle-seconds", "0.5")
 
 
 @pytest.fixture
 def declared(settings: Settings) -> Settings:
-    declare_topics(settings)
+    # A broker drops what is older than the retention, each five minutes: between writing and reading as well.
+    declare_topics(settings.model_copy(update={"command_retention_hours": KEPT_HOURS}))
     return settings
 
 

@@ -32,6 +32,7 @@ CONNECTING = {
     "commands": [["commands", "--idle-seconds", "1"]],
     "record": [["record", "{folder}/recorded"]],
     "explain": [["explain", "shop/nobody"]],
+    "what-if": [["what-if", "--cordon", "--nodes", "n"]],
     "cluster": [["cluster", "forget", "lab", "--yes", "--wait", "1"]],
     "accept-gap": [["accept-gap", "--yes"]],
     "worker": [["worker"]],
@@ -45,7 +46,7 @@ ALONE = {"broker", "config", "replay", "rules"}  # these make no connection with
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health is served"}
 # There is no cluster, gap or pod, the watch that is imported ends, the worker is stopped while it starts, and the
 # executor that is played to does nothing.
-FIND_NOTHING = {"cluster", "accept-gap", "conformance", "explain", "import", "worker"}
+FIND_NOTHING = {"cluster", "accept-gap", "conformance", "explain", "import", "what-if", "worker"}
 API_TOKEN = "api-token-of-nobody"
 
 RUNS = [pytest.param(arguments, id="-".join(arguments[:3])) for runs in CONNECTING.values() for arguments in runs]

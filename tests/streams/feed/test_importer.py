@@ -13,7 +13,7 @@ from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.signals import Unbound
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.importer import ImportCallbacks, ImportCounts, Importer, ImportOptions
-from evictstream.streams.feed.recording import Flaw, read_recording
+from evictstream.streams.recordings import Flaw, read_recording
 from evictstream.streams.settings import Settings
 from tests.streams.feed.clocks import NOW_US, StandingClock
 from tests.streams.feed.samples import kubectl_line, line, node, pod

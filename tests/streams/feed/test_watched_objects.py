@@ -22,7 +22,7 @@ POD: dict[str, Any] = {
         "namespace": "shop",
         "uid": "p-1",
         "resourceVersion": "17",
-        "labels": {"app": "web"},
+        "labels": {"app": "web", "pod-template-hash": "5d7f9"},
         "annotations": {"kubernetes.io/config.mirror": "x", "secret": "hunter2"},
         "managedFields": [{"manager": "kubelet"}],
         "ownerReferences": [
@@ -36,6 +36,14 @@ POD: dict[str, Any] = {
         "containers": [{"name": "web", "env": [{"name": "PASSWORD", "value": "hunter2"}]}],
         "tolerations": [{"key": "a\u00e9", "operator": "Exists", "tolerationSeconds": 300}],
         "priority": 1000,
+        "nodeSelector": {"pool": "gpu"},
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": []}]},
+                "preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "preference": {}}],
+            },
+            "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []},
+        },
     },
     "status": {"phase": "Running", "podIP": "10.0.0.1"},
 }
@@ -48,6 +56,7 @@ NODE: dict[str, Any] = {
     },
     "spec": {
         "podCIDR": "10.0.0.0/24",
+        "unschedulable": True,
         "taints": [{"key": "k", "effect": "NoExecute", "timeAdded": "2026-11-21T02:15:53Z"}],
     },
     "status": {
@@ -76,9 +85,20 @@ def test_of_a_pod_what_decides_is_kept() -> None:
             "resourceVersion": "17",
             "deletionTimestamp": "2026-11-21T02:15:53Z",
             "annotations": {"kubernetes.io/config.mirror": "x"},
+            "labels": {"pod-template-hash": "5d7f9"},
             "ownerReferences": [{"kind": "ReplicaSet", "name": "web", "uid": "r-1", "controller": True}],
         },
-        "spec": {"nodeName": "n-1", "tolerations": POD["spec"]["tolerations"], "priority": 1000},
+        "spec": {
+            "nodeName": "n-1",
+            "tolerations": POD["spec"]["tolerations"],
+            "priority": 1000,
+            "nodeSelector": {"pool": "gpu"},
+            "affinity": {
+                "nodeAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{"matchExpressions": []}]}
+                }
+            },
+        },
         "status": {"phase": "Running"},
     }
     assert b"hunter2" not in found.json
@@ -94,9 +114,9 @@ def test_of_a_node_what_decides_is_kept() -> None:
             "name": "n-1",
             "uid": "n-uid",
             "resourceVersion": "18",
-            "labels": {"topology.kubernetes.io/zone": "z-1"},
+            "labels": {"topology.kubernetes.io/zone": "z-1", "kubernetes.io/hostname": "n-1"},
         },
-        "spec": {"taints": NODE["spec"]["taints"]},
+        "spec": {"taints": NODE["spec"]["taints"], "unschedulable": True},
         "status": {"conditions": [{"type": "Ready", "status": "True"}]},
     }
 

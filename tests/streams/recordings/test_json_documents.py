@@ -5,12 +5,12 @@ import json
 
 import pytest
 
-from evictstream.streams.feed.json_documents import Broken, Document, documents
+from evictstream.streams.recordings.json_documents import Broken, Document, ListItem, documents
 
 LIMIT = 40
 
 
-def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | Broken]:
+def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | ListItem | Broken]:
     return list(documents(io.BytesIO(data), largest_bytes))
 
 
@@ -100,3 +100,37 @@ class TestLimit:
 
         assert list(documents(Endless(), LIMIT)) == [Broken(1, "larger than 40 bytes")]
         assert set(asked) == {LIMIT + 1}
+
+
+class TestLists:
+    ITEMS = (b'{"n":"}]"}', b'{"n":{"items":[{"x":1}]}}', b'{"n":3}')
+
+    @pytest.mark.parametrize("indent", [None, 1, 4])
+    def test_items_come_one_by_one_then_the_list(self, indent: int | None) -> None:
+        made = {"kind": "List", "items": [json.loads(item) for item in self.ITEMS], "metadata": {"continue": ""}}
+        *items, end = cut(json.dumps(made, indent=indent).encode())
+        assert [json.loads(item.text) for item in items if isinstance(item, ListItem)] == made["items"]
+        assert {item.head and json.loads(item.head)["kind"] for item in items if isinstance(item, ListItem)} == {"List"}
+        assert isinstance(end, Document)
+        assert json.loads(end.text) == made | {"items": []}
+
+    def test_a_list_may_be_larger_than_the_limit(self) -> None:
+        made = b'{"items":[' + b" , ".join(self.ITEMS * 1_000) + b'],"kind":"List"}{"a":1}'
+        *items, end, after = cut(made, LIMIT)
+        assert [item.text for item in items if isinstance(item, ListItem)] == list(self.ITEMS * 1_000)
+        assert [end, after] == [Document(1, b'{"items":[],"kind":"List"}'), Document(1, b'{"a":1}')]
+
+    def test_lines_are_those_of_items(self) -> None:
+        *items, _ = cut(b'{\n "items": [\n  {\n  },\n  {}\n ]\n}\n')
+        assert [item.line for item in items if isinstance(item, ListItem)] == [3, 5]
+
+    def test_a_cut_list_keeps_what_stands_before(self) -> None:
+        found = cut(b'{"items":[{"a":1},{"b":2')
+        assert found == [ListItem(1, b'{"a":1}', b'{"items":[]}'), Broken(1, "ends in the middle")]
+
+    @pytest.mark.parametrize("items", [b"null", b"{}", b"7"])
+    def test_items_that_are_no_list_are_text(self, items: bytes) -> None:
+        assert cut(b'{"items":' + items + b"}\n") == [Document(1, b'{"items":' + items + b"}")]
+
+    def test_items_that_are_no_objects_are_broken(self) -> None:
+        assert cut(b'{"items":["a",{}]}\n{"b":1}\n') == [Broken(1, "not JSON"), Document(2, b'{"b":1}')]

@@ -13,12 +13,17 @@ import msgspec
 from msgspec import inspect
 
 from evictstream.models.kubernetes.objects import LIST_OF, NodeObject, PodObject
-from evictstream.streams.feed.recording import Kind
+from evictstream.models.what_if.facts import NodeFactsObject, PodFactsObject
+from evictstream.streams.recordings.entries import Kind
 
 _Tree: TypeAlias = "dict[str, _Tree] | list[_Tree] | None"
 """Fields to keep by name, the items' fields of a list, or None for a value that is kept as it is."""
 
-_SHAPES: Final[dict[Kind, type[msgspec.Struct]]] = {"Node": NodeObject, "Pod": PodObject}
+_SHAPES: Final[dict[Kind, tuple[type[msgspec.Struct], type[msgspec.Struct]]]] = {
+    "Node": (NodeObject, NodeFactsObject),
+    "Pod": (PodObject, PodFactsObject),
+}
+"""What the service decides by, and what people ask for."""
 
 _NULL: Final = msgspec.Raw(b"null")
 
@@ -46,7 +51,15 @@ def _trimmed(found: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
 
 @cache
 def _tree_of(kind: Kind) -> _Tree:
-    return _tree(inspect.type_info(_SHAPES[kind]))
+    one, other = (_tree(inspect.type_info(shape)) for shape in _SHAPES[kind])
+    return _joined(one, other)
+
+
+def _joined(one: _Tree, other: _Tree) -> _Tree:
+    """Join the fields of two objects. A list that one of them leaves undecoded has the fields that the other names."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one | {name: _joined(one[name], tree) if name in one else tree for name, tree in other.items()}
+    return one if other is None else other
 
 
 def _tree(found: inspect.Type) -> _Tree:

@@ -6,8 +6,10 @@ import msgspec
 import pytest
 
 from evictstream.models.kubernetes.objects import NodeObject, PodObject, read_node, read_pod
-from evictstream.streams.feed.recording import Kind
-from evictstream.streams.feed.trimming import trimmed
+from evictstream.models.what_if.facts import read_node_facts, read_pod_facts
+from evictstream.streams.feed.watched_objects import read_object
+from evictstream.streams.recordings.entries import Kind
+from evictstream.streams.recordings.trimming import trimmed
 from tests.streams.feed.samples import Object, node, pod
 
 TAINT = {"key": "k", "effect": "NoExecute", "timeAdded": "2026-11-21T10:00:00Z", "other": 1}
@@ -23,7 +25,13 @@ def test_a_node_keeps_what_is_in_use() -> None:
     assert trim("Node", node(taints=[TAINT])) == {
         "kind": "Node",
         "apiVersion": "v1",
-        "metadata": {"name": "n-1", "uid": "uid-n-1", "resourceVersion": "7", "annotations": {}},
+        "metadata": {
+            "name": "n-1",
+            "uid": "uid-n-1",
+            "resourceVersion": "7",
+            "annotations": {},
+            "labels": {"a": "b"},
+        },
         "spec": {"taints": [{"key": "k", "effect": "NoExecute", "timeAdded": "2026-11-21T10:00:00Z"}]},
         "status": {"conditions": [{"type": "Ready", "status": "True"}]},
     }
@@ -55,6 +63,35 @@ def test_a_trimmed_pod_is_read_as_the_whole_one() -> None:
     found, expected = (msgspec.json.decode(encoded(p), type=PodObject) for p in (trim("Pod", whole), whole))
     assert read_pod(found) == read_pod(expected)
     assert read_pod(found).is_mirror
+
+
+WHOLE_POD = pod(
+    nodeSelector={"pool": "gpu"},
+    affinity={"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": []}}},
+)
+WHOLE_POD["metadata"] |= {
+    "labels": {"app": "web", "pod-template-hash": "5d7"},
+    "ownerReferences": [{"kind": "ReplicaSet", "name": "web-5d7", "controller": True}],
+}
+WHOLE_NODE = node(taints=[TAINT], unschedulable=True)
+WHOLE_NODE["metadata"]["labels"] = {"kubernetes.io/hostname": "n-1", "topology.kubernetes.io/zone": "z-a"}
+
+
+def event(object_: object) -> bytes:
+    return json.dumps({"type": "ADDED", "object": object_}).encode()
+
+
+def test_people_ask_the_same_of_a_trimmed_node() -> None:
+    expected = read_node_facts(event(WHOLE_NODE))
+    for kept in (trim("Node", WHOLE_NODE), json.loads(read_object("Node", json.dumps(WHOLE_NODE).encode()).json)):
+        assert read_node_facts(event(kept)) == expected
+
+
+def test_people_ask_the_same_of_a_trimmed_pod() -> None:
+    expected = read_pod_facts(event(WHOLE_POD))
+    for kept in (trim("Pod", WHOLE_POD), json.loads(read_object("Pod", json.dumps(WHOLE_POD).encode()).json)):
+        assert read_pod_facts(event(kept)) == expected
+        assert "containers" not in kept["spec"]
 
 
 def test_numbers_and_texts_stay_byte_by_byte() -> None:

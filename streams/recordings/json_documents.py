@@ -4,6 +4,9 @@ JSON lines are the usual case and cost one decode. Documents may also span lines
 other on one line. Whoever recorded may have been killed in the middle of a document, so a line that begins with `{` in
 its first column always begins a new one: no printer indents an inner object by nothing. What is broken costs itself and
 what follows up to the next such line, never the rest of the file.
+
+A list of Kubernetes may be larger than memory, so what is in its `items` comes one by one, and then the list without
+them.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ LARGEST_DOCUMENT_BYTES: Final = 2_097_152
 memory at most."""
 
 _BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
+
+_ITEMS: Final = re.compile(rb'(?<!\\)"items"\s*:\s*\Z')
+_LOOK_BACK_BYTES: Final = 64  # enough for `"items":` and the white space of printers
+_DEPTH_OF_ITEMS: Final = 2  # brackets that are open between two items of a list
 
 # A text from quote to quote, a bracket, or a quote without its partner. `*+` never goes back, so it cannot explode.
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]"]', re.DOTALL)
@@ -40,6 +47,20 @@ class Document(NamedTuple):
     text: bytes
 
 
+class ListItem(NamedTuple):
+    """One of the `items` of a list.
+
+    Attributes:
+        line: on which it begins.
+        text: of the item.
+        head: of the list, as far as its items, closed.
+    """
+
+    line: int
+    text: bytes
+    head: bytes
+
+
 class Broken(NamedTuple):
     """Something that is no document: the line on which it begins, and what is wrong, for people."""
 
@@ -47,11 +68,13 @@ class Broken(NamedTuple):
     problem: str
 
 
-class _Anything(msgspec.Struct):
-    """Any JSON object; looks at nothing in it."""
+class _NoList(msgspec.Struct):
+    """Any JSON object; looks at nothing in it but whether there are items, which are taken one by one."""
+
+    items: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-_whole: Final = msgspec.json.Decoder(_Anything)
+_whole: Final = msgspec.json.Decoder(_NoList)
 
 
 class _NotJsonError(Exception):
@@ -59,45 +82,43 @@ class _NotJsonError(Exception):
 
 
 class _Open:
-    """A document that has begun: its bytes, how far they were looked at, and how deep they are nested there."""
+    """A document that has begun: its bytes, how far they were looked at, and how deep they are nested there.
+
+    Attributes:
+        line: on which the document, or the item of a list, has begun.
+    """
 
     def __init__(self) -> None:
         self.line = 0
         self._bytes = bytearray()
         self._seen = 0
         self._depth = 0
+        self._head: bytes | None = None  # of the list whose items are read
 
     def __len__(self) -> int:
-        return len(self._bytes)
+        return len(self._bytes) + len(self._head or b"")
 
     def clear(self) -> None:
         self._bytes.clear()
         self._seen = self._depth = 0
+        self._head = None
 
-    def add(self, piece: bytes, line: int) -> Iterator[Document]:
+    def add(self, piece: bytes, line: int) -> Iterator[Document | ListItem]:
         """Take a line, or a part of an endless one, and yield what it completes.
 
         Raises:
             _NotJsonError: nothing can be made of it; forget what is open.
         """
-        if not self._bytes:
+        if not self:
             self.line = line
         self._bytes += piece
-        for begin, end in self._completed():
-            if self._bytes[:begin].strip():
-                raise _NotJsonError
-            yield Document(self.line, bytes(self._bytes[begin:end]).strip())
-            del self._bytes[:end]
-            self._seen = 0
-            self.line = line
+        yield from self._completed(line)
         if self._depth == 0 and self._bytes.strip():
             raise _NotJsonError
         if self._depth == 0:
             self.clear()
 
-    def _completed(self) -> Iterator[tuple[int, int]]:
-        """Yield begin and end of each complete document; the caller cuts each off before taking the next."""
-        begin = 0
+    def _completed(self, line: int) -> Iterator[Document | ListItem]:
         while (token := _TOKEN.search(self._bytes, self._seen)) is not None:
             mark, (start, self._seen) = token[0], token.span()
             del token  # it would keep the bytes from being cut
@@ -107,19 +128,51 @@ class _Open:
                 self._seen = start  # the rest of it comes with the next piece
                 return
             if mark in {b"{", b"["}:
-                if self._depth == 0:
-                    begin = start
-                self._depth += 1
+                self._opens(mark, start, line)
             elif mark in {b"}", b"]"}:
-                if self._depth == 0:
-                    raise _NotJsonError
-                self._depth -= 1
-                if self._depth == 0:
-                    yield begin, self._seen
-        self._seen = len(self._bytes)
+                found = self._closes(start)
+                if found is not None:
+                    yield found
+
+    def _opens(self, mark: bytes, start: int, line: int) -> None:
+        if self._depth == (0 if self._head is None else _DEPTH_OF_ITEMS):
+            self._cut_separators(start)
+            self._seen, self.line = 1, line
+        self._depth += 1
+        if mark == b"[" and self._depth == _DEPTH_OF_ITEMS and self._head is None:
+            end = self._seen - 1
+            if _ITEMS.search(self._bytes, max(0, end - _LOOK_BACK_BYTES), end):
+                self._head = bytes(self._bytes[:end])
+                del self._bytes[: end + 1]  # bytes are cut off in front for nothing, and elsewhere by a copy
+                self._seen = 0
+
+    def _closes(self, start: int) -> Document | ListItem | None:
+        if self._depth == 0:
+            raise _NotJsonError
+        self._depth -= 1
+        if self._head is None:
+            return None if self._depth else Document(self.line, self._cut())
+        if self._depth == _DEPTH_OF_ITEMS:
+            return ListItem(self.line, self._cut(), self._head + b"[]}")
+        if self._depth < _DEPTH_OF_ITEMS:  # the end of the items: what is left is the list without them
+            self._cut_separators(start)
+            self._bytes[:0] = self._head + b"["
+            self._seen, self._head = len(self._head) + 2, None
+        return None
+
+    def _cut(self) -> bytes:
+        text = bytes(self._bytes[: self._seen])
+        del self._bytes[: self._seen]
+        self._seen = 0
+        return text
+
+    def _cut_separators(self, end: int) -> None:
+        if self._bytes[:end].strip(b" \t\r\n" if self._head is None else b" \t\r\n,"):
+            raise _NotJsonError
+        del self._bytes[:end]
 
 
-def documents(stream: Lines, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> Iterator[Document | Broken]:
+def documents(stream: Lines, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -> Iterator[Document | ListItem | Broken]:
     """Cut a stream into documents.
 
     Args:
@@ -175,7 +228,6 @@ def _too_large(largest_bytes: int) -> str:
 
 def _is_whole(line: bytes) -> bool:
     try:
-        _whole.decode(line)
+        return _whole.decode(line).items is msgspec.UNSET
     except DECODE_ERRORS:
         return False
-    return True

@@ -1,0 +1,243 @@
+"""`evictstream what-if`: who would leave if nodes were tainted, untainted or cordoned."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
+
+if TYPE_CHECKING:
+    from evictstream.models.kubernetes.kubectl import TaintChanges
+    from evictstream.models.what_if.change import NodeChoice, PlannedChange
+    from evictstream.models.what_if.preview import KnownCluster
+    from evictstream.streams.replay.known_tables import KnownTables
+    from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
+    from evictstream.streams.settings import Settings
+
+NAMES_LISTED = 10
+"""Most names that an error lists."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def what_if(
+    context: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="What `evictstream replay` reads; without one, the running service.", metavar="[FILE]..."),
+    ] = None,
+    *,
+    cluster: Annotated[
+        str | None, typer.Option(help="Which cluster; may be left out if there is one only.", metavar="NAME")
+    ] = None,
+    taint: Annotated[
+        list[str] | None,
+        typer.Option(help="As `kubectl taint --overwrite` adds it; several times.", metavar="KEY[=VALUE]:EFFECT"),
+    ] = None,
+    remove_taint: Annotated[
+        list[str] | None,
+        typer.Option(help="As `kubectl taint` removes it; several times.", metavar="KEY[:EFFECT]"),
+    ] = None,
+    cordon: Annotated[bool, typer.Option("--cordon", help="As `kubectl cordon`.")] = False,
+    toleration_seconds: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="As if all tolerations of a key that have a time had this one; several times.", metavar="KEY=SECONDS"
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option(help="Nodes by name, with commas or several times.", metavar="NAMES")
+    ] = None,
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", help="Nodes by label, as kubectl selects.", metavar="LABELS")
+    ] = "",
+    zone: Annotated[str | None, typer.Option(help="Nodes of a zone.", metavar="ZONE")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="An instant; by default that of the newest record, or now.", metavar="WHEN")
+    ] = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Say who would leave if nodes were tainted: who at once, who when, who stays and why, and who could go nowhere.
+
+    Nothing is changed. The cluster is that of a recording, at its end or at `--at`, or without a file that of the
+    running service, from its own rows: windows and deadlines that run already go on. Nodes that meet all of `--nodes`,
+    `--selector` and `--zone` are changed.
+
+    Where pods could go is told from taints, cordons, node selectors and required node affinity. Resources, spreading,
+    volumes and affinity between pods are not looked at.
+
+    Exits with 0; with 1 if a line could not be read, or no node is chosen; with 130 or 143 if stopped.
+
+    Examples:
+
+    * `evictstream what-if --cluster prod-eu-1 --taint maintenance:NoExecute --nodes n-1,n-2`
+    * `evictstream what-if outage --at 2026-11-21T02:15:00Z --remove-taint node.kubernetes.io/unreachable --zone z-a`
+    * `evictstream what-if now.json --cluster lab --cordon -l pool=spot`, of `kubectl get nodes,pods -A -o json`
+    * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
+    """
+    from evictstream.models.what_if.change import PlannedChange
+    from evictstream.models.what_if.preview import preview
+    from evictstream.streams.cli.what_if_tables import print_preview, print_preview_json
+    from evictstream.streams.replay.edited_records import read_seconds
+    from evictstream.streams.service.service_config import rules_of
+
+    change = PlannedChange(
+        taints=_taint_changes(taint or [], remove_taint or []),
+        cordon=cordon,
+        toleration_seconds=read_seconds(toleration_seconds or ()),
+    )
+    choice = _choice(nodes or [], selector, zone)
+    _check_asked(change, choice)
+    at_us = None if at is None else _instant(at)
+    settings = global_options(context).settings
+    with StopSignals() as stop_signals:
+        if files:
+            tables, source = _recorded(settings, files, cluster, at_us, stop_signals)
+        else:
+            tables, source = _live(settings, cluster, at_us, stop_signals), None
+    if stop_signals.exit_code is not None:
+        return stop_signals.exit_code
+    name = _cluster_name(tables, cluster)
+    known = tables.cluster(name)
+    _check_names(known, choice)
+    found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
+    if not found.chosen:
+        raise _nothing_chosen(known, found.unlabelled)
+    unreadable = tables.unreadable + (0 if source is None else source.flaws)
+    if output is OutputFormat.JSON:
+        print_preview_json(found, name, unreadable, {} if source is None else source.summary())
+    else:
+        print_preview(found, name, unreadable, () if source is None else source.rows())
+    return ExitCode.FOUND_PROBLEM if unreadable else ExitCode.DONE
+
+
+def _taint_changes(added: list[str], removed: list[str]) -> TaintChanges:
+    from evictstream.models.kubernetes.kubectl import KubectlError, check_conflicts, parse_taints
+
+    try:
+        changes = parse_taints([*added, *(f"{text.removesuffix('-')}-" for text in removed)])
+        check_conflicts(changes)
+    except KubectlError as error:
+        raise WrongUseError(str(error)) from error
+    if len(changes.add) != len(added):
+        raise WrongUseError("--taint adds and takes nothing away", next_step="use --remove-taint")
+    return changes
+
+
+def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
+    from evictstream.models.kubernetes.selectors import SelectorError, parse_selector
+    from evictstream.models.what_if.change import NodeChoice
+
+    names = frozenset(name.strip() for text in nodes for name in text.split(",") if name.strip())
+    try:
+        return NodeChoice(names=names, selector=parse_selector(selector), zone=zone)
+    except SelectorError as error:
+        raise WrongUseError(str(error)) from error
+
+
+def _check_asked(change: PlannedChange, choice: NodeChoice) -> None:
+    if not change.changes_nodes and not change.toleration_seconds:
+        problem = "nothing would change"
+        raise WrongUseError(
+            problem, next_step="give --taint, --remove-taint, --cordon or --toleration-seconds (see --help)"
+        )
+    if change.changes_nodes and not (choice.names or choice.selector or choice.zone is not None):
+        raise WrongUseError("no nodes are named", next_step="give --nodes, --selector or --zone")
+
+
+def _instant(text: str) -> int:
+    from evictstream.models.instants import instant_us
+
+    try:
+        return instant_us(text)
+    except (TypeError, ValueError) as error:
+        raise WrongUseError(f"--at {text} is no instant", next_step="for example 2026-11-21T02:15:00Z") from error
+
+
+def _recorded(
+    settings: Settings, files: list[str], cluster: str | None, at_us: int | None, stop_signals: StopSignals
+) -> tuple[KnownTables, RecordedFolder | WatchFiles]:
+    try:
+        return _read_files(settings, files, None, at_us, stop_signals)
+    except WrongUseError:
+        # Files that name clusters keep their names, so that one of several can be chosen.
+        if cluster is None or any(Path(name).is_dir() for name in files):
+            raise
+    return _read_files(settings, files, cluster, at_us, stop_signals)
+
+
+def _read_files(
+    settings: Settings, files: list[str], name: str | None, at_us: int | None, stop_signals: StopSignals
+) -> tuple[KnownTables, RecordedFolder | WatchFiles]:
+    """Read files to their end; `name` is that of the cluster where they name none."""
+    from evictstream.streams.replay.known_tables import KnownTables, until
+    from evictstream.streams.replay.sources import open_source
+
+    def say(flaw: object) -> None:
+        print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - problems go to stderr
+
+    source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=say)
+    tables = KnownTables(settings, partitions=source.partitions)
+    tables.take(until(stop_signals.interruptible(source.read()), at_us))
+    return tables, source
+
+
+def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
+    from rich.console import Console
+
+    from evictstream.streams.engine.clock import SYSTEM_CLOCK
+    from evictstream.streams.replay.live_tables import read_live
+
+    now_us = SYSTEM_CLOCK.now_us()
+    if at_us is not None and at_us < now_us:
+        raise WrongUseError("a running service knows only what is now", next_step="name a recording, or a later --at")
+    with Console(stderr=True).status("reading what is known") as status:
+        tables = read_live(
+            settings,
+            cluster=cluster,
+            is_stopped=stop_signals.is_stopped,
+            progress=lambda what, count: status.update(f"reading what is known: {count:,} {what}"),
+        )
+    tables.at_us = max(tables.at_us, now_us)
+    return tables
+
+
+def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
+    known = tables.clusters
+    if cluster is None and len(known) == 1:
+        return known[0]
+    names = _listed(known)
+    if cluster is None and known:
+        raise WrongUseError(f"there are several clusters: {names}", next_step="give --cluster")
+    if cluster not in known:
+        problem = "no cluster is known" if cluster is None else f"no node of {cluster} is known"
+        raise FoundProblemError(problem, next_step=f"clusters that are known: {names}")
+    return cluster
+
+
+def _check_names(known: KnownCluster, choice: NodeChoice) -> None:
+    from evictstream.models.what_if.change import unknown_names
+
+    if missing := unknown_names(choice, known.nodes):
+        raise FoundProblemError(f"no such node: {_listed(missing)}", next_step="the cluster may name it otherwise")
+
+
+def _nothing_chosen(known: KnownCluster, unlabelled: int) -> FoundProblemError:
+    zones = sorted({node.facts.zone for node in known.nodes.values() if node.facts.zone is not None})
+    unknown = f"; not all labels of {unlabelled} of them are known, so no selector chooses these" if unlabelled else ""
+    return FoundProblemError(
+        f"none of {len(known.nodes)} nodes is chosen{unknown}", next_step=f"zones that are known: {_listed(zones)}"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
+    return f"{', '.join(names[:NAMES_LISTED]) or 'none'}{more}"

@@ -1,0 +1,88 @@
+"""Changes of audit logs in the order in which they happened.
+
+API servers write a line when an answer is complete, so of two changes of an object the later one may come first, and
+logs of several servers are joined by clocks that differ. Resource versions tell the order; a change waits for a few
+seconds of the log's time so that an earlier one can still overtake it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from evictstream.streams.recordings.audit_log import AuditChange
+from evictstream.streams.recordings.entries import Flaw, Skipped
+
+WAIT_US: Final = 5_000_000
+"""Answers take milliseconds. What comes later than this is compared with what is known, and left out if it is older."""
+
+MOST_WAITING: Final = 10_000
+"""Some 100 MB of whole objects; 2,000 changes a second fill it before the time is over."""
+
+
+class _Waiting:
+    __slots__ = ("at_us", "change", "is_given")
+
+    def __init__(self, change: AuditChange, at_us: int) -> None:
+        self.change = change
+        self.at_us = at_us
+        self.is_given = False
+
+
+def in_order(items: Iterable[AuditChange | Skipped | Flaw]) -> Iterator[AuditChange | Skipped | Flaw]:
+    """Give changes by time; of one object those with an earlier version first, at the latest with the one after it."""
+    order = _Order()
+    for item in items:
+        if isinstance(item, AuditChange):
+            order.add(item)
+            yield from order.due()
+        else:
+            yield item
+    yield from order.rest()
+
+
+class _Order:
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, int, _Waiting]] = []
+        self._of_object: defaultdict[tuple[str, str, str], list[_Waiting]] = defaultdict(list)
+        self._newest_us = 0
+        self._number = itertools.count()
+
+    def add(self, change: AuditChange) -> None:
+        others, arrived = self._of_object[change.key], _Waiting(change, change.at_us)
+        if change.version:
+            arrived.at_us = min([change.at_us, *(one.at_us for one in others if one.change.version > change.version)])
+            for one in others:
+                if 0 < one.change.version < change.version and one.at_us > arrived.at_us:
+                    one.at_us = arrived.at_us
+                    self._push(one)
+        others.append(arrived)
+        self._push(arrived)
+        self._newest_us = max(self._newest_us, change.at_us)
+
+    def due(self) -> Iterator[AuditChange]:
+        while self._heap and (self._heap[0][0] <= self._newest_us - WAIT_US or len(self._heap) > MOST_WAITING):
+            yield from self._pop()
+
+    def rest(self) -> Iterator[AuditChange]:
+        while self._heap:
+            yield from self._pop()
+
+    def _push(self, one: _Waiting) -> None:
+        heapq.heappush(self._heap, (one.at_us, one.change.version, next(self._number), one))
+
+    def _pop(self) -> Iterator[AuditChange]:
+        at_us, _, _, one = heapq.heappop(self._heap)
+        if one.is_given or at_us != one.at_us:
+            return  # it was moved, and stands in the heap twice
+        one.is_given = True
+        others = self._of_object[one.change.key]
+        others.remove(one)
+        if not others:
+            del self._of_object[one.change.key]
+        yield msgspec.structs.replace(one.change, at_us=at_us)

@@ -1,0 +1,53 @@
+"""Mutations of what foresees a change: each would promise people something that does not happen."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+REPLAYED = "tests/streams/replay/test_what_if.py::test_a_preview_is_what_the_service_decides"
+PREVIEW = "tests/models/what_if/test_preview.py"
+PLACES = "tests/models/what_if/test_places.py"
+FACTS = "tests/models/what_if/test_facts.py"
+TABLES = "tests/streams/replay/test_known_tables.py"
+
+OF_PREVIEWS = (
+    Mutation(
+        "foresee a pod with the taints that its node has now",
+        (Change(product.WHAT_IF_PREVIEW, "_outcomes", "changed.node", "known.node"),),
+        (REPLAYED, f"{PREVIEW}::test_what_becomes_of_a_pod"),
+    ),
+    Mutation(
+        "foresee a pod with the tolerations that it has now",
+        (Change(product.WHAT_IF_CHANGE, "_changed_pod", "tolerations != pod.tolerations", "False"),),
+        (REPLAYED, f"{PREVIEW}::test_what_becomes_of_a_pod"),
+    ),
+    Mutation(
+        "begin windows anew that run already",
+        (
+            Change(
+                product.WHAT_IF_CHANGE,
+                "changed_aggregate",
+                "found.node = known.node",
+                "found.node = known.node and type(known.node)(uid=known.node.uid, version=known.node.version)",
+            ),
+        ),
+        (REPLAYED, f"{PREVIEW}::test_what_becomes_of_a_pod"),
+    ),
+    Mutation(
+        "send pods to nodes that would evict them again",
+        (Change(product.WHAT_IF_PLACES, "Places._welcome_at", "verdict.eviction is EvictionTiming.NEVER", "True"),),
+        (f"{PLACES}::test_where_a_pod_could_go",),
+    ),
+    Mutation(
+        "take what a trimmed pod does not say for no wish",
+        (Change(product.WHAT_IF_FACTS, "_pod_facts", "is_whole or ...", "True"),),
+        (f"{FACTS}::test_what_a_pod_asks_of_its_node",),
+    ),
+    Mutation(
+        "believe facts of an older version",
+        (Change(product.KNOWN_TABLES, "KnownTables.take_facts", "is_older(...)", "False"),),
+        (f"{TABLES}::test_facts_of_an_older_version_do_not_count",),
+    ),
+)
