@@ -13,7 +13,7 @@ TEST_PROCESSES ?= 5
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test check format bench scale faults kubernetes e2e lock lock-kafka clean
+.PHONY: help demo quick test check format bench scale faults specs kubernetes e2e lock lock-kafka clean
 
 help: ## Say what each target does.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
 	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
+
+specs: $(VENV)/.ready ## Search the model of one partition's protocol in every order, with each guard and without (needs spin and cc; minutes).
+	$(BIN)/python -m tests.specs $(ARGS)
 
 kubernetes: $(VENV)/.ready ## Build a real Kubernetes control plane (needs Go; minutes, once).
 	$(BIN)/python -m tests.e2e.binaries

@@ -1,0 +1,1 @@
+"""The patches that are ready for aiokafka (`docs/upstream/`)."""
