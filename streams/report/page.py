@@ -60,9 +60,6 @@ NODES_SHOWN: Final = 30
 ROW_PIXELS: Final = 34
 ANY: Final = "all"
 TIMES: Final = "%H:%M:%S.%3N"
-_AXIS_TIMES: Final = DatetimeTickFormatter(
-    milliseconds="%H:%M:%S.%3N", seconds="%H:%M:%S", minsec="%H:%M:%S", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M"
-)
 
 
 def page(timeline: Timeline, report: ReplayReport, *, title: str) -> str:
@@ -126,7 +123,9 @@ def _figure(title: str, height: int, times: Range1d, **more: Any) -> Any:
         toolbar_location="right",
         **more,
     )
-    made.xaxis.formatter = _AXIS_TIMES
+    made.xaxis.formatter = DatetimeTickFormatter(
+        milliseconds=TIMES, seconds="%H:%M:%S", minsec="%H:%M:%S", minutes="%H:%M", hourmin="%H:%M", hours="%H:%M"
+    )
     made.toolbar.logo = None
     return made
 

@@ -1,0 +1,139 @@
+"""What a report draws: taints from their first sight to their last, every eviction, its story, and silences."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.recordings.record import RecordedRecord
+from evictstream.streams.replay.evictions import EvictionsOfRun
+from evictstream.streams.replay.replay import Replay
+from evictstream.streams.report import timeline as limits
+from evictstream.streams.report.columns import Outcome, bin_seconds, counted, drawn
+from evictstream.streams.report.report_files import ReportFiles
+from evictstream.streams.report.timeline import Silence, TaintBar, Timeline, TimelineCollector
+from evictstream.streams.settings import Settings
+from tests.streams.report.fleet import CLUSTER, FIRST_MS, OUTAGE_MS, outage, write_report
+
+FIRST_US, TAINTED_US = FIRST_MS * 1_000, (FIRST_MS + OUTAGE_MS) * 1_000
+
+
+def collected(records: list[RecordedRecord], *, run_on_seconds: float = 30) -> Timeline:
+    collector, replay = TimelineCollector(), Replay(Settings(), partitions=1, plays_executor=True)
+    evictions = EvictionsOfRun()
+    for message in (*replay.run(collector.watched(records)), *replay.run_on(run_on_seconds)):
+        collector.take(message)
+        if message.topic == "commands":
+            evictions.take(message.value)
+    return collector.timeline(evictions)
+
+
+def without_taints(record: RecordedRecord, *, seconds: int, kind: str = "MODIFIED") -> RecordedRecord:
+    event = json.loads(record.value or b"")
+    event["type"] = kind
+    event["object"]["spec"]["taints"] = []
+    event["object"]["metadata"]["resourceVersion"] = str(record.offset + 1_000)
+    at_ms = record.timestamp + seconds * 1_000
+    return msgspec.structs.replace(record, timestamp=at_ms, offset=record.offset + 1, value=json.dumps(event).encode())
+
+
+def test_a_taint_lasts_until_the_end_of_the_recording() -> None:
+    found = collected(list(outage(nodes=1, pods=0)))
+    assert found.taints == (TaintBar(CLUSTER, "n-0", "maintenance=<b>now</b>", TAINTED_US, None),)
+    assert found.nodes() == [("z-0", CLUSTER, "n-0")]
+
+
+@pytest.mark.parametrize("kind", ["MODIFIED", "DELETED"])
+def test_a_taint_ends_with_its_removal_or_its_node(kind: str) -> None:
+    records = list(outage(nodes=1, pods=0))
+    found = collected([*records, without_taints(records[-1], seconds=3, kind=kind)])
+    assert [one.end_us for one in found.taints] == [TAINTED_US + 3_000_000]
+
+
+def test_each_eviction_has_its_story() -> None:
+    found = collected(list(outage(nodes=1, pods=2)))
+    at_once, later = sorted(found.stories.values())
+    assert "No toleration covers the taint" in at_once[0]
+    assert "It has to leave at" in later[0]
+    assert all(line.startswith("2026-09-21T") for line in (*at_once, *later))
+
+
+def test_evictions_are_drawn_from_taint_to_command() -> None:
+    shown = drawn(collected(list(outage(nodes=2, pods=2)))).evictions
+    assert shown["outcome"] == [Outcome.EVICTED] * 4
+    lasting = [
+        int(str(end)[:-2]) - int(str(start)[:-2]) for start, end in zip(shown["start"], shown["end"], strict=True)
+    ]
+    assert sorted(lasting) == [0, 0, 5_000, 5_000]
+    assert shown["zone"] == ["z-0", "z-0", "z-1", "z-1"]
+
+
+def test_what_is_cancelled_ends_there() -> None:
+    records = list(outage(nodes=1, pods=2))
+    shown = drawn(collected([*records, without_taints(records[-1], seconds=2)])).evictions
+    assert sorted(map(str, shown["outcome"])) == [Outcome.CANCELLED, Outcome.EVICTED]
+    assert sum(math.isnan(float(str(at))) for at in shown["cancelled"]) == 1
+
+
+def test_what_is_not_due_is_open() -> None:
+    shown = drawn(collected(list(outage(nodes=1, pods=2)), run_on_seconds=1)).evictions
+    assert sorted(map(str, shown["outcome"])) == [Outcome.EVICTED, Outcome.OPEN]
+
+
+def test_a_minute_without_records_is_a_silence() -> None:
+    records = list(outage(nodes=1, pods=0))
+    found = collected([*records, without_taints(records[-1], seconds=61)])
+    assert found.silences == (Silence(CLUSTER, TAINTED_US, TAINTED_US + 61_000_000),)
+
+
+def test_beyond_the_limit_the_first_are_shown_and_the_rest_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST_EVICTIONS", 3)
+    monkeypatch.setattr(limits, "MOST_TAINTS", 1)
+    found = collected(list(outage(nodes=2, pods=2)))
+    assert (len(found.evictions), len(found.stories), len(found.taints), found.left_out) == (3, 3, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("span_seconds", "expected"),
+    [pytest.param(10, 1, id="seconds"), pytest.param(3_600, 15, id="an hour"), pytest.param(10**9, 86_400, id="years")],
+)
+def test_bins_are_as_fine_as_can_be_seen(span_seconds: int, expected: int) -> None:
+    assert bin_seconds(span_seconds * 1_000_000) == expected
+
+
+def test_counts_fall_to_zero_beside_a_bin() -> None:
+    assert counted([5_000_000, 5_500_000], 1) == [(4_000.0, 0), (5_000.0, 2), (6_000.0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("page", "picture", "problem"),
+    [
+        pytest.param(None, "x.gif", "neither .svg nor .png", id="another format"),
+        pytest.param("gone/x.html", None, "is no folder", id="no folder"),
+    ],
+)
+def test_a_wrong_file_is_refused_before_the_replay(
+    tmp_path: Path, page: str | None, picture: str | None, problem: str
+) -> None:
+    with pytest.raises(WrongUseError, match=problem):
+        ReportFiles(page=page and tmp_path / page, picture=picture and tmp_path / picture)  # type: ignore[arg-type]
+
+
+def test_pictures_are_the_same_each_time(tmp_path: Path) -> None:
+    records = list(outage(nodes=3, pods=4))
+    for name in ("one.svg", "two.svg", "one.png"):
+        write_report(records, picture=tmp_path / name)
+    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
+    assert b"z-1 \xc2\xb7 n-1" in (tmp_path / "one.svg").read_bytes()
+    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
+    calm = list(outage(nodes=2, pods=1))[:4]
+    write_report(calm, page=tmp_path / "calm.html", picture=tmp_path / "calm.svg")
+    assert (tmp_path / "calm.svg").stat().st_size
