@@ -66,7 +66,7 @@ class Timeline:
         silences: in the order of their ends.
         left_out: evictions and taints beyond the limits.
         first_us: of the recording.
-        last_us: of the recording.
+        last_us: of the recording, or of the last command where the replay went on after it.
     """
 
     taints: tuple[TaintBar, ...]
@@ -142,7 +142,7 @@ class TimelineCollector:
             silences=tuple(self._silences),
             left_out=self._left_out + len(evictions) - len(shown) + max(0, len(taints) - MOST_TAINTS),
             first_us=self._first_us,
-            last_us=self._last_us,
+            last_us=max(self._last_us, *(_latest_us(one) for one in shown), 0),
         )
 
     def _note_node(self, cluster: str, record: RecordedRecord, at_us: int) -> None:
@@ -176,6 +176,10 @@ class TimelineCollector:
             return
         if isinstance(facts, NodeFacts):
             self._zones[place] = facts.zone or ""
+
+
+def _latest_us(one: ReplayedEviction) -> int:
+    return max(one.issued_at_us or 0, one.cancelled_at_us or 0)
 
 
 def _text(key: str, value: str) -> str:

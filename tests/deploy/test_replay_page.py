@@ -45,4 +45,13 @@ def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path
 
 
 def test_the_pages_have_examples() -> None:
-    assert [name for name, _ in CONSOLES] == ["replay.md"] * 4 + ["what-if.md"] * 2
+    assert [name for name, _ in CONSOLES] == ["replay.md"] * 5 + ["what-if.md"] * 2
+
+
+def test_the_picture_on_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    line = next(line for _, one in CONSOLES for line in one.text.splitlines() if "--picture" in line)
+    printed(line[2:], tmp_path)
+    drawn = (tmp_path / "zone-outage.svg").read_bytes()
+    assert drawn == (ROOT / "docs" / "pictures" / "zone-outage.svg").read_bytes()
+    assert (tmp_path / "outage.html").stat().st_size > len(drawn)

@@ -91,7 +91,7 @@ def test_a_minute_without_records_is_a_silence() -> None:
     assert found.silences == (Silence(CLUSTER, TAINTED_US, TAINTED_US + 61_000_000),)
 
 
-def test_beyond_the_limit_the_first_are_shown_and_the_rest_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_limit_the_rest_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST_EVICTIONS", 3)
     monkeypatch.setattr(limits, "MOST_TAINTS", 1)
     found = collected(list(outage(nodes=2, pods=2)))
