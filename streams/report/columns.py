@@ -24,7 +24,7 @@ WIDEST_LANE: Final = 0.12
 NO_INSTANT: Final = float("nan")
 
 
-class Outcome:
+class DrawnOutcome:
     """What became of an eviction, in the words of the page's legend."""
 
     EVICTED = "evicted"
@@ -33,7 +33,7 @@ class Outcome:
     ALL = (EVICTED, CANCELLED, OPEN)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
     """Columns by name; instants are milliseconds since 1970, rows of nodes count upwards from 0.
 
@@ -58,7 +58,11 @@ def drawn(timeline: Timeline) -> Drawn:
     rows = {(cluster, node): float(row) for row, (_, cluster, node) in enumerate(nodes)}
     seconds = bin_seconds(timeline.last_us - timeline.first_us)
     return Drawn(
-        nodes, _taints(timeline, rows), _evictions(timeline, rows), _bins(timeline.evictions, seconds), seconds
+        nodes=nodes,
+        taints=_taints(timeline, rows),
+        evictions=_evictions(timeline, rows),
+        bins=_bins(timeline.evictions, seconds),
+        bin_seconds=seconds,
     )
 
 
@@ -79,8 +83,8 @@ def counted(instants_us: Iterable[int], seconds: int) -> list[tuple[float, int]]
 def outcome_of(one: ReplayedEviction) -> str:
     """Say what became of an eviction."""
     if one.issued_at_us is not None:
-        return Outcome.EVICTED
-    return Outcome.OPEN if one.cancelled_at_us is None else Outcome.CANCELLED
+        return DrawnOutcome.EVICTED
+    return DrawnOutcome.OPEN if one.cancelled_at_us is None else DrawnOutcome.CANCELLED
 
 
 def _ms(at_us: int | None) -> float:

@@ -47,7 +47,7 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from evictstream.models.instants import instant_text
-from evictstream.streams.report.columns import Drawn, Outcome, counted, drawn
+from evictstream.streams.report.columns import Drawn, DrawnOutcome, counted, drawn
 from evictstream.streams.report.palette import OUTCOME_COLOURS, SCHEDULED, TAINT, UPSTREAM
 
 if TYPE_CHECKING:
@@ -143,8 +143,8 @@ def _over_time(shown: Drawn, report: ReplayReport, times: Range1d) -> Any:
     source = ColumnDataSource(shown.bins)
     series = (
         ("scheduled", SCHEDULED, "dotted"),
-        ("evicted", OUTCOME_COLOURS[Outcome.EVICTED], "solid"),
-        ("cancelled", OUTCOME_COLOURS[Outcome.CANCELLED], "dashed"),
+        ("evicted", OUTCOME_COLOURS[DrawnOutcome.EVICTED], "solid"),
+        ("cancelled", OUTCOME_COLOURS[DrawnOutcome.CANCELLED], "dashed"),
     )
     for name, colour, dash in series:
         made.step(
@@ -217,7 +217,7 @@ def _timeline(shown: Drawn, timeline: Timeline, evictions: ColumnDataSource, vie
         "start", "end", "top", "bottom",
         source=ColumnDataSource(shown.taints), fill_color=TAINT, line_color=None, legend_label="taint",
     )  # fmt: skip
-    colours = factor_cmap("outcome", [OUTCOME_COLOURS[each] for each in Outcome.ALL], list(Outcome.ALL))
+    colours = factor_cmap("outcome", [OUTCOME_COLOURS[each] for each in DrawnOutcome.ALL], list(DrawnOutcome.ALL))
     pods = made.quad(
         "start", "end", "top", "bottom",
         source=evictions, view=view, fill_color=colours, line_color=None, fill_alpha=0.55, nonselection_fill_alpha=0.2,
@@ -234,7 +234,10 @@ def _timeline(shown: Drawn, timeline: Timeline, evictions: ColumnDataSource, vie
         line_color="#888888",
         legend_label="deadline",
     )
-    for name, marker, outcome in (("evicted", "triangle", Outcome.EVICTED), ("cancelled", "x", Outcome.CANCELLED)):
+    for name, marker, outcome in (
+        ("evicted", "triangle", DrawnOutcome.EVICTED),
+        ("cancelled", "x", DrawnOutcome.CANCELLED),
+    ):
         made.scatter(
             name, "y", source=evictions, view=view, marker=marker, size=7,
             line_color=OUTCOME_COLOURS[outcome], fill_color=OUTCOME_COLOURS[outcome], legend_label=f"{name} at",

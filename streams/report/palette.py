@@ -2,9 +2,13 @@
 
 from typing import Final
 
-from evictstream.streams.report.columns import Outcome
+from evictstream.streams.report.columns import DrawnOutcome
 
 TAINT: Final = "#E69F00"
 SCHEDULED: Final = "#999999"
 UPSTREAM: Final = "#CC79A7"
-OUTCOME_COLOURS: Final = {Outcome.EVICTED: "#D55E00", Outcome.CANCELLED: "#3A9BD9", Outcome.OPEN: "#009E73"}
+OUTCOME_COLOURS: Final = {
+    DrawnOutcome.EVICTED: "#D55E00",
+    DrawnOutcome.CANCELLED: "#3A9BD9",
+    DrawnOutcome.OPEN: "#009E73",
+}

@@ -12,7 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from evictstream.streams.report.columns import Drawn, Outcome, drawn
+from evictstream.streams.report.columns import Drawn, DrawnOutcome, drawn
 from evictstream.streams.report.palette import OUTCOME_COLOURS, SCHEDULED, TAINT
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _draw_nodes(axes: Any, shown: Drawn, rows: dict[int, int]) -> None:
     _draw_bars(axes, shown.taints, rows, [TAINT] * len(shown.taints["start"]), alpha=1.0)
     colours = [OUTCOME_COLOURS[str(each)] for each in shown.evictions["outcome"]]
     _draw_bars(axes, shown.evictions, rows, colours, alpha=0.6)
-    for name, marker, outcome in (("evicted", "^", Outcome.EVICTED), ("cancelled", "x", Outcome.CANCELLED)):
+    for name, marker, outcome in (("evicted", "^", DrawnOutcome.EVICTED), ("cancelled", "x", DrawnOutcome.CANCELLED)):
         points = [
             (_day(at), y - round(y) + rows[round(y)])
             for at, y in zip(shown.evictions[name], map(_number, shown.evictions["y"]), strict=True)
@@ -80,7 +80,7 @@ def _draw_nodes(axes: Any, shown: Drawn, rows: dict[int, int]) -> None:
     axes.set_yticks(list(rows.values()), names)
     axes.grid(axis="x", linewidth=0.4)
     patches = [Patch(color=TAINT, label="taint")]
-    patches += [Patch(color=OUTCOME_COLOURS[each], label=each, alpha=0.6) for each in Outcome.ALL]
+    patches += [Patch(color=OUTCOME_COLOURS[each], label=each, alpha=0.6) for each in DrawnOutcome.ALL]
     axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
@@ -103,8 +103,8 @@ def _draw_counts(axes: Any, shown: Drawn) -> None:
     at = [_day(each) for each in shown.bins["at"]]
     series = {
         "scheduled": (SCHEDULED, ":"),
-        "evicted": (OUTCOME_COLOURS[Outcome.EVICTED], "-"),
-        "cancelled": (OUTCOME_COLOURS[Outcome.CANCELLED], "--"),
+        "evicted": (OUTCOME_COLOURS[DrawnOutcome.EVICTED], "-"),
+        "cancelled": (OUTCOME_COLOURS[DrawnOutcome.CANCELLED], "--"),
     }
     for name, (colour, dash) in series.items():
         axes.step(at, shown.bins[name], where="post", color=colour, linestyle=dash, label=name)

@@ -130,7 +130,7 @@ class TimelineCollector:
         """Return what was collected, with the evictions that the same replay found."""
         taints = list(self._taints)
         for (cluster, node), carried in self._open.items():
-            taints += (TaintBar(cluster, node, taint, since_us, None) for taint, since_us in carried.items())
+            taints += (TaintBar(cluster, node, taint, since_us, end_us=None) for taint, since_us in carried.items())
         shown = [one for number, one in enumerate(evictions) if number < MOST_EVICTIONS]
         return Timeline(
             taints=tuple(
@@ -161,7 +161,7 @@ class TimelineCollector:
         for taint in [taint for taint in carried if taint not in wanted]:
             since_us = carried.pop(taint)
             if len(self._taints) < MOST_TAINTS:
-                self._taints.append(TaintBar(*place, taint, since_us, at_us))
+                self._taints.append(TaintBar(*place, taint, since_us, end_us=at_us))
             else:
                 self._left_out += 1
         for taint in sorted(wanted):

@@ -14,7 +14,7 @@ from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.evictions import EvictionsOfRun
 from evictstream.streams.replay.replay import Replay
 from evictstream.streams.report import timeline as limits
-from evictstream.streams.report.columns import Outcome, bin_seconds, counted, drawn
+from evictstream.streams.report.columns import DrawnOutcome, bin_seconds, counted, drawn
 from evictstream.streams.report.report_files import ReportFiles
 from evictstream.streams.report.timeline import Silence, TaintBar, Timeline, TimelineCollector
 from evictstream.streams.settings import Settings
@@ -65,7 +65,7 @@ def test_each_eviction_has_its_story() -> None:
 
 def test_evictions_are_drawn_from_taint_to_command() -> None:
     shown = drawn(collected(list(outage(nodes=2, pods=2)))).evictions
-    assert shown["outcome"] == [Outcome.EVICTED] * 4
+    assert shown["outcome"] == [DrawnOutcome.EVICTED] * 4
     lasting = [
         int(str(end)[:-2]) - int(str(start)[:-2]) for start, end in zip(shown["start"], shown["end"], strict=True)
     ]
@@ -76,13 +76,13 @@ def test_evictions_are_drawn_from_taint_to_command() -> None:
 def test_what_is_cancelled_ends_there() -> None:
     records = list(outage(nodes=1, pods=2))
     shown = drawn(collected([*records, without_taints(records[-1], seconds=2)])).evictions
-    assert sorted(map(str, shown["outcome"])) == [Outcome.CANCELLED, Outcome.EVICTED]
+    assert sorted(map(str, shown["outcome"])) == [DrawnOutcome.CANCELLED, DrawnOutcome.EVICTED]
     assert sum(math.isnan(float(str(at))) for at in shown["cancelled"]) == 1
 
 
 def test_what_is_not_due_is_open() -> None:
     shown = drawn(collected(list(outage(nodes=1, pods=2)), run_on_seconds=1)).evictions
-    assert sorted(map(str, shown["outcome"])) == [Outcome.EVICTED, Outcome.OPEN]
+    assert sorted(map(str, shown["outcome"])) == [DrawnOutcome.EVICTED, DrawnOutcome.OPEN]
 
 
 def test_a_minute_without_records_is_a_silence() -> None:
