@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
+
 from evictstream.streams.demo.board import Board
 from evictstream.streams.demo.input_writer import InputWriter
 from evictstream.streams.demo.judgement import plan_of
@@ -159,7 +161,7 @@ class _Act:
             performance.board.phase = self._steps.pop()[1]
             performance.show.say(now, f"recorded: {performance.board.phase}")
         for event in self.player.due(now):
-            if performance.executor.admit(event):
+            if performance.executor.admit(msgspec.json.encode(event)):
                 performance.publish(event)
         for event in performance.executor.gone(now):
             performance.publish(event)

@@ -30,8 +30,12 @@ def read_seconds(texts: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def with_toleration_seconds(records: Iterable[RecordedRecord], seconds: Mapping[str, int]) -> Iterator[RecordedRecord]:
+def with_toleration_seconds(records: Iterable[RecordedRecord], seconds: Mapping[str, int]) -> Iterable[RecordedRecord]:
     """Give every toleration of a key, if it has a time at all, the time that is given for the key."""
+    return _with_seconds(records, seconds) if seconds else records
+
+
+def _with_seconds(records: Iterable[RecordedRecord], seconds: Mapping[str, int]) -> Iterator[RecordedRecord]:
     for record in records:
         edited = _edited(record.value, seconds) if record.topic == "pods" and record.value is not None else None
         yield record if edited is None else msgspec.structs.replace(record, value=edited)

@@ -8,11 +8,12 @@ here did not happen, and is not played.
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import heapq
 import zlib
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from evictstream.models.instants import instant_text
 
@@ -24,6 +25,26 @@ DELETION_US = 1_000_000
 
 FAILS_ONE_IN = 25
 """The share of pods whose first delete fails, to show a retry; by checksum of the UID, so the same ones each time."""
+
+
+class _Metadata(msgspec.Struct, gc=False, rename="camel"):
+    uid: str
+    resource_version: str
+
+
+class _Thing(msgspec.Struct, gc=False):
+    kind: str
+    metadata: _Metadata
+
+
+class _Heading(msgspec.Struct, gc=False):
+    type: str = ""
+    object: _Thing | None = None
+
+
+_heading: Final = msgspec.json.Decoder(_Heading).decode
+_decode: Final = msgspec.json.Decoder(dict).decode
+_encode: Final = msgspec.json.Encoder().encode
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -48,7 +69,7 @@ class SimulatedExecutor:
         self.deleted: set[str] = set()
         self._fails_one_in = fails_one_in
         self._failed_pods: set[str] = set()
-        self._pods: dict[str, Event] = {}
+        self._pods: dict[str, bytes] = {}  # the newest event of each, as it came: most are never decoded
         self._version = 0
         self._ending: list[tuple[int, str]] = []
 
@@ -61,18 +82,26 @@ class SimulatedExecutor:
         """When the next terminating pod is gone."""
         return self._ending[0][0] if self._ending else None
 
-    def admit(self, event: Event) -> bool:
-        """Take in a recorded event; `False` if it did not happen here, because the pod was deleted before."""
-        meta = event["object"]["metadata"]
-        self._version = max(self._version, int(meta["resourceVersion"]))
-        if event["object"]["kind"] != "Pod":
+    def admit(self, event: bytes) -> bool:
+        """Take in a recorded event as JSON; `False` if it did not happen here, because the pod was deleted before.
+
+        Raises:
+            ValueError: it is no event of an object. `msgspec.DecodeError` is one.
+        """
+        found = _heading(event)
+        thing = found.object
+        if thing is None:
             return True
-        if meta["uid"] in self.deleted:
+        meta = thing.metadata
+        self._version = max(self._version, int(meta.resource_version))
+        if thing.kind != "Pod":
+            return True
+        if meta.uid in self.deleted:
             return False
-        if event["type"] == "DELETED":
-            self._pods.pop(meta["uid"], None)
+        if found.type == "DELETED":
+            self._pods.pop(meta.uid, None)
         else:
-            self._pods[meta["uid"]] = event
+            self._pods[meta.uid] = event
         return True
 
     def evict(self, command: Event, now_us: int) -> Answer:
@@ -90,7 +119,7 @@ class SimulatedExecutor:
         self.deleted.add(uid)
         event = self._change(pod, "MODIFIED", now_us)
         heapq.heappush(self._ending, (now_us + DELETION_US, uid))
-        self._pods[uid] = event
+        self._pods[uid] = _encode(event)
         return Answer(_result(command, "Succeeded", "", now_us), (event,))
 
     def gone(self, now_us: int) -> list[Event]:
@@ -106,10 +135,10 @@ class SimulatedExecutor:
             return False
         return zlib.crc32(uid.encode()) % self._fails_one_in == 0
 
-    def _change(self, pod: Event, kind: str, now_us: int) -> Event:
+    def _change(self, pod: bytes, kind: str, now_us: int) -> Event:
         """Return the pod's next watch event. Resource versions go on from the highest one heard of."""
         self._version += 1
-        event = copy.deepcopy(pod)
+        event = _decode(pod)
         event["type"] = kind
         event["observedAt"] = instant_text(now_us)
         meta = event["object"]["metadata"]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from evictstream.models.messages.result import decode_result
@@ -9,12 +10,14 @@ from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.replay.simulated_executor import DELETION_US, FAILS_ONE_IN, SimulatedExecutor
 from tests.streams.demo.samples import Event, command, node, pod, tolerates, us
 
+encode = msgspec.json.encode
+
 
 @pytest.fixture
 def executor() -> SimulatedExecutor:
     found = SimulatedExecutor(fails_one_in=0)
-    assert found.admit(node(0, version=7000))
-    assert found.admit(pod(1, tolerates(seconds=3), version=6000))
+    assert found.admit(encode(node(0, version=7000)))
+    assert found.admit(encode(pod(1, tolerates(seconds=3), version=6000)))
     return found
 
 
@@ -51,15 +54,15 @@ def test_what_it_writes_keeps_the_contracts(executor: SimulatedExecutor) -> None
 
 def test_later_events_of_a_deleted_pod_did_not_happen(executor: SimulatedExecutor) -> None:
     executor.evict(evict(), us(4))
-    assert not executor.admit(pod(5, version=8000))
+    assert not executor.admit(encode(pod(5, version=8000)))
     executor.gone(us(6))
-    assert not executor.admit(pod(7, kind="DELETED", version=9000))
-    assert executor.admit(pod(8, uid="pod-2", version=9001))
-    assert executor.admit(node(8, version=9002))
+    assert not executor.admit(encode(pod(7, kind="DELETED", version=9000)))
+    assert executor.admit(encode(pod(8, uid="pod-2", version=9001)))
+    assert executor.admit(encode(node(8, version=9002)))
 
 
 def test_recorded_version_is_never_passed_by_what_comes_after(executor: SimulatedExecutor) -> None:
-    executor.admit(node(5, version=12_000))
+    executor.admit(encode(node(5, version=12_000)))
     (terminating,) = executor.evict(evict(), us(6)).events
     assert version(terminating) == 12_001
 
@@ -70,7 +73,7 @@ def test_uid_is_the_precondition(executor: SimulatedExecutor) -> None:
 
 
 def test_pod_deleted_by_somebody_else_is_gone(executor: SimulatedExecutor) -> None:
-    assert executor.admit(pod(3, kind="DELETED"))
+    assert executor.admit(encode(pod(3, kind="DELETED")))
     assert executor.evict(evict(), us(4)).result["outcome"] == "Gone"
 
 
@@ -85,7 +88,7 @@ def test_some_pods_fail_once_always_the_same_ones() -> None:
     executor = SimulatedExecutor(fails_one_in=FAILS_ONE_IN)
     uids = [f"pod-{number}" for number in range(500)]
     for uid in uids:
-        executor.admit(pod(0, uid=uid, name=uid))
+        executor.admit(encode(pod(0, uid=uid, name=uid)))
     failing = [uid for uid in uids if _outcome(executor, uid, 1) == "Failed"]
     assert 10 <= len(failing) <= 30
     assert len(executor.failed) == len(failing)
@@ -94,7 +97,7 @@ def test_some_pods_fail_once_always_the_same_ones() -> None:
     assert {_outcome(executor, uid, 1) for uid in failing[3:]} == {"Succeeded"}
     other = SimulatedExecutor(fails_one_in=FAILS_ONE_IN)
     for uid in uids:
-        other.admit(pod(0, uid=uid, name=uid))
+        other.admit(encode(pod(0, uid=uid, name=uid)))
     assert [uid for uid in uids if _outcome(other, uid, 1) == "Failed"] == failing
 
 
