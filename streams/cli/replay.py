@@ -13,6 +13,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
+from evictstream.streams.cli.replay_input import read_files, show_check
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
 
@@ -43,12 +44,13 @@ class Results(enum.StrEnum):
 def replay(
     context: typer.Context,
     files: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            help="A folder of `evictstream record`, or files: watch events, lists, audit logs, plain or gzip.",
-            metavar="RECORDING...",
+            help="A folder of `evictstream record`, or files: watch events, lists, audit logs, plain or gzip. Without"
+            " any, the topics of the service.",
+            metavar="[RECORDING]...",
         ),
-    ],
+    ] = None,
     *,
     cluster: Annotated[
         str | None, typer.Option(help="Name of the cluster; overrides what is recorded.", metavar="NAME")
@@ -61,6 +63,15 @@ def replay(
         str | None,
         typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
     ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Of topics: from this instant on; by default all.", metavar="INSTANT")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Of topics: up to this instant; by default now.", metavar="INSTANT")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is odd about the recording, and what a replay would assume.")
+    ] = False,
     run_on: Annotated[
         float, typer.Option(help="Go on for so many seconds after the last event.", min=0, metavar="SECONDS")
     ] = 0.0,
@@ -97,6 +108,9 @@ def replay(
     `--against FILE` reads the commands of another run. Each pod that left in one of both only, or a second earlier or
     later, is listed with the reason; numbers are rows of docs/semantics.md#13.
 
+    Without a file it reads the topics of the service, as any other reader, and writes nothing to Kafka: they are copied
+    into a temporary folder first.
+
     `--html` and `--picture` draw what happened, for a post-mortem: nodes with their taints, pods with their deadlines,
     evictions over time. The page needs no network. They need `pip install 'evictstream[report]'`.
 
@@ -105,6 +119,8 @@ def replay(
     Examples:
 
     * `evictstream replay examples/incidents/manual-taints-no-evictor/events.jsonl.gz --against upstream`
+    * `evictstream replay --since 2026-11-21T02:00:00Z --cluster prod-eu-1 --against upstream`
+    * `evictstream replay outage --check`
     * `evictstream replay outage --against upstream`, after `evictstream record outage`
     * `evictstream replay outage --against upstream --html outage.html`
     * `evictstream replay incident.jsonl.gz --to replayed`
@@ -122,9 +138,15 @@ def replay(
         raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
     report_files = ReportFiles(page=html, picture=picture)
-    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=_say, at=at)
-    is_played = not source.has_results if results is None else results is Results.PLAYED
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
+        names = stack.enter_context(
+            read_files(settings, files or (), since=since, until=until, cluster=cluster, stop_signals=stop_signals)
+        )
+        own_cluster = cluster if files else None  # topics were read of this cluster only, and name it
+        source = open_source(names, cluster=own_cluster, partitions=settings.partitions, on_flaw=_say, at=at)
+        if check:
+            return show_check(source, output)
+        is_played = not source.has_results if results is None else results is Results.PLAYED
         kept = None if to is None else stack.enter_context(MessageFiles(to))
 
         def keep(message: ReplayedMessage) -> None:
@@ -134,14 +156,14 @@ def replay(
 
         found = report_of(
             settings,
-            lambda: report_files.watched(with_toleration_seconds(stop_signals.interruptible(source.read()), seconds)),
+            lambda: report_files.watched(with_toleration_seconds(stop_signals.until_signal(source.read()), seconds)),
             partitions=source.partitions,
             plays_executor=is_played,
             run_on_seconds=run_on,
             against=against,
             keep=keep,
         )
-        report_files.write(found, title=Path(files[0]).name)
+        report_files.write(found, title=Path(files[0]).name if files else settings.application_id)
     if missing := what_is_missing(source.skipped):
         _say(missing)
     if output is OutputFormat.JSON:

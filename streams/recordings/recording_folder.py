@@ -268,8 +268,12 @@ def _decoded(lines: bytes) -> Iterable[_Line]:
 
 
 def _record(topic: Role, partition: int, line: _Line) -> RecordedRecord:
-    key = line.key64 if line.key is None else line.key.encode()
-    value = line.value64 if line.value == _ABSENT else bytes(line.value)
+    value = bytes(line.value)
     return RecordedRecord(
-        topic=topic, partition=partition, offset=line.offset, timestamp=line.timestamp, key=key, value=value
+        topic=topic,
+        partition=partition,
+        offset=line.offset,
+        timestamp=line.timestamp,
+        key=line.key64 if line.key is None else line.key.encode(),
+        value=line.value64 if value == b"null" else value,
     )

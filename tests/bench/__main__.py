@@ -17,7 +17,7 @@ import typer
 
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.cli.output import OutputFormat, OutputOption
-from tests.bench import document, fan_out, memory, report, throughput, timers
+from tests.bench import document, fan_out, memory, replaying, report, throughput, timers
 from tests.bench.figures import Figure, WrongResultError
 from tests.bench.lab import Lab, say
 from tests.bench.machine import Watch
@@ -32,6 +32,7 @@ class Name(enum.StrEnum):
     FAN_OUT = "fan-out"
     TIMERS = "timers"
     MEMORY = "memory"
+    REPLAY = "replay"
     STEADY = "steady"
     OUTAGE = "outage"
     LATENCY = "latency"
@@ -47,6 +48,7 @@ MEASURES: dict[Name, Callable[[Lab], Awaitable[list[Figure]]]] = {
     Name.FAN_OUT: fan_out.measure,
     Name.TIMERS: timers.measure,
     Name.MEMORY: memory.measure,
+    Name.REPLAY: replaying.measure,
     # From here on other programs do the same beside us.
     Name.STEADY: steady.measure,
     Name.OUTAGE: outage.measure,

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from kafka import KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.recordings.recording_folder import read_folder
@@ -60,3 +60,37 @@ def test_a_folder_that_is_not_empty_is_refused(declared: Settings, tmp_path: Pat
     (tmp_path / "mine").write_text("mine")
     result = run(declared, "record", str(tmp_path))
     assert (result.returncode, b"is not empty" in result.stderr) == (2, True)
+
+
+def test_topics_are_replayed_without_a_file_and_stay_as_they_are(declared: Settings, tmp_path: Path) -> None:
+    assert run(declared, "import", INCIDENT, "--pace", "fast", "--restamp").returncode == 0
+    before = ends(declared)
+    result = run(declared, "replay", "--against", "upstream", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    live = json.loads(result.stdout)
+    assert run(declared, "record", str(tmp_path / "r")).returncode == 0
+    recorded = json.loads(run(declared, "replay", str(tmp_path / "r"), "--against", "upstream", "-o", "json").stdout)
+    assert live == recorded
+    assert (live["records"], live["evictions"] > 0) == (374, True)
+    assert ends(declared) == before
+
+
+def test_a_range_of_topics_is_replayed(declared: Settings) -> None:
+    assert run(declared, "import", INCIDENT, "--pace", "fast", "--restamp").returncode == 0
+    result = run(declared, "replay", "--until", "2020-01-01T00:00:00Z", "-o", "json")
+    assert json.loads(result.stdout)["records"] == 0
+    assert json.loads(run(declared, "replay", "--cluster", "other", "-o", "json").stdout)["records"] == 0
+
+
+def ends(settings: Settings) -> tuple[dict[TopicPartition, int], list[object]]:
+    """Return how far each topic reaches, and all consumer groups."""
+    consumer = KafkaConsumer(bootstrap_servers=settings.bootstrap_servers)
+    admin = KafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
+    try:
+        names = [name for name in consumer.topics() if name.startswith(settings.topic_prefix)]
+        places = [TopicPartition(name, number) for name in names for number in consumer.partitions_for_topic(name)]
+        groups = [one for one in admin.list_groups() if settings.application_id in str(one)]
+        return consumer.end_offsets(places), groups
+    finally:
+        consumer.close()
+        admin.close()
