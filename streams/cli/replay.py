@@ -13,7 +13,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
-from evictstream.streams.cli.replay_input import read_files, show_check
+from evictstream.streams.cli.replay_input import read_files, show_check, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from evictstream.streams.recordings.entries import Flaw
+    from evictstream.streams.recordings.record import RecordedRecord
     from evictstream.streams.replay.comparison import RunDifference
     from evictstream.streams.replay.replay_report import ReplayReport
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
@@ -154,9 +155,13 @@ def replay(
             if kept is not None:
                 kept.write(message)
 
+        def read() -> Iterable[RecordedRecord]:
+            found = with_progress(stop_signals.until_signal(source.read()), source.total)
+            return report_files.watched(with_toleration_seconds(found, seconds))
+
         found = report_of(
             settings,
-            lambda: report_files.watched(with_toleration_seconds(stop_signals.until_signal(source.read()), seconds)),
+            read,
             partitions=source.partitions,
             plays_executor=is_played,
             run_on_seconds=run_on,

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,12 @@ from evictstream.streams.cli.commands import read_start
 from evictstream.streams.cli.output import OutputFormat, print_json, print_table
 from evictstream.streams.errors import ExitCode, WrongUseError
 
+RECORDS_BETWEEN_LOOKS = 5_000
+"""Between two updates of the progress: a twentieth of a second."""
+
 if TYPE_CHECKING:
     from evictstream.streams.cli.stop_signals import StopSignals
+    from evictstream.streams.recordings.record import RecordedRecord
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
 
@@ -63,12 +68,29 @@ def read_files(
         yield [str(Path(folder) / "topics")]
 
 
+def with_progress(records: Iterable[RecordedRecord], total: int | None) -> Iterable[RecordedRecord]:
+    """Pass records on, with a bar on a terminal's stderr; a comparison reads them more than once."""
+    return _with_bar(records, total) if sys.stderr.isatty() else records
+
+
+def _with_bar(records: Iterable[RecordedRecord], total: int | None) -> Iterator[RecordedRecord]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("replaying", total=total)
+        for number, record in enumerate(records):
+            if number % RECORDS_BETWEEN_LOOKS == 0:
+                bar.update(task, completed=number, description=f"replaying, {number:,} records")
+            yield record
+
+
 def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat) -> int:
     """Print what is odd about a recording."""
     from evictstream.streams.recordings.recording_check import ASSUMED, RecordingCheck
 
     check = RecordingCheck()
-    check.take(source.read())
+    check.take(with_progress(source.read(), source.total))
     if output is OutputFormat.JSON:
         print_json(check.summary())
     else:

@@ -60,6 +60,12 @@ def what_if(
         str, typer.Option("--selector", "-l", help="Nodes by label, as kubectl selects.", metavar="LABELS")
     ] = "",
     zone: Annotated[str | None, typer.Option(help="Nodes of a zone.", metavar="ZONE")] = None,
+    silent: Annotated[
+        bool, typer.Option("--silent", help="As if these nodes sent no heartbeat any more: a range, see below.")
+    ] = False,
+    seconds: Annotated[
+        int, typer.Option("--for", help="With --silent: for so long.", min=1, max=86_400, metavar="SECONDS")
+    ] = 900,
     at: Annotated[
         str | None, typer.Option(help="An instant; by default that of the newest record, or now.", metavar="WHEN")
     ] = None,
@@ -74,6 +80,9 @@ def what_if(
     Where pods could go is told from taints, cordons, node selectors and required node affinity. Resources, spreading,
     volumes and affinity between pods are not looked at.
 
+    `--silent` says what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
+    pods go, with the flags of the release. Whether a zone is protected hangs on how busy they are, so both are ranges.
+
     Exits with 0; with 1 if a line could not be read, or no node is chosen; with 130 or 143 if stopped.
 
     Examples:
@@ -81,6 +90,7 @@ def what_if(
     * `evictstream what-if --cluster prod-eu-1 --taint maintenance:NoExecute --nodes n-1,n-2`
     * `evictstream what-if outage --at 2026-11-21T02:15:00Z --remove-taint node.kubernetes.io/unreachable --zone z-a`
     * `evictstream what-if now.json --cluster lab --cordon -l pool=spot`, of `kubectl get nodes,pods -A -o json`
+    * `evictstream what-if now.json --cluster lab --silent --zone z-a`
     * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
     """
     from evictstream.models.what_if.change import PlannedChange
@@ -95,7 +105,7 @@ def what_if(
         toleration_seconds=read_seconds(toleration_seconds or ()),
     )
     choice = _choice(nodes or [], selector, zone)
-    _check_asked(change, choice)
+    _check_asked(change, choice, silent=silent)
     at_us = None if at is None else _instant(at)
     settings = global_options(context).settings
     with StopSignals() as stop_signals:
@@ -108,6 +118,8 @@ def what_if(
     name = _cluster_name(tables, cluster)
     known = tables.cluster(name)
     _check_names(known, choice)
+    if silent:
+        return _show_silence(known, choice, name, seconds, output)
     found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
     if not found.chosen:
         raise _nothing_chosen(known, found.unlabelled)
@@ -143,7 +155,27 @@ def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
         raise WrongUseError(str(error)) from error
 
 
-def _check_asked(change: PlannedChange, choice: NodeChoice) -> None:
+def _show_silence(
+    known: KnownCluster, choice: NodeChoice, cluster: str, seconds: int, output: OutputFormat
+) -> ExitCode:
+    from evictstream.models.instants import MICROSECONDS_PER_SECOND
+    from evictstream.models.what_if.silent_nodes import preview_silence
+    from evictstream.streams.cli.what_if_silence import print_silence
+
+    found = preview_silence(known, choice, until_us=seconds * MICROSECONDS_PER_SECOND)
+    if not found.silent:
+        raise _nothing_chosen(known, 0)
+    print_silence(found, cluster, seconds, output)
+    return ExitCode.DONE
+
+
+def _check_asked(change: PlannedChange, choice: NodeChoice, *, silent: bool) -> None:
+    if silent and (change.changes_nodes or change.toleration_seconds):
+        raise WrongUseError("--silent goes with no other change", next_step="ask for one after the other")
+    if silent and not (choice.names or choice.selector or choice.zone is not None):
+        raise WrongUseError("no nodes are named", next_step="give --nodes, --selector or --zone")
+    if silent:
+        return
     if not change.changes_nodes and not change.toleration_seconds:
         problem = "nothing would change"
         raise WrongUseError(

@@ -31,6 +31,7 @@ class RecordedFolder:
         clusters: names in it.
         flaws: none: what a reader was handed is as it was.
         skipped: nothing, for the same reason.
+        total: records, as the manifest has them; None if it is missing.
     """
 
     def __init__(self, folder: Path, *, partitions: int) -> None:
@@ -43,6 +44,7 @@ class RecordedFolder:
         self._folder = folder
         self.partitions = partitions if manifest is None else manifest.partitions
         files = () if manifest is None else manifest.files.values()
+        self.total = None if manifest is None else manifest.records
         self.has_results = any(file.topic == "results" and file.records for file in files)
         self.clusters = set() if manifest is None else set(manifest.clusters)
         self.flaws = 0
@@ -74,9 +76,11 @@ class WatchFiles:
         clusters: names in it.
         partitions: among which nodes are spread.
         has_results: never: what executors answer is not watched.
+        total: not known before the end.
     """
 
     has_results = False
+    total: int | None = None
 
     def __init__(
         self,

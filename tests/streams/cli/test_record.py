@@ -62,7 +62,7 @@ def test_a_folder_that_is_not_empty_is_refused(declared: Settings, tmp_path: Pat
     assert (result.returncode, b"is not empty" in result.stderr) == (2, True)
 
 
-def test_topics_are_replayed_without_a_file_and_stay_as_they_are(declared: Settings, tmp_path: Path) -> None:
+def test_topics_are_replayed_and_stay_as_they_are(declared: Settings, tmp_path: Path) -> None:
     assert run(declared, "import", INCIDENT, "--pace", "fast", "--restamp").returncode == 0
     before = ends(declared)
     result = run(declared, "replay", "--against", "upstream", "-o", "json")

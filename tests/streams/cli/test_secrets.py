@@ -30,6 +30,7 @@ CONNECTING = {
     "topics": [["topics", "declare"], ["topics", "check"]],
     "import": [["import", "-", "--cluster", "lab"]],
     "commands": [["commands", "--idle-seconds", "1"]],
+    "replay": [["replay"]],
     "record": [["record", "{folder}/recorded"]],
     "explain": [["explain", "shop/nobody"]],
     "what-if": [["what-if", "--cordon", "--nodes", "n"]],
@@ -41,7 +42,7 @@ CONNECTING = {
     "execute": [["execute", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
     "demo": [["-b", "{servers}", "demo", "--no-kill", "--speed", "10", "--incident", "{incident}"]],
 }
-ALONE = {"broker", "config", "replay", "rules"}  # these make no connection with the settings
+ALONE = {"broker", "config", "rules"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.
 AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health is served"}
 # There is no cluster, gap or pod, the watch that is imported ends, the worker is stopped while it starts, and the

@@ -1,0 +1,49 @@
+"""What `evictstream what-if --silent` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table
+
+if TYPE_CHECKING:
+    from evictstream.models.what_if.silent_nodes import SilencePreview
+
+MOST_PODS = 50
+
+
+def print_silence(found: SilencePreview, cluster: str, seconds: int, output: OutputFormat) -> None:
+    """Print fewest and most, and in text some of the pods, those that surely go first."""
+    outcome = found.outcome
+    surely, possibly = sorted(outcome.surely_evicted), sorted(outcome.possibly_evicted - outcome.surely_evicted)
+    if output is OutputFormat.JSON:
+        print_json(
+            {
+                "cluster": cluster,
+                "seconds": seconds,
+                "nodes": found.nodes,
+                "silent": sorted(found.silent),
+                "pods": found.pods,
+                "tainted": dict(zip(("fewest", "most"), outcome.taints, strict=True)),
+                "evicted": dict(zip(("fewest", "most"), outcome.evictions, strict=True)),
+                "surelyEvicted": surely,
+                "possiblyEvicted": possibly,
+            }
+        )
+        return
+    typer.secho(f"{len(found.silent)} of {found.nodes} nodes of {cluster} silent for {seconds} s", bold=True)
+    print_table(
+        ["Kubernetes' own controllers", "fewest", "most"],
+        [
+            ["nodes that get unreachable:NoExecute", *map(str, outcome.taints)],
+            [f"evicted, of {found.pods} pods", *map(str, outcome.evictions)],
+        ],
+    )
+    if surely or possibly:
+        typer.echo()
+        rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]
+        print_table(["pod", "evicted"], rows[:MOST_PODS])
+        if len(rows) > MOST_PODS:
+            typer.echo(f"and {len(rows) - MOST_PODS:,} more; -o json has all")
