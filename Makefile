@@ -54,7 +54,7 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
-	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit tests/streams)
+	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 
 specs: $(VENV)/.ready ## Search the model of one partition's protocol in every order, with each guard and without (needs spin and cc; minutes).

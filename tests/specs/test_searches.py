@@ -29,6 +29,7 @@ QUICK = (
 )
 
 
+@pytest.mark.kit
 @needs_spin
 @pytest.mark.parametrize("search", QUICK, ids=lambda search: search.name)
 def test_searches_come_out(search: Search, tmp_path: Path) -> None:

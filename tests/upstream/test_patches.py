@@ -40,6 +40,7 @@ def exit_code_of_tests(folder: Path) -> int:
 
 
 @needs_git
+@pytest.mark.kit
 @pytest.mark.slow
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem[:4])
 def test_its_tests_fail_without_a_patch_and_pass_with_it(patch: Path, tmp_path: Path) -> None:
@@ -51,6 +52,7 @@ def test_its_tests_fail_without_a_patch_and_pass_with_it(patch: Path, tmp_path: 
 
 
 @needs_git
+@pytest.mark.kit
 @pytest.mark.slow
 def test_all_patches_apply_together(tmp_path: Path) -> None:
     assert PATCHES

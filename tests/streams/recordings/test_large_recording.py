@@ -8,12 +8,12 @@ from tests.bench.replaying import replay_files, write_recording
 
 NODES = 40
 GROWS_AT_MOST_BYTES = 12_000_000
-"""Blocks of files that are longer, and chance; a hundred thousand records kept would be eight times that."""
+"""Blocks of files that are longer, and chance; fifty thousand records kept would be four times that."""
 
 
 def test_memory_does_not_grow_with_the_recording(tmp_path: Path) -> None:
     peaks = []
-    for name, events in (("short", 30_000), ("long", 130_000)):
+    for name, events in (("short", 20_000), ("long", 70_000)):
         write_recording(tmp_path / name, events, nodes=NODES)
         run = replay_files(tmp_path / name)
         assert run.records == events

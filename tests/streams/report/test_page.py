@@ -38,7 +38,7 @@ pytestmark = [
     pytest.mark.skipif(
         CHROMIUM is None or DRIVER is None, reason="no chromium and chromedriver here: apt-get install chromium-driver"
     ),
-    pytest.mark.xdist_group("browser"),
+    pytest.mark.alone,  # one browser, which needs both cores, instead of one for each process
 ]
 
 
