@@ -27,6 +27,8 @@ from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import EndTxnRequest
 
+from evictstream.streams.engine.kafka.fetched_batches import AnswerParts
+from evictstream.streams.engine.kafka.frames import FrameProtocol
 from evictstream.streams.engine.kafka.reach import REACH
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
@@ -81,6 +83,23 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         REACH.closed(self)
         return super().close(reason, exc)
 
+    def _create_reader_task(self) -> Any:
+        """Read from the protocol's own reader; aiokafka calls this when the protocol is connected."""
+        self._reader = self._protocol.frames
+        return super()._create_reader_task()
+
+    def _handle_frame(self, answer: bytearray) -> None:
+        """Decode an answer. Of a fetch, records are not copied."""
+        number, request, waiting = self._requests[0]
+        is_fetch = request is not None and request.API_KEY == FetchRequest.API_KEY  # none: a step of SASL
+        parts = AnswerParts(answer)
+        if not is_fetch or waiting.done() or request.parse_response_header(parts).correlation_id != number:
+            super()._handle_frame(bytes(answer))
+            return
+        waiting.set_result(request.RESPONSE_TYPE.decode(parts))
+        self._last_action = time.monotonic()
+        self._requests.popleft()
+
     def send(self, request: object, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - as aiokafka has it
         """Send a request; the time-out of its answer begins with this call."""
         if isinstance(request, PATIENT):
@@ -94,6 +113,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
 def use_broker_connections() -> None:
     """Let the aiokafka clients of this process make a `BrokerConnection` wherever they connect from now on."""
     aiokafka.conn.AIOKafkaConnection = BrokerConnection
+    aiokafka.conn.AIOKafkaProtocol = FrameProtocol
 
 
 def renew_coordination(client: AIOKafkaClient, now: float) -> None:
