@@ -30,6 +30,7 @@ from aiokafka.protocol.transaction import EndTxnRequest
 from evictstream.streams.engine.kafka.fetched_batches import AnswerParts
 from evictstream.streams.engine.kafka.frames import FrameProtocol
 from evictstream.streams.engine.kafka.reach import REACH
+from evictstream.streams.engine.kafka.transaction_requests import TransactionalProduce
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
 ANSWER_SECONDS = 6.0  # less than a session: a member has to find the group's new coordinator within one
@@ -39,8 +40,8 @@ BULK_SECONDS = 15.0  # for megabytes: a fetch of 8 MiB at 5 Mbit/s. A leader is 
 # aiokafka does not: they close its connection at the first request after that. So a connection must not get old.
 RENEW_SECONDS = 300.0
 
-BULK = (FetchRequest, ProduceRequest)
-# The coordinator answers a JoinGroup when all members have come. An EndTxn without an answer loses the partition.
+BULK = (FetchRequest, ProduceRequest, TransactionalProduce)
+# The coordinator answers a JoinGroup when all members have come. An old EndTxn without an answer loses the partition.
 PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
 
 

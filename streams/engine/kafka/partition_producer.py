@@ -10,7 +10,7 @@ A producer that has failed once is never used again: the next take-over makes a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -27,13 +27,15 @@ from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.core.ports import Committed
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka.errors import REFUSED
+from evictstream.streams.engine.kafka.transaction_v2 import NO_OFFSET, Appended
 from evictstream.streams.engine.kafka.transactional_producer import TransactionalProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.outbox import Headers, Outbox
+    from evictstream.streams.engine.core.outbox import Headers, Message, Outbox
     from evictstream.streams.engine.core.ports import Clock
+    from evictstream.streams.engine.kafka.transaction_v2 import Entry, TransactionsV2
 
 T = TypeVar("T")
 
@@ -157,18 +159,39 @@ class PartitionProducer:
 
     async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes], lands_at: int | None) -> int:
         await asyncio.sleep(self._settled_at - self._monotonic())
-        await self._producer.begin_transaction()
-        futures: list[asyncio.Future[object]] = []
+        contents = self._contents(outbox, extra_rows)
+        v2: TransactionsV2 | None = self._producer.v2
+        if v2 is None:
+            await self._producer.begin_transaction()
         self._unacknowledged.begin(self._monotonic())
+        try:
+            first, *_ = await (self._append(contents) if v2 is None else v2.append(self.partition, contents))
+        finally:
+            self._unacknowledged.end()
+        if lands_at is not None and first.offset not in {NO_OFFSET, lands_at}:
+            reason = f"the changelog was read up to {lands_at}, but ends at {first.offset}"
+            raise PartitionLostError(partition=self.partition, reason=reason)
+        await (self._producer.commit_transaction() if v2 is None else v2.end(commit=True))
+        self._settled_at = self._monotonic() + SETTLE_SECONDS
+        return int(first.timestamp)
+
+    def _contents(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> dict[str, Iterable[Entry]]:
+        """Return rows and messages by topic, rows first, with the number of this transaction."""
+        last = {**extra_rows, TRANSACTION_KEY: encode_number(self._number + 1)}
+        rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
+        contents: dict[str, Iterable[Entry]] = {self._config.changelog: rows}
+        whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self._number + 1))
+        for topic, messages in outbox.messages.items():
+            contents[topic] = _numbered(messages, whose)
+        return contents
+
+    async def _append(self, contents: Mapping[str, Iterable[Entry]]) -> list[Appended]:
+        """Append to the transaction that has begun, without KIP-890."""
+        futures: list[asyncio.Future[object]] = []
         broken: Exception | None = None
         try:
-            last = {**extra_rows, TRANSACTION_KEY: encode_number(self._number + 1)}
-            rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
-            await self._send(self._config.changelog, rows, futures)
-            whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self._number + 1))
-            for topic, messages in outbox.messages.items():
-                numbered = ((key, value, [*headers, whose]) for key, value, headers in messages)
-                await self._send(topic, numbered, futures)
+            for topic, entries in contents.items():
+                await self._send(topic, entries, futures)
         except kafka_errors.IllegalOperation as error:
             broken = error  # the transaction failed while batches were added; one of theirs says why
         except asyncio.CancelledError:
@@ -178,26 +201,14 @@ class PartitionProducer:
         finally:
             # Every batch is awaited, also after an error: asyncio reports exceptions that nobody has read.
             results = await asyncio.gather(*futures, return_exceptions=True)
-            self._unacknowledged.end()
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         if broken is not None:
             raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
-        landed_at = getattr(next(iter(results), None), "offset", None)  # or -1, where the broker already had the batch
-        if lands_at is not None and landed_at not in {None, -1, lands_at}:
-            reason = f"the changelog was read up to {lands_at}, but ends at {landed_at}"
-            raise PartitionLostError(partition=self.partition, reason=reason)
-        await self._producer.commit_transaction()
-        self._settled_at = self._monotonic() + SETTLE_SECONDS
-        return max((getattr(result, "timestamp", -1) or -1 for result in results[:1]), default=-1)
+        return [Appended(_number(result, "offset"), _number(result, "timestamp")) for result in results]
 
-    async def _send(
-        self,
-        topic: str,
-        entries: Iterable[tuple[bytes, bytes | None, Headers]],
-        futures: list[asyncio.Future[object]],
-    ) -> None:
+    async def _send(self, topic: str, entries: Iterable[Entry], futures: list[asyncio.Future[object]]) -> None:
         """Pack entries into record batches; one future for each batch, none for each record."""
         batch = self._producer.create_batch()
         for key, value, headers in entries:
@@ -216,3 +227,18 @@ class PartitionProducer:
 
     def _refused(self, error: Exception) -> ProduceRefusedError:
         return ProduceRefusedError(partition=self.partition, reason=repr(error))
+
+
+def _numbered(messages: Iterable[Message], whose: tuple[str, bytes]) -> Iterator[Entry]:
+    """Add a header to each message. Those of one kind share a list of headers, and so the list with one more."""
+    longer: dict[int, Headers] = {}
+    for key, value, headers in messages:
+        whole = longer.get(id(headers))
+        if whole is None:
+            whole = longer[id(headers)] = [*headers, whose]
+        yield key, value, whole
+
+
+def _number(result: object, name: str) -> int:
+    found = getattr(result, name, None)  # aiokafka has none where the broker already had the batch
+    return NO_OFFSET if found is None else int(found)

@@ -61,7 +61,9 @@ class Batch:
 
 
 class SimulatedProducer:
-    """Simulates `TransactionalProducer`."""
+    """Simulates `TransactionalProducer` on brokers without KIP-890."""
+
+    v2: None = None
 
     def __init__(
         self, connection: Connection, *, transactional_id: str, transaction_timeout_ms: int, **_: object
