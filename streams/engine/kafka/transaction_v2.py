@@ -42,6 +42,9 @@ MARKERS_SECONDS: Final = 0.005
 MAGIC: Final = 2
 SEQUENCE_NUMBERS: Final = 2**31
 
+PRODUCER_FENCED: Final = 90
+"""The coordinator's code for an epoch that is over, which aiokafka 0.14.0 does not know."""
+
 NO_OFFSET: Final = -1
 NO_LEADER: Final = -1
 
@@ -141,7 +144,7 @@ class TransactionsV2:
         pause_seconds = 0.0
         for topic, partitions, _ in answer.topics:
             for _, error_code, offset, timestamp, *_ in partitions:
-                error = kafka_errors.for_code(error_code)
+                error = _error_of(error_code)
                 if error in APPENDED:
                     appended[topic] = Appended(NO_OFFSET if error_code else offset, timestamp)
                 elif error is kafka_errors.ConcurrentTransactions:
@@ -170,7 +173,7 @@ class TransactionsV2:
         except kafka_errors.KafkaError:
             error: type[Exception] = kafka_errors.NotCoordinatorError
         else:
-            error = kafka_errors.for_code(answer.error_code)
+            error = _error_of(answer.error_code)
             if error is kafka_errors.NoError:
                 return answer
         if error not in PASSING:
@@ -178,6 +181,10 @@ class TransactionsV2:
         if error in {kafka_errors.NotCoordinatorError, kafka_errors.CoordinatorNotAvailableError}:
             self._sender._coordinator_dead(CoordinationType.TRANSACTION)  # noqa: SLF001
         return None
+
+
+def _error_of(code: int) -> type[Exception]:
+    return kafka_errors.ProducerFenced if code == PRODUCER_FENCED else kafka_errors.for_code(code)  # type: ignore[no-any-return]
 
 
 async def all_of(asked: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
