@@ -40,7 +40,8 @@ BULK_SECONDS = 15.0  # for megabytes: a fetch of 8 MiB at 5 Mbit/s. A leader is 
 # aiokafka does not: they close its connection at the first request after that. So a connection must not get old.
 RENEW_SECONDS = 300.0
 
-BULK = (FetchRequest, ProduceRequest, TransactionalProduce)
+BULK = (FetchRequest, ProduceRequest)
+BULK_BYTES = 100_000  # a transaction with fewer is small, and soon asked for again
 # The coordinator answers a JoinGroup when all members have come. An old EndTxn without an answer loses the partition.
 PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
 
@@ -106,7 +107,10 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         if isinstance(request, PATIENT):
             self._request_timeout = self._longest_seconds
         else:
-            usual_seconds = BULK_SECONDS if isinstance(request, BULK) else ANSWER_SECONDS
+            is_bulk = isinstance(request, BULK)
+            if isinstance(request, TransactionalProduce):
+                is_bulk = request.size_bytes > BULK_BYTES
+            usual_seconds = BULK_SECONDS if is_bulk else ANSWER_SECONDS
             self._request_timeout = min(usual_seconds, self._longest_seconds)
         return super().send(request, expect_response)
 

@@ -10,6 +10,7 @@ A producer that has failed once is never used again: the next take-over makes a 
 from __future__ import annotations
 
 import asyncio
+import functools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,9 +25,10 @@ from evictstream.streams.engine.core.engine_rows import (
     encode_number,
 )
 from evictstream.streams.engine.core.permit import Permit
-from evictstream.streams.engine.core.ports import Committed
+from evictstream.streams.engine.core.ports import Committed, KafkaClientError
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka.errors import REFUSED
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.transaction_v2 import NO_OFFSET, Appended
 from evictstream.streams.engine.kafka.transactional_producer import TransactionalProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
@@ -34,7 +36,7 @@ from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
     from evictstream.streams.engine.core.outbox import Headers, Message, Outbox
-    from evictstream.streams.engine.core.ports import Clock
+    from evictstream.streams.engine.core.ports import Clock, LogReader
     from evictstream.streams.engine.kafka.transaction_v2 import Entry, TransactionsV2
 
 T = TypeVar("T")
@@ -67,12 +69,14 @@ class PartitionProducer:
         *,
         clock: Clock = SYSTEM_CLOCK,
         new_client: Callable[..., Any] = TransactionalProducer,
+        new_reader: Callable[..., LogReader] | None = None,
     ) -> None:
         """`start` waits for the permit, if there is one, before it fences."""
         self.partition = partition
         self._number = 0
         self._unacknowledged = Wait()
         self._config = config
+        self._new_reader = new_reader or functools.partial(KafkaLogReader, config)
         self._monotonic = clock.monotonic
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
         self._producer = new_client(
@@ -153,7 +157,7 @@ class PartitionProducer:
                 return await transaction
         except REFUSED as error:
             raise self._refused(error) from error
-        except (kafka_errors.KafkaError, OSError, TimeoutError, AssertionError) as error:
+        except (kafka_errors.KafkaError, KafkaClientError, OSError, TimeoutError, AssertionError) as error:
             # aiokafka guards its transaction states with assertions: a lost transaction can show as one.
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
 
@@ -171,9 +175,28 @@ class PartitionProducer:
         if lands_at is not None and first.offset not in {NO_OFFSET, lands_at}:
             reason = f"the changelog was read up to {lands_at}, but ends at {first.offset}"
             raise PartitionLostError(partition=self.partition, reason=reason)
-        await (self._producer.commit_transaction() if v2 is None else v2.end(commit=True))
+        if v2 is None:
+            await self._producer.commit_transaction()
+        elif await v2.end(commit=True):
+            await self._find_markers(contents)
         self._settled_at = self._monotonic() + SETTLE_SECONDS
         return int(first.timestamp)
+
+    async def _find_markers(self, topics: Iterable[str]) -> None:
+        """Fail where a committed transaction lacks its marker; the next owner writes it (see `engine.core.markers`).
+
+        A commit has to be asked for again when brokers come and go, and that is when they leave markers out. The next
+        transaction of this producer would hide that, and decide for both.
+        """
+        places = [(topic, self.partition) for topic in topics]
+        async with self._new_reader(isolation="read_committed") as stable:
+            stable_ends = await stable.ends(places)
+        async with self._new_reader(isolation="read_uncommitted") as everything:
+            ends = await everything.ends(places)
+        missing = [topic for topic, number in places if stable_ends[topic, number] < ends[topic, number]]
+        if missing:
+            reason = f"committed, but without a marker in {', '.join(missing)}"
+            raise PartitionLostError(partition=self.partition, reason=reason)
 
     def _contents(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> dict[str, Iterable[Entry]]:
         """Return rows and messages by topic, rows first, with the number of this transaction."""

@@ -186,12 +186,17 @@ class OneVersion:
 
 
 class TransactionalProduce(OneVersion):
-    """Append batches to the partitions of one leader."""
+    """Append batches to the partitions of one leader.
+
+    Attributes:
+        size_bytes: of all batches.
+    """
 
     API_KEY, STRUCT = PRODUCE, ProduceStruct
 
     def __init__(self, transactional_id: str, timeout_ms: int, partition: int, batches: Mapping[str, bytes]) -> None:
         """`batches` has by topic the batch for its partition of that number."""
+        self.size_bytes = sum(map(len, batches.values()))
         topics = [(topic, [(partition, batch, _NO_TAGS)], _NO_TAGS) for topic, batch in batches.items()]
         super().__init__(transactional_id, ALL_REPLICAS, timeout_ms, topics)
 

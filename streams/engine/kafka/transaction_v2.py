@@ -155,12 +155,18 @@ class TransactionsV2:
                     raise error(topic)
         return pause_seconds
 
-    async def end(self, *, commit: bool) -> None:
-        """Commit or abort what has been appended; afterwards id and epoch are those of the next transaction."""
-        while (answer := await self._ask_for_end(commit=commit)) is None:  # noqa: ASYNC110 - it waits for nobody here
+    async def end(self, *, commit: bool) -> bool:
+        """Commit or abort what has been appended; afterwards id and epoch are those of the next transaction.
+
+        Returns whether it was asked for more than once. If so, all markers are written, but for those left out.
+        """
+        is_again = False
+        while (answer := await self._ask_for_end(commit=commit)) is None:
+            is_again = True
             await asyncio.sleep(AGAIN_SECONDS)
         self._epochs._pid_and_epoch = PidAndEpoch(answer.producer_id, answer.producer_epoch)  # noqa: SLF001
         self._sequences.clear()
+        return is_again
 
     async def _ask_for_end(self, *, commit: bool) -> Any | None:
         """Ask once; `None` where it has to be asked again."""
