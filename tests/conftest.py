@@ -30,6 +30,10 @@ os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
 # Read once, before any test: tests run without variables of ours.
 SERVERS = os.environ.get("EVICTSTREAM_BOOTSTRAP_SERVERS") or os.environ.get("KAFKA_BOOTSTRAP_SERVERS") or None
 
+# `TRANSACTION_VERSION=1 make test` runs all on brokers without KIP-890, as Kafka before 4.0 is.
+if "TRANSACTION_VERSION" in os.environ:
+    EmbeddedBroker.usual_features = {"transaction.version": int(os.environ["TRANSACTION_VERSION"])}
+
 # Files whose tests stay in one process: they share what is dear to make, or look at all topics of demos.
 # pytest-xdist 3.8 has a marker for this, but with pytest 9.2 it is ignored without a word.
 IN_ONE_PROCESS = {
@@ -38,6 +42,7 @@ IN_ONE_PROCESS = {
     "tests/streams/cli/test_secrets.py",
     "tests/streams/demo/test_demo_command.py",
     "tests/streams/engine/test_markers.py",
+    "tests/streams/engine/test_transactions.py",
 }
 
 MakeSettings = Callable[..., Settings]

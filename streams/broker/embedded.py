@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from evictstream.streams.broker.admin import Probe, probe
 from evictstream.streams.broker.jars import kafka_version
@@ -44,7 +44,12 @@ class EmbeddedBroker:
 
     `kill`, `pause`, `resume` and `restart` act on all nodes; `nodes[i]` has the same for one. Ports and data stay the
     same until `stop`, so clients find it again.
+
+    Attributes:
+        usual_features: for brokers made without `features`; tests set it.
     """
+
+    usual_features: ClassVar[Mapping[str, int]] = {}
 
     def __init__(
         self,
@@ -55,6 +60,7 @@ class EmbeddedBroker:
         heap_megabytes: int = DEFAULT_HEAP_MEGABYTES,
         detours: int = 0,
         properties: Mapping[str, str] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         """Choose ports and folder; `start` starts the nodes.
 
@@ -66,6 +72,7 @@ class EmbeddedBroker:
             heap_megabytes: for each node.
             detours: how many further ways to each node, for tests that slow or cut connections (see `Detour`).
             properties: of Kafka; they override the ones made here.
+            features: levels of Kafka's features, such as `transaction.version`, for new data; without it, the newest.
 
         Raises:
             WrongUseError: a number out of range, or a folder made with another number of nodes.
@@ -98,6 +105,7 @@ class EmbeddedBroker:
                 heap_megabytes=heap_megabytes,
                 remove_folder=self._folder if self._temporary else None,
                 properties=properties,
+                features=self.usual_features if features is None else features,
             )
             for address in addresses
         )

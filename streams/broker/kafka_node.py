@@ -53,11 +53,12 @@ class KafkaNode:
         heap_megabytes: int,
         remove_folder: Path | None = None,
         properties: Mapping[str, str] | None = None,
+        features: Mapping[str, int] | None = None,
     ) -> None:
         """Describe a node; `start` writes its folder.
 
         The reaper removes `remove_folder` if this process dies; `None` leaves everything in place. `properties`
-        override the ones made here.
+        override the ones made here, `features` the newest levels of new data.
         """
         self.address = address
         self._cluster = tuple(cluster)
@@ -66,6 +67,7 @@ class KafkaNode:
         self._heap_megabytes = heap_megabytes
         self._remove_folder = remove_folder
         self._properties = properties
+        self._features = dict(features or {})
         self._process: subprocess.Popen[bytes] | None = None
         self._reaper: subprocess.Popen[bytes] | None = None
 
@@ -181,6 +183,7 @@ class KafkaNode:
     def _format(self, java: str, classpath: str, properties: Path) -> None:
         command = [java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *_QUIET, "-cp", classpath]
         command += ["kafka.tools.StorageTool", "format", "--cluster-id", self._cluster_id, "--config", str(properties)]
+        command += [part for name, level in self._features.items() for part in ("--feature", f"{name}={level}")]
         try:
             done = subprocess.run(  # noqa: S603 - our own arguments, no shell
                 command,

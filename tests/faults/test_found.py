@@ -11,7 +11,7 @@ from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event
 from tests.faults.plan import Change, Fault, FaultKind, Plan, Shape
-from tests.faults.simulated.run import Simulation, simulate
+from tests.faults.simulated.run import Simulation
 
 SECOND_US = 1_000_000
 
@@ -96,7 +96,8 @@ def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
     assert max(first) < instant(at(5.6))
 
 
+@pytest.mark.parametrize("has_kip_890", [False, True], ids=["before KIP-890", "KIP-890"])
 @pytest.mark.parametrize("seed", [1090, 1765])
-def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int) -> None:
+def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int, *, has_kip_890: bool) -> None:
     """The worker waited for the group to take offsets of partitions that were not assigned to it any more: for ever."""
-    assert simulate(generate(seed, Shape())).violations == ()
+    assert Simulation(generate(seed, Shape()), has_kip_890=has_kip_890).run().violations == ()

@@ -52,7 +52,12 @@ class KafkaClients:
     def producer(self, partition: int) -> PartitionProducer:
         """Make the producer of a partition number; it is not started."""
         return PartitionProducer(
-            partition, self._config, self.permit, clock=self._clock, new_client=self._classes.producer
+            partition,
+            self._config,
+            self.permit,
+            clock=self._clock,
+            new_client=self._classes.producer,
+            new_reader=self.reader,
         )
 
     def reader(

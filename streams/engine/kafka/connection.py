@@ -27,7 +27,10 @@ from aiokafka.protocol.group import JoinGroupRequest, SyncGroupRequest
 from aiokafka.protocol.produce import ProduceRequest
 from aiokafka.protocol.transaction import EndTxnRequest
 
+from evictstream.streams.engine.kafka.fetched_batches import AnswerParts
+from evictstream.streams.engine.kafka.frames import FrameProtocol
 from evictstream.streams.engine.kafka.reach import REACH
+from evictstream.streams.engine.kafka.transaction_requests import TransactionalProduce
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
 ANSWER_SECONDS = 6.0  # less than a session: a member has to find the group's new coordinator within one
@@ -38,7 +41,8 @@ BULK_SECONDS = 15.0  # for megabytes: a fetch of 8 MiB at 5 Mbit/s. A leader is 
 RENEW_SECONDS = 300.0
 
 BULK = (FetchRequest, ProduceRequest)
-# The coordinator answers a JoinGroup when all members have come. An EndTxn without an answer loses the partition.
+BULK_BYTES = 100_000  # a transaction with fewer is small, and soon asked for again
+# The coordinator answers a JoinGroup when all members have come. An old EndTxn without an answer loses the partition.
 PATIENT = (JoinGroupRequest, SyncGroupRequest, EndTxnRequest)
 
 
@@ -81,12 +85,32 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         REACH.closed(self)
         return super().close(reason, exc)
 
+    def _create_reader_task(self) -> Any:
+        """Read from the protocol's own reader; aiokafka calls this when the protocol is connected."""
+        self._reader = self._protocol.frames
+        return super()._create_reader_task()
+
+    def _handle_frame(self, answer: bytearray) -> None:
+        """Decode an answer. Of a fetch, records are not copied."""
+        number, request, waiting = self._requests[0]
+        is_fetch = request is not None and request.API_KEY == FetchRequest.API_KEY  # none: a step of SASL
+        parts = AnswerParts(answer)
+        if not is_fetch or waiting.done() or request.parse_response_header(parts).correlation_id != number:
+            super()._handle_frame(bytes(answer))
+            return
+        waiting.set_result(request.RESPONSE_TYPE.decode(parts))
+        self._last_action = time.monotonic()
+        self._requests.popleft()
+
     def send(self, request: object, expect_response: bool = True) -> Any:  # noqa: FBT001, FBT002 - as aiokafka has it
         """Send a request; the time-out of its answer begins with this call."""
         if isinstance(request, PATIENT):
             self._request_timeout = self._longest_seconds
         else:
-            usual_seconds = BULK_SECONDS if isinstance(request, BULK) else ANSWER_SECONDS
+            is_bulk = isinstance(request, BULK)
+            if isinstance(request, TransactionalProduce):
+                is_bulk = request.size_bytes > BULK_BYTES
+            usual_seconds = BULK_SECONDS if is_bulk else ANSWER_SECONDS
             self._request_timeout = min(usual_seconds, self._longest_seconds)
         return super().send(request, expect_response)
 
@@ -94,6 +118,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
 def use_broker_connections() -> None:
     """Let the aiokafka clients of this process make a `BrokerConnection` wherever they connect from now on."""
     aiokafka.conn.AIOKafkaConnection = BrokerConnection
+    aiokafka.conn.AIOKafkaProtocol = FrameProtocol
 
 
 def renew_coordination(client: AIOKafkaClient, now: float) -> None:

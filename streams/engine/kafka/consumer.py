@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from aiokafka import AIOKafkaConsumer
 
 from evictstream.streams.engine.kafka.connection import use_broker_connections
+from evictstream.streams.engine.kafka.fetched_batches import use_fetched_batches
 
 
 class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
@@ -19,6 +20,7 @@ class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has
 
     def __init__(self, **arguments: object) -> None:
         use_broker_connections()
+        use_fetched_batches()
         super().__init__(**arguments)
 
     async def learn(self, topics: Iterable[str]) -> None:

@@ -10,7 +10,8 @@ A producer that has failed once is never used again: the next take-over makes a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import functools
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -24,16 +25,19 @@ from evictstream.streams.engine.core.engine_rows import (
     encode_number,
 )
 from evictstream.streams.engine.core.permit import Permit
-from evictstream.streams.engine.core.ports import Committed
+from evictstream.streams.engine.core.ports import Committed, KafkaClientError
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka.errors import REFUSED
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
+from evictstream.streams.engine.kafka.transaction_v2 import NO_OFFSET, Appended
 from evictstream.streams.engine.kafka.transactional_producer import TransactionalProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.outbox import Headers, Outbox
-    from evictstream.streams.engine.core.ports import Clock
+    from evictstream.streams.engine.core.outbox import Headers, Message, Outbox
+    from evictstream.streams.engine.core.ports import Clock, LogReader
+    from evictstream.streams.engine.kafka.transaction_v2 import Entry, TransactionsV2
 
 T = TypeVar("T")
 
@@ -65,12 +69,14 @@ class PartitionProducer:
         *,
         clock: Clock = SYSTEM_CLOCK,
         new_client: Callable[..., Any] = TransactionalProducer,
+        new_reader: Callable[..., LogReader] | None = None,
     ) -> None:
         """`start` waits for the permit, if there is one, before it fences."""
         self.partition = partition
         self._number = 0
         self._unacknowledged = Wait()
         self._config = config
+        self._new_reader = new_reader or functools.partial(KafkaLogReader, config)
         self._monotonic = clock.monotonic
         timeout_ms = int(config.transaction_timeout_seconds * 1000)
         self._producer = new_client(
@@ -151,24 +157,64 @@ class PartitionProducer:
                 return await transaction
         except REFUSED as error:
             raise self._refused(error) from error
-        except (kafka_errors.KafkaError, OSError, TimeoutError, AssertionError) as error:
+        except (kafka_errors.KafkaError, KafkaClientError, OSError, TimeoutError, AssertionError) as error:
             # aiokafka guards its transaction states with assertions: a lost transaction can show as one.
             raise PartitionLostError(partition=self.partition, reason=repr(error)) from error
 
     async def _write(self, outbox: Outbox, extra_rows: dict[bytes, bytes], lands_at: int | None) -> int:
         await asyncio.sleep(self._settled_at - self._monotonic())
-        await self._producer.begin_transaction()
-        futures: list[asyncio.Future[object]] = []
+        contents = self._contents(outbox, extra_rows)
+        v2: TransactionsV2 | None = self._producer.v2
+        if v2 is None:
+            await self._producer.begin_transaction()
         self._unacknowledged.begin(self._monotonic())
+        try:
+            first, *_ = await (self._append(contents) if v2 is None else v2.append(self.partition, contents))
+        finally:
+            self._unacknowledged.end()
+        if lands_at is not None and first.offset not in {NO_OFFSET, lands_at}:
+            reason = f"the changelog was read up to {lands_at}, but ends at {first.offset}"
+            raise PartitionLostError(partition=self.partition, reason=reason)
+        if v2 is None:
+            await self._producer.commit_transaction()
+        elif await v2.end(commit=True):
+            await self._find_markers(contents)
+        self._settled_at = self._monotonic() + SETTLE_SECONDS
+        return int(first.timestamp)
+
+    async def _find_markers(self, topics: Iterable[str]) -> None:
+        """Fail where a committed transaction lacks its marker; the next owner writes it (see `engine.core.markers`).
+
+        A commit has to be asked for again when brokers come and go, and that is when they leave markers out. The next
+        transaction of this producer would hide that, and decide for both.
+        """
+        places = [(topic, self.partition) for topic in topics]
+        async with self._new_reader(isolation="read_committed") as stable:
+            stable_ends = await stable.ends(places)
+        async with self._new_reader(isolation="read_uncommitted") as everything:
+            ends = await everything.ends(places)
+        missing = [topic for topic, number in places if stable_ends[topic, number] < ends[topic, number]]
+        if missing:
+            reason = f"committed, but without a marker in {', '.join(missing)}"
+            raise PartitionLostError(partition=self.partition, reason=reason)
+
+    def _contents(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> dict[str, Iterable[Entry]]:
+        """Return rows and messages by topic, rows first, with the number of this transaction."""
+        last = {**extra_rows, TRANSACTION_KEY: encode_number(self._number + 1)}
+        rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
+        contents: dict[str, Iterable[Entry]] = {self._config.changelog: rows}
+        whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self._number + 1))
+        for topic, messages in outbox.messages.items():
+            contents[topic] = _numbered(messages, whose)
+        return contents
+
+    async def _append(self, contents: Mapping[str, Iterable[Entry]]) -> list[Appended]:
+        """Append to the transaction that has begun, without KIP-890."""
+        futures: list[asyncio.Future[object]] = []
         broken: Exception | None = None
         try:
-            last = {**extra_rows, TRANSACTION_KEY: encode_number(self._number + 1)}
-            rows = ((key, value, NO_HEADERS) for part in (outbox.rows, last) for key, value in part.items())
-            await self._send(self._config.changelog, rows, futures)
-            whose = (TRANSACTION_HEADER, encode_header(self._config.transactional_id(self.partition), self._number + 1))
-            for topic, messages in outbox.messages.items():
-                numbered = ((key, value, [*headers, whose]) for key, value, headers in messages)
-                await self._send(topic, numbered, futures)
+            for topic, entries in contents.items():
+                await self._send(topic, entries, futures)
         except kafka_errors.IllegalOperation as error:
             broken = error  # the transaction failed while batches were added; one of theirs says why
         except asyncio.CancelledError:
@@ -178,26 +224,14 @@ class PartitionProducer:
         finally:
             # Every batch is awaited, also after an error: asyncio reports exceptions that nobody has read.
             results = await asyncio.gather(*futures, return_exceptions=True)
-            self._unacknowledged.end()
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         if broken is not None:
             raise PartitionLostError(partition=self.partition, reason=repr(broken)) from broken
-        landed_at = getattr(next(iter(results), None), "offset", None)  # or -1, where the broker already had the batch
-        if lands_at is not None and landed_at not in {None, -1, lands_at}:
-            reason = f"the changelog was read up to {lands_at}, but ends at {landed_at}"
-            raise PartitionLostError(partition=self.partition, reason=reason)
-        await self._producer.commit_transaction()
-        self._settled_at = self._monotonic() + SETTLE_SECONDS
-        return max((getattr(result, "timestamp", -1) or -1 for result in results[:1]), default=-1)
+        return [Appended(_number(result, "offset"), _number(result, "timestamp")) for result in results]
 
-    async def _send(
-        self,
-        topic: str,
-        entries: Iterable[tuple[bytes, bytes | None, Headers]],
-        futures: list[asyncio.Future[object]],
-    ) -> None:
+    async def _send(self, topic: str, entries: Iterable[Entry], futures: list[asyncio.Future[object]]) -> None:
         """Pack entries into record batches; one future for each batch, none for each record."""
         batch = self._producer.create_batch()
         for key, value, headers in entries:
@@ -216,3 +250,18 @@ class PartitionProducer:
 
     def _refused(self, error: Exception) -> ProduceRefusedError:
         return ProduceRefusedError(partition=self.partition, reason=repr(error))
+
+
+def _numbered(messages: Iterable[Message], whose: tuple[str, bytes]) -> Iterator[Entry]:
+    """Add a header to each message. Those of one kind share a list of headers, and so the list with one more."""
+    longer: dict[int, Headers] = {}
+    for key, value, headers in messages:
+        whole = longer.get(id(headers))
+        if whole is None:
+            whole = longer[id(headers)] = [*headers, whose]
+        yield key, value, whole
+
+
+def _number(result: object, name: str) -> int:
+    found = getattr(result, name, None)  # aiokafka has none where the broker already had the batch
+    return NO_OFFSET if found is None else int(found)

@@ -9,10 +9,15 @@ from typing import Any
 
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka import errors as kafka_errors
+from aiokafka.client import CoordinationType
 from aiokafka.protocol.transaction import EndTxnRequest, InitProducerIdRequest
 
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.kafka.connection import renew_coordination, use_broker_connections
+from evictstream.streams.engine.kafka.transaction_requests import transaction_version
+from evictstream.streams.engine.kafka.transaction_v2 import TransactionsV2
+
+V2 = 2  # `transaction.version` of KIP-890
 
 CLOSE_TIMEOUT_SECONDS = 2.0  # a closed producer has nothing left to say; a broken one must not hold a rebalance
 
@@ -27,18 +32,33 @@ class TransactionalProducer(AIOKafkaProducer):  # type: ignore[misc]  # aiokafka
 
     It also asks for a commit again when no answer came. The first request may still be on its way: a broker that
     carries it out after the next transaction has begun would commit a part of that one. Here the transaction fails.
+
+    Both hold for brokers without KIP-890. With it, `v2` writes transactions; only `mark` still goes the old way.
+
+    Attributes:
+        v2: the transactions of a started producer, where the cluster's `transaction.version` is 2 or higher.
     """
 
-    def __init__(self, permit: Permit, **arguments: Any) -> None:
+    def __init__(self, permit: Permit, *, max_batch_size: int, **arguments: Any) -> None:
         """`arguments` are those of `AIOKafkaProducer`, with a `transactional_id`; it fences only with the permit."""
         use_broker_connections()
-        super().__init__(**arguments)
+        super().__init__(max_batch_size=max_batch_size, **arguments)
+        self._batch_bytes = max_batch_size
+        self.v2: TransactionsV2 | None = None
         self._permit = permit
         self._fail_transaction = self._txn_manager.error_transaction
         self._txn_manager.error_transaction = self._fail_with_what_waits
         self._txn_manager.increment_sequence_number = self._count_on
         self._send_request = self.client.send
         self.client.send = self._send_with_care
+
+    async def start(self) -> None:
+        """Connect, fence the user of the transactional id before, and ask which transactions the cluster has."""
+        await super().start()
+        coordinator = self._sender._coordinators.get(CoordinationType.TRANSACTION)  # noqa: SLF001 - there is no public way
+        node = self.client.get_random_node() if coordinator is None else coordinator
+        if await transaction_version(self.client, node) >= V2:
+            self.v2 = TransactionsV2(self._sender, self._batch_bytes)
 
     def _count_on(self, partition: TopicPartition, records: int) -> None:
         """Count sequence numbers as brokers do: after 2**31 - 1 comes 0, where aiokafka goes on below 0."""

@@ -23,16 +23,22 @@ LOST_COMMITS = 0.1  # how often a commit's answer is lost then, and its markers 
 
 @dataclasses.dataclass(slots=True)
 class Producer:
-    """The state of a transactional id."""
+    """The state of a transactional id.
+
+    Attributes:
+        ended: with KIP-890, the epoch of its last transaction and whether that was committed.
+    """
 
     epoch: int = -1
     open: Transaction | None = None
+    ended: tuple[int, bool] | None = None
 
 
 class Broker:
     """The cluster of brokers.
 
     Attributes:
+        has_kip_890: whether `transaction.version` is 2: each end of a transaction changes the epoch.
         down_until_us: nothing is answered before.
         leaderless_until_us: markers may be left out before.
         refused: topics that may not be written.
@@ -41,8 +47,9 @@ class Broker:
         on_append: is called with each partition that has something new for its readers.
     """
 
-    def __init__(self, world: World, partitions: int) -> None:
+    def __init__(self, world: World, partitions: int, *, has_kip_890: bool = False) -> None:
         self.world = world
+        self.has_kip_890 = has_kip_890
         self.partitions = partitions
         self.logs: dict[Place, PartitionLog] = {}
         self.down_until_us = 0
@@ -74,6 +81,7 @@ class Broker:
         producer = self._producers.setdefault(transactional_id, Producer())
         self._finish(producer, commit=False, may_leave_out=True)
         producer.epoch += 1
+        producer.ended = None
         return producer.epoch
 
     def produce(
@@ -98,13 +106,22 @@ class Broker:
         entries = [log.append(self.world.now_us, key, value, headers, producer.open) for key, value, headers in records]
         return entries[0].offset, entries[-1].timestamp
 
-    def end_transaction(self, transactional_id: str, epoch: int, *, commit: bool) -> None:
-        """Commit or abort the open transaction."""
+    def end_transaction(self, transactional_id: str, epoch: int, *, commit: bool) -> int:
+        """Commit or abort the open transaction, and give the epoch of the next one.
+
+        With KIP-890 the epoch changes, so a request that comes again is known by its epoch.
+        """
+        if self._producers[transactional_id].ended == (epoch, commit):
+            return self._producers[transactional_id].epoch
         producer = self._check(transactional_id, epoch)
         is_lost = self._is_leaderless and self.world.chance.random() < LOST_COMMITS
         self._finish(producer, commit=commit, may_leave_out=is_lost)
+        if self.has_kip_890:
+            producer.ended = (epoch, commit)
+            producer.epoch += 1
         if is_lost:
             raise kafka_errors.RequestTimedOutError
+        return producer.epoch
 
     def mark(self, transactional_id: str, epoch: int, place: Place, *, commit: bool) -> None:
         """Carry out a transaction without a record."""

@@ -7,15 +7,21 @@ Batches are small, so that an outbox takes several.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from aiokafka import TopicPartition
+from aiokafka import errors as kafka_errors
 
 from evictstream.streams.engine.kafka.clients import ClientClasses
+from evictstream.streams.engine.kafka.transaction_v2 import AGAIN_SECONDS, Appended
+from tests.faults.simulated.broker import Place
 from tests.faults.simulated.log import Entry, Fetched, Headers
 from tests.faults.simulated.network import Connection
+
+Content = tuple[bytes, bytes | None, Headers]
 
 LARGEST_BATCH = 6
 MILLISECONDS_PER_SECOND = 1000
@@ -61,20 +67,27 @@ class Batch:
 
 
 class SimulatedProducer:
-    """Simulates `TransactionalProducer`."""
+    """Simulates `TransactionalProducer`.
+
+    Attributes:
+        id: its transactional id.
+        epoch: the one that the broker gave last.
+        v2: how it writes on brokers with KIP-890, else `None`.
+    """
 
     def __init__(
         self, connection: Connection, *, transactional_id: str, transaction_timeout_ms: int, **_: object
     ) -> None:
-        self._id = transactional_id
-        self._timeout_us = transaction_timeout_ms * MILLISECOND_US
-        self._epoch = -1
+        self.id = transactional_id
+        self.timeout_us = transaction_timeout_ms * MILLISECOND_US
+        self.epoch = -1
         self._connection = connection
+        self.v2 = SimulatedV2(self, connection) if connection.broker.has_kip_890 else None
 
     async def start(self) -> None:
         """Get an epoch, which fences earlier ones."""
         broker = self._connection.broker
-        self._epoch = await self._connection.request(lambda: broker.init_producer(self._id))
+        self.epoch = await self._connection.request(lambda: broker.init_producer(self.id))
 
     async def begin_transaction(self) -> None:
         """Nothing: the broker begins a transaction with its first batch."""
@@ -89,7 +102,7 @@ class SimulatedProducer:
         place = (topic, partition)
 
         def write() -> Metadata:
-            offset, timestamp = broker.produce(self._id, self._epoch, place, records, self._timeout_us)
+            offset, timestamp = broker.produce(self.id, self.epoch, place, records, self.timeout_us)
             return Metadata(timestamp, offset)
 
         return self._connection.post(write)
@@ -97,15 +110,53 @@ class SimulatedProducer:
     async def commit_transaction(self) -> None:
         """Commit the open transaction."""
         broker = self._connection.broker
-        await self._connection.request(lambda: broker.end_transaction(self._id, self._epoch, commit=True))
+        await self._connection.request(lambda: broker.end_transaction(self.id, self.epoch, commit=True))
 
     async def mark(self, partition: TopicPartition, *, commit: bool) -> None:
         """Write the end of a transaction and nothing else."""
         broker = self._connection.broker
-        await self._connection.request(lambda: broker.mark(self._id, self._epoch, partition, commit=commit))
+        await self._connection.request(lambda: broker.mark(self.id, self.epoch, partition, commit=commit))
 
     async def end(self) -> None:
         """Disconnect at once; the next owner or a time-out ends an open transaction."""
+
+
+class SimulatedV2:
+    """Simulates `TransactionsV2`."""
+
+    def __init__(self, producer: SimulatedProducer, connection: Connection) -> None:
+        self._producer, self._connection = producer, connection
+
+    async def append(self, partition: int, contents: Mapping[str, Iterable[Content]]) -> list[Appended]:
+        """Append entries by topic: one request has the next batch of each topic."""
+        left = {topic: list(entries) for topic, entries in contents.items()}
+        appended: list[Appended] = []
+        while left:
+            batches = {(topic, partition): entries[:LARGEST_BATCH] for topic, entries in left.items()}
+            appended += await self._connection.request(functools.partial(self._produce, batches))
+            left = {topic: rest for topic, entries in left.items() if (rest := entries[LARGEST_BATCH:])}
+        return appended
+
+    def _produce(self, batches: Mapping[Place, list[Content]]) -> list[Appended]:
+        """Let the broker append batches. It refuses each for itself: those before are appended."""
+        broker, producer = self._connection.broker, self._producer
+        return [
+            Appended(*broker.produce(producer.id, producer.epoch, place, batch, producer.timeout_us))
+            for place, batch in batches.items()
+        ]
+
+    async def end(self, *, commit: bool) -> bool:
+        """End the open transaction; without an answer, ask again. Tells whether that was so."""
+        broker, producer = self._connection.broker, self._producer
+        is_again = False
+        while True:
+            with contextlib.suppress(kafka_errors.RequestTimedOutError):
+                producer.epoch = await self._connection.request(
+                    lambda: broker.end_transaction(producer.id, producer.epoch, commit=commit)
+                )
+                return is_again
+            is_again = True
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 class SimulatedConsumer:

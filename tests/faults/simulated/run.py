@@ -59,11 +59,11 @@ class Outcome:
 class Simulation:
     """A plan being carried out."""
 
-    def __init__(self, plan: Plan, workers: int | None = None) -> None:
+    def __init__(self, plan: Plan, workers: int | None = None, *, has_kip_890: bool = False) -> None:
         """Prepare a run; without `workers` chance says how many there are."""
         self.plan = plan
         self.world = World(plan.seed, plan.start_at_us)
-        self.broker = Broker(self.world, plan.shape.partitions)
+        self.broker = Broker(self.world, plan.shape.partitions, has_kip_890=has_kip_890)
         self.broker.on_append = self._appended
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
@@ -323,5 +323,5 @@ def _message(topic: OutputTopic, entry: Entry) -> MessageRecord:
 
 
 def simulate(plan: Plan) -> Outcome:
-    """Carry a plan out."""
-    return Simulation(plan).run()
+    """Carry a plan out, with brokers that have KIP-890 for every other seed."""
+    return Simulation(plan, has_kip_890=plan.seed % 2 == 1).run()

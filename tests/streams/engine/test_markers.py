@@ -112,11 +112,12 @@ class Keeping(OffsetLogic):
         self.rows.append(key)
 
 
-@pytest.fixture(scope="module")
-def outcomes() -> Iterator[dict[str, Outcome]]:
+@pytest.fixture(scope="module", params=[2, 1], ids=["KIP-890", "before it"])
+def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[str, Outcome]]:
     """Let it happen to all of them at once."""
+    features = {"transaction.version": request.param}
     internal = {"transaction.state.log.num.partitions": "1"}  # one coordinator, which is not the one to be killed
-    with EmbeddedBroker(nodes=3, heap_megabytes=256, properties=internal) as broker:
+    with EmbeddedBroker(nodes=3, heap_megabytes=256, properties=internal, features=features) as broker:
         yield asyncio.run(asyncio.wait_for(happen(broker), 120))
 
 
@@ -227,14 +228,17 @@ async def begun(owner: Takeover[Any], settings: Settings) -> Transaction:
     producer = owner.producer
     assert isinstance(producer, PartitionProducer)
     inner = producer._producer
-    commit_transaction = inner.commit_transaction
+    end = inner.commit_transaction if inner.v2 is None else inner.v2.end
 
-    async def commit_later() -> None:
+    async def end_later(**how: object) -> object:
         is_written.set()
         await may_commit.wait()
-        await commit_transaction()
+        return await end(**how)
 
-    inner.commit_transaction = commit_later
+    if inner.v2 is None:
+        inner.commit_transaction = end_later
+    else:
+        inner.v2.end = end_later
     written = asyncio.create_task(owner.producer.commit(outbox(settings, b"second"), POSITIONS))
     await is_written.wait()
     return Transaction(producer, written, may_commit)

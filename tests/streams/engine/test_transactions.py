@@ -1,4 +1,7 @@
-"""The transactional producer on a real broker: commit, abort, fencing, refusal, and an owner that is killed."""
+"""The transactional producer on real brokers, with KIP-890 (`transaction.version` 2) and without.
+
+Commit, abort, fencing, refusal, answers that are lost or late, and an owner that is killed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -32,11 +35,36 @@ from evictstream.streams.engine.kafka.partition_producer import PartitionProduce
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from tests.conftest import MakeSettings
 from tests.faults.real.arena import AUTHORIZER
 from tests.faults.real.means import forbid_writing
 
 SETTLED_SECONDS = 0.5  # after which markers, and what should not have been sent, are in the log
 POSITIONS = {b"\x00positions": b"{}"}
+
+
+WITHOUT_KIP_890 = {"transaction.version": 1}
+
+
+@pytest.fixture(scope="module")
+def old_kafka() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(features=WITHOUT_KIP_890) as broker:
+        yield broker
+
+
+@pytest.fixture(params=["KIP-890", "before it"])
+def settings(request: pytest.FixtureRequest, make_settings: MakeSettings) -> Settings:
+    """Each test of this file runs with both kinds of transactions."""
+    if request.param == "KIP-890":
+        return make_settings()
+    return make_settings(bootstrap_servers=request.getfixturevalue("old_kafka").bootstrap_servers)
+
+
+@pytest.fixture
+def old_settings(make_settings: MakeSettings, old_kafka: EmbeddedBroker) -> Settings:
+    settings = make_settings(bootstrap_servers=old_kafka.bootstrap_servers)
+    declare_topics(settings).raise_if_breaking()
+    return settings
 
 
 def declared(broker: EmbeddedBroker, **more: object) -> Settings:
@@ -217,12 +245,12 @@ def test_reading_ends_by_position_where_the_log_ends_in_markers(config: EngineCo
     ],
 )
 def test_transaction_that_fails_while_batches_are_added(
-    config: EngineConfig, settings: Settings, outcome: Exception | None, expected: type[Exception]
+    old_settings: Settings, outcome: Exception | None, expected: type[Exception]
 ) -> None:
     """The second topic's batch finds no transaction any more; what is told is why, not that."""
 
     async def test() -> None:
-        producer = PartitionProducer(0, config)
+        producer = PartitionProducer(0, engine_config(old_settings))
         await producer.start()
         sent: list[asyncio.Future[object]] = []
 
@@ -238,7 +266,7 @@ def test_transaction_that_fails_while_batches_are_added(
 
         producer._producer.send_batch = send_batch
         with pytest.raises(expected):
-            await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+            await producer.commit(rows_and_message(old_settings, b"a"), POSITIONS)
         await producer.close()
 
     run(test)
@@ -251,7 +279,7 @@ def test_a_transaction_with_a_forbidden_topic_sends_nothing(tmp_path: Path) -> N
     The broker of this test takes whatever it is sent, as a partition does in which that transaction is still open.
     """
     trusting = {"transaction.partition.verification.enable": "false"}
-    with EmbeddedBroker(data=tmp_path / "kafka", properties=AUTHORIZER | trusting) as broker:
+    with EmbeddedBroker(data=tmp_path / "kafka", properties=AUTHORIZER | trusting, features=WITHOUT_KIP_890) as broker:
         settings = declared(broker)
         config = engine_config(settings)
 
@@ -335,9 +363,10 @@ def test_a_commit_that_is_cancelled_ends_at_once(own_broker: EmbeddedBroker) -> 
     run(test)
 
 
-def test_a_commit_without_answer_is_not_asked_for_again(config: EngineConfig, settings: Settings) -> None:
+def test_a_commit_without_answer_is_not_asked_for_again(old_settings: Settings) -> None:
     """The first request could be carried out after the next transaction has begun, and commit a part of that one."""
     asked: list[object] = []
+    config = engine_config(old_settings)
 
     async def test() -> None:
         producer = PartitionProducer(0, config)
@@ -353,10 +382,10 @@ def test_a_commit_without_answer_is_not_asked_for_again(config: EngineConfig, se
 
         producer._producer._send_request = answer_is_lost
         with pytest.raises(PartitionLostError):
-            await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+            await producer.commit(rows_and_message(old_settings, b"a"), POSITIONS)
         await producer.close()
         assert len(asked) == 1
-        assert (await read(config, settings.commands_topic)).keys() == {b"a"}, "it was carried out all the same"
+        assert (await read(config, old_settings.commands_topic)).keys() == {b"a"}, "it was carried out all the same"
 
     run(test)
 
