@@ -9,6 +9,7 @@ from aiokafka import AIOKafkaConsumer
 
 from evictstream.streams.engine.kafka.connection import use_broker_connections
 from evictstream.streams.engine.kafka.fetched_batches import use_fetched_batches
+from evictstream.streams.engine.kafka.leader_epochs import use_leader_epochs
 
 
 class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has no types
@@ -21,6 +22,7 @@ class StoppableConsumer(AIOKafkaConsumer):  # type: ignore[misc]  # aiokafka has
     def __init__(self, **arguments: object) -> None:
         use_broker_connections()
         use_fetched_batches()
+        use_leader_epochs()
         super().__init__(**arguments)
 
     async def learn(self, topics: Iterable[str]) -> None:

@@ -1,0 +1,109 @@
+"""Consumers name the leader's epoch, so a broker that is not the leader any more refuses them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from aiokafka import TopicPartition
+from aiokafka.protocol.offset import OffsetRequest
+
+from evictstream.streams.broker.embedded import EmbeddedBroker
+from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.kafka.leader_epochs import EpochClient, EpochOffsetRequest
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
+from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
+from evictstream.streams.service.service_config import engine_config
+from evictstream.streams.settings import Settings
+from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
+
+FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
+LATEST = -1
+
+
+def run(test: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(test(), 60))
+
+
+async def written(config: EngineConfig, settings: Settings) -> tuple[str, int]:
+    producer = PartitionProducer(0, config)
+    await producer.start()
+    await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+    await producer.close()
+    return settings.commands_topic, 0
+
+
+async def until_marked(reader: KafkaLogReader, place: tuple[str, int]) -> None:
+    """The marker of a commit is written a little after it."""
+    for _ in range(100):
+        if await reader.ends([place]) == {place: 2}:
+            return
+        await asyncio.sleep(0.05)
+
+
+def client_of(reader: KafkaLogReader) -> EpochClient:
+    client = reader._consumer._client
+    assert isinstance(client, EpochClient)
+    return client
+
+
+async def asked(client: EpochClient, place: TopicPartition, epoch: int) -> int:
+    """The error code of ListOffsets with an epoch, as the broker gives it."""
+    request: Any = EpochOffsetRequest(_latest(place), {place: epoch})
+    connection = await client._get_conn(client.cluster.leader_for_partition(place))
+    answer = await connection.send(request)
+    return int(answer.topics[0][1][0][1])
+
+
+def _latest(place: TopicPartition) -> Any:
+    return OffsetRequest(-1, 0, [(place.topic, [(place.partition, LATEST)])])
+
+
+def test_an_epoch_that_nobody_has_is_refused_and_asked_again(config: EngineConfig, settings: Settings) -> None:
+    async def test() -> None:
+        place = await written(config, settings)
+        async with KafkaLogReader(config) as reader:
+            client, partition = client_of(reader), TopicPartition(*place)
+            await until_marked(reader, place)
+            known = client.leader_epochs[partition]
+            assert await asked(client, partition, known) == 0
+            assert await asked(client, partition, known + 7) == UNKNOWN_LEADER_EPOCH
+            client.leader_epochs[partition] = known + 7
+            assert await reader.ends([place]) == {place: 2}, "as for a topic that was made anew"
+            assert client.leader_epochs[partition] == known
+            client.leader_epochs[partition] = known + 7
+            assert [record.value for record in await reader.records(place, 0, 2)] == [b"a"]
+
+    run(test)
+
+
+@pytest.fixture(scope="module")
+def three_nodes() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(nodes=3) as broker:
+        yield broker
+
+
+@pytest.mark.kafka
+def test_a_reader_follows_a_new_leader_with_its_epoch(three_nodes: EmbeddedBroker) -> None:
+    settings = declared(three_nodes, replication_factor=3)
+    config = engine_config(settings)
+
+    async def test() -> None:
+        place = await written(config, settings)
+        partition = TopicPartition(*place)
+        async with KafkaLogReader(config) as reader:
+            client = client_of(reader)
+            await until_marked(reader, place)
+            before = client.leader_epochs[partition]
+            node = three_nodes.nodes[client.cluster.leader_for_partition(partition) - 1]
+            node.kill()
+            try:
+                assert [record.value for record in await reader.records(place, 0, 2)] == [b"a"]
+                assert client.leader_epochs[partition] > before
+                assert await asked(client, partition, before) == FENCED_LEADER_EPOCH
+            finally:
+                await asyncio.to_thread(three_nodes.start)
+
+    run(test)
