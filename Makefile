@@ -70,7 +70,7 @@ e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.
 
 lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
 	$(call compile,runtime.txt,)
-	$(call compile,dev.txt,--extra dev --extra containers --extra embedded --extra report)
+	$(call compile,dev.txt,--extra dev --extra containers --extra embedded --extra report --extra uvloop)
 
 lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka and of its peers in the bench anew (after changing its version).
 	$(BIN)/python -m evictstream.streams.broker.lock_kafka

@@ -33,9 +33,11 @@ def worker(context: typer.Context) -> None:
     """
     import asyncio
 
-    from evictstream.streams.service.app import run_worker
+    from evictstream.streams.service.app import loop_factory, run_worker
 
-    asyncio.run(run_worker(global_options(context).settings, leave))
+    settings = global_options(context).settings
+    with asyncio.Runner(loop_factory=loop_factory(settings)) as runner:
+        runner.run(run_worker(settings, leave))
 
 
 def leave(error: BaseException) -> NoReturn:

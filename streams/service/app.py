@@ -16,7 +16,7 @@ from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.permit import Permit
 from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
 from evictstream.streams.engine.kafka.clients import KafkaClients
-from evictstream.streams.errors import UncleanStopError
+from evictstream.streams.errors import UncleanStopError, WrongUseError
 from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.service.health import Health
 from evictstream.streams.service.memory_tuning import calm_collector, give_memory_back_in_pauses
@@ -107,6 +107,7 @@ class EvictionService:
         """
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
+        log.info("worker starts", event_loop=type(loop).__module__.partition(".")[0])
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
         self.partitions.waits.loop.begin(SYSTEM_CLOCK.monotonic())
@@ -176,6 +177,22 @@ def allow_many_connections() -> None:
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(OSError, ValueError):  # macOS refuses "no limit", though it names that as the most
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def loop_factory(settings: Settings) -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """Return what makes the chosen event loop, `None` for the one that asyncio makes.
+
+    Raises:
+        WrongUseError: `uvloop` is chosen and not installed.
+    """
+    if settings.event_loop == "asyncio":
+        return None
+    try:
+        import uvloop  # noqa: PLC0415 - an extra, which may be missing
+    except ImportError as error:
+        problem = "event_loop is uvloop, which is not installed"
+        raise WrongUseError(problem, next_step="pip install 'evictstream[uvloop]', or set it to asyncio") from error
+    return uvloop.new_event_loop
 
 
 async def run_worker(settings: Settings, leave: Leave) -> None:

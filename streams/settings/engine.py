@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -67,3 +67,7 @@ class EngineSettings(SettingsGroup):
 
     takeover_attempts: Annotated[int, Field(ge=1)] = 5
     """Failures of one partition in a row before the process stops with an error instead of trying again."""
+
+    event_loop: Literal["asyncio", "uvloop"] = "asyncio"
+    """What runs a worker's tasks and its consumer. `uvloop` needs the extra of that name; Faust and aiokafka are tested
+    on asyncio's own loop by everybody."""

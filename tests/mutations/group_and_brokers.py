@@ -35,6 +35,30 @@ OF_GROUP_AND_BROKERS = (
         (f"{MEMBERSHIP}::test_a_worker_without_partitions_crashes_when_its_member_fails",),
     ),
     Mutation(
+        "run the consumer on asyncio's own loop whatever is chosen",
+        (
+            Change(
+                product.TRANSPORT,
+                "EngineConsumer._new_consumer_thread",
+                "type(self.loop)()",
+                "asyncio.new_event_loop()",
+            ),
+        ),
+        ("tests/streams/service/test_event_loop.py::test_the_chosen_loop_runs_worker_and_consumer",),
+    ),
+    Mutation(
+        "receive on uvloop as aiokafka's protocol does",
+        (
+            Change(
+                product.FRAMES,
+                "FrameProtocol.connection_made",
+                "cast('asyncio.Transport', transport).set_protocol(_FrameReceiver(self))",
+                "pass",
+            ),
+        ),
+        ("tests/streams/engine/test_frames.py::test_answers_of_a_real_connection_arrive",),
+    ),
+    Mutation(
         "end a stuck worker as a member of its group",
         (Change(product.WATCHDOG, "Watchdog._end", "self._permit.leave_group()", "pass"),),
         ("tests/guarantees/test_stuck_workers.py::test_stuck_worker_leaves_the_group_before_it_ends",),

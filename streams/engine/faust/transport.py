@@ -52,6 +52,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         super().__post_init__()
         self._is_joining = False  # from the end of a revocation to the assignment
         self._commit_limit: asyncio.Timeout | None = None
+        self._close_thread_loop_on_stop = True  # mode closes by itself only a loop that it has made
 
     def _create_worker_consumer(self, transport: driver.Transport) -> GroupMember:
         del transport  # its URL is our configuration's
@@ -169,7 +170,8 @@ class EngineConsumer(driver.Consumer):
     _thread: EngineConsumerThread
 
     def _new_consumer_thread(self) -> EngineConsumerThread:
-        return EngineConsumerThread(self, loop=self.loop, beacon=self.beacon)
+        # Its loop is of the kind of the worker's, which the settings choose.
+        return EngineConsumerThread(self, loop=self.loop, thread_loop=type(self.loop)(), beacon=self.beacon)
 
     @property
     def thread(self) -> EngineConsumerThread:

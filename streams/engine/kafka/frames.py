@@ -112,7 +112,7 @@ class FrameReader:
             self._waiting.set_result(None)
 
 
-class FrameProtocol(AIOKafkaProtocol, asyncio.BufferedProtocol):  # type: ignore[misc]  # aiokafka has no types
+class FrameProtocol(AIOKafkaProtocol):  # type: ignore[misc]  # aiokafka has no types
     """aiokafka's protocol, which writes as before and receives into a `FrameReader`."""
 
     def __init__(self, *arguments: object, **more: object) -> None:
@@ -123,22 +123,47 @@ class FrameProtocol(AIOKafkaProtocol, asyncio.BufferedProtocol):  # type: ignore
         """Begin."""
         super().connection_made(transport)
         self.frames.flow_from(transport)
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        """Say where the socket writes to."""
-        del sizehint
-        return self.frames.space()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Count what the socket has written."""
-        self.frames.received(nbytes)
+        cast("asyncio.Transport", transport).set_protocol(_FrameReceiver(self))
 
     def eof_received(self) -> bool | None:
         """Tell the reader, and let the transport close."""
         self.frames.ended()
-        return super().eof_received()
+        return cast("bool | None", super().eof_received())
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the reader."""
         self.frames.ended(exc)
         super().connection_lost(exc)
+
+
+class _FrameReceiver(asyncio.BufferedProtocol):
+    """What the transport sees: uvloop asks no `asyncio.Protocol`, as aiokafka's is, for a buffer."""
+
+    def __init__(self, protocol: FrameProtocol) -> None:
+        self._protocol = protocol
+        self._frames = protocol.frames
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        """Say where the socket writes to."""
+        del sizehint
+        return self._frames.space()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """Count what the socket has written."""
+        self._frames.received(nbytes)
+
+    def eof_received(self) -> bool | None:
+        """Pass it on."""
+        return self._protocol.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Pass it on."""
+        self._protocol.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self._protocol.resume_writing()

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import ssl
+from pathlib import Path
+from typing import Literal
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictstream.streams.engine.kafka.frames import STAGED_BYTES, FrameReader
+from evictstream.streams.engine.kafka.frames import STAGED_BYTES, FrameProtocol, FrameReader
+from evictstream.streams.service.app import loop_factory
+from evictstream.streams.settings import Settings
+from tests.harness.certificates import OPENSSL, certificate, server_context
 
 LONG = STAGED_BYTES * 3 + 7
 
@@ -112,3 +118,45 @@ def test_a_lost_connection_gives_its_error() -> None:
             await reader.readexactly(1)
 
     asyncio.run(run())
+
+
+async def answers_from_a_server(server_side: ssl.SSLContext | None, client_side: ssl.SSLContext | None) -> list[bytes]:
+    """Ask a server on loopback for a short answer and a long one, and wait for its end."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readexactly(3)
+        writer.write(b"short" + bytes(LONG))
+        await writer.drain()
+        writer.close()
+
+    loop = asyncio.get_running_loop()
+    server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=server_side)
+    closed = loop.create_future()
+    protocol = FrameProtocol(closed, asyncio.StreamReader(), loop=loop)
+    async with asyncio.timeout(10), server:
+        port = server.sockets[0].getsockname()[1]
+        transport, _ = await loop.create_connection(lambda: protocol, "127.0.0.1", port, ssl=client_side)
+        transport.write(b"ask")
+        answers = [bytes(await protocol.frames.readexactly(size)) for size in (5, LONG)]
+        with pytest.raises(asyncio.IncompleteReadError):
+            await protocol.frames.readexactly(1)
+        transport.close()
+        await closed
+    return answers
+
+
+@pytest.mark.parametrize("with_tls", [False, True], ids=["plain", "tls"])
+@pytest.mark.parametrize("event_loop", ["asyncio", "uvloop"])
+def test_answers_of_a_real_connection_arrive(
+    event_loop: Literal["asyncio", "uvloop"], tmp_path: Path, *, with_tls: bool
+) -> None:
+    if event_loop == "uvloop":
+        pytest.importorskip("uvloop", reason="the extra `uvloop` is not installed")
+    contexts: tuple[ssl.SSLContext | None, ssl.SSLContext | None] = (None, None)
+    if with_tls:
+        if OPENSSL is None:
+            pytest.skip("no program `openssl`")
+        own = certificate(tmp_path, "server")
+        contexts = server_context(own), ssl.create_default_context(cafile=str(own.certificate))
+    with asyncio.Runner(loop_factory=loop_factory(Settings(event_loop=event_loop))) as runner:
+        assert runner.run(answers_from_a_server(*contexts)) == [b"short", bytes(LONG)]
