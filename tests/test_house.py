@@ -11,6 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 FILES = [file for room in ("models", "streams") for file in sorted((ROOT / room).rglob("*.py"))]
 MOST_POSITIONAL = 4
+ANY_NUMBER = {"Array", "CompactArray", "EpochLast", "Schema"}  # of fields of a request, each with its name
 MOST_WORDS_OF_A_TEST = 10
 
 
@@ -34,7 +35,7 @@ def test_no_constructor_call_has_more_than_four_positional_arguments() -> None:
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and len(node.args) > MOST_POSITIONAL:
                 called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-                if called.lstrip("_")[:1].isupper():
+                if called.lstrip("_")[:1].isupper() and called.lstrip("_") not in ANY_NUMBER:
                     found.append(f"{file}:{node.lineno} {called}({len(node.args)})")
     assert found == []
 

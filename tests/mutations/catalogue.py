@@ -207,7 +207,7 @@ MUTATIONS = (
     ),
     Mutation(
         "commit although a batch was refused",
-        (Change(product.PARTITION_PRODUCER, "PartitionProducer._write", "raise result", "pass"),),
+        (Change(product.PARTITION_PRODUCER, "PartitionProducer._append", "raise result", "pass"),),
         ("tests/streams/engine/test_transactions.py::test_one_record_too_large_aborts_the_whole_transaction",),
     ),
     Mutation(

@@ -9,6 +9,8 @@ from tests.mutations.torture import TORTURE
 
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
 MARKERS = "tests/streams/engine/test_markers.py::test_rows_and_messages_of_a_transaction_count_together"
+TRANSACTIONS_V2 = "tests/streams/engine/test_transactions_v2.py"
+LEADER_EPOCHS = "tests/streams/engine/test_leader_epochs.py"
 LONG_RUNS = "tests/streams/engine/test_long_runs.py"
 PERMIT = "tests/streams/engine/test_permit.py"
 
@@ -174,6 +176,64 @@ OF_GROUP_AND_BROKERS = (
         "let connections get older than their authentication",
         (Change(product.PRODUCER, "TransactionalProducer.begin_transaction", "renew_coordination(...)", "pass"),),
         (f"{LONG_RUNS}::test_no_transaction_is_lost_where_clients_have_to_authenticate_anew",),
+    ),
+    Mutation(
+        "commit although a leader has refused a batch",
+        (
+            Change(
+                product.TRANSACTION_V2,
+                "TransactionsV2._produce",
+                "raise error(topic)",
+                "appended[topic] = Appended(-1, -1)",
+            ),
+        ),
+        (f"{TRANSACTIONS_V2}::test_transaction_of_which_one_topic_is_forbidden_stays_invisible",),
+    ),
+    Mutation(
+        "give up a commit whose answer is lost, with KIP-890",
+        (Change(product.TRANSACTION_V2, "TransactionsV2._ask_for_end", "error not in PASSING", "True"),),
+        (f"{TRANSACTIONS_V2}::test_commit_whose_answers_are_lost_is_asked_for_again",),
+    ),
+    Mutation(
+        "keep the epoch of the transaction before",
+        (
+            Change(
+                product.TRANSACTION_V2, "TransactionsV2.end", "self._epochs._pid_and_epoch = PidAndEpoch(...)", "pass"
+            ),
+        ),
+        (f"{TRANSACTIONS_V2}::test_marker_of_ones_own_after_transactions",),
+    ),
+    Mutation(
+        "go on behind a marker that was left out",
+        (Change(product.PARTITION_PRODUCER, "PartitionProducer._write", "await self._find_markers(contents)", "pass"),),
+        (f"{TRANSACTIONS_V2}::test_commit_that_was_asked_for_again_looks_for_its_markers",),
+    ),
+    Mutation(
+        "write as with KIP-890 to brokers without it",
+        (Change(product.PRODUCER, "TransactionalProducer.start", "... >= V2", "True"),),
+        (f"{TRANSACTIONS_V2}::test_cluster_without_the_feature_has_the_old_transactions",),
+    ),
+    Mutation(
+        "name no epoch when asking for ends",
+        (Change(product.LEADER_EPOCHS, "EpochOffsetRequest.prepare", "_epoch(self._epochs, topic, number)", "-1"),),
+        (LEADER_EPOCHS,),
+    ),
+    Mutation(
+        "name no epoch when fetching",
+        (Change(product.LEADER_EPOCHS, "EpochFetchRequest.build", "_epoch(self._epochs, topic, number)", "-1"),),
+        (LEADER_EPOCHS,),
+    ),
+    Mutation(
+        "believe an older leader at once",
+        (
+            Change(
+                product.LEADER_EPOCHS,
+                "EpochClient._learn",
+                "epoch >= self.leader_epochs.get(place, UNKNOWN_EPOCH)",
+                "True",
+            ),
+        ),
+        (LEADER_EPOCHS,),
     ),
     Mutation(
         "take over what a leader of yesterday has shown",

@@ -222,4 +222,12 @@ def packed(entries: Iterable[Entry], batch_bytes: int) -> Iterator[tuple[Default
 
 
 def _new_batch(batch_bytes: int) -> DefaultRecordBatchBuilder:
-    return DefaultRecordBatchBuilder(MAGIC, 0, 1, -1, -1, 0, batch_bytes)  # not compressed, of a transaction
+    return DefaultRecordBatchBuilder(
+        magic=MAGIC,
+        compression_type=0,
+        is_transactional=1,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=0,
+        batch_size=batch_bytes,
+    )

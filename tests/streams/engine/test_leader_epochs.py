@@ -8,11 +8,17 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.offset import OffsetRequest
 
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.engine.kafka.leader_epochs import EpochClient, EpochOffsetRequest
+from evictstream.streams.engine.kafka.leader_epochs import (
+    EpochClient,
+    EpochFetchRequest,
+    EpochOffsetRequest,
+    MetadataAnswer,
+)
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.service_config import engine_config
@@ -105,5 +111,27 @@ def test_a_reader_follows_a_new_leader_with_its_epoch(three_nodes: EmbeddedBroke
                 assert await asked(client, partition, before) == FENCED_LEADER_EPOCH
             finally:
                 await asyncio.to_thread(three_nodes.start)
+
+    run(test)
+
+
+def test_a_fetch_names_the_epochs_that_are_known() -> None:
+    request = FetchRequest(100, 1, 1_000, 1, [("topic", [(0, 5, 100), (1, 6, 100)])])
+    known = EpochFetchRequest(request, {TopicPartition("topic", 1): 3})
+    assert known.prepare({1: (4, 16)}).topics == [("topic", [(0, -1, 5, -1, 100), (1, 3, 6, -1, 100)])]
+    assert known.prepare({1: (4, 4)}).topics == [("topic", [(0, 5, 100), (1, 6, 100)])]
+
+
+def test_metadata_of_an_older_leader_counts_only_again_and_again() -> None:
+    async def test() -> None:
+        client, place = EpochClient(bootstrap_servers="nowhere:1"), TopicPartition("topic", 0)
+        known = []
+        for epoch in (4, 5, 4, 5, *[4] * 6):
+            brokers = [(1, "nowhere", 1, None)]
+            partition: tuple[object, ...] = (0, 0, 1, [1], [1], [], epoch)
+            client.cluster.update_metadata(MetadataAnswer(0, brokers, "cluster", 1, [(0, "topic", False, [partition])]))
+            known.append(client.leader_epochs[place])
+        assert known == [4, 5, 5, 5, 5, 5, 5, 5, 4, 4]
+        await client.close()
 
     run(test)

@@ -20,7 +20,7 @@ from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.offset_logic import OffsetLogic
-from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
+from tests.streams.engine.test_transactions import POSITIONS, WITHOUT_KIP_890, declared, rows_and_message
 
 ANSWER_SECONDS = 1.0
 AUTHENTICATED_SECONDS = 3.0
@@ -74,18 +74,22 @@ def test_a_worker_without_partitions_ages_while_its_group_is_silent(config: Engi
     run(test)
 
 
-def test_sequence_numbers_begin_anew_as_brokers_count(own_broker: EmbeddedBroker) -> None:
-    async def test() -> None:
-        config = engine_config(settings := declared(own_broker))
-        producer = PartitionProducer(0, config)
-        await producer.start()
-        numbers = producer._producer._txn_manager._sequence_numbers
-        numbers[TopicPartition(config.changelog, 0)] = 2**31 - 6
-        for name in (b"a", b"b", b"c"):
-            await producer.commit(rows_and_message(settings, name), POSITIONS)
-        await producer.close()
+@pytest.mark.kafka
+def test_sequence_numbers_begin_anew_as_brokers_count() -> None:
+    """With KIP-890 they begin anew with each transaction."""
+    with EmbeddedBroker(features=WITHOUT_KIP_890) as broker:
 
-    run(test)
+        async def test() -> None:
+            config = engine_config(settings := declared(broker))
+            producer = PartitionProducer(0, config)
+            await producer.start()
+            numbers = producer._producer._txn_manager._sequence_numbers
+            numbers[TopicPartition(config.changelog, 0)] = 2**31 - 6
+            for name in (b"a", b"b", b"c"):
+                await producer.commit(rows_and_message(settings, name), POSITIONS)
+            await producer.close()
+
+        run(test)
 
 
 @contextlib.asynccontextmanager
@@ -138,7 +142,10 @@ def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypat
 
 
 @pytest.mark.kafka
-def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("features", [{}, WITHOUT_KIP_890], ids=["KIP-890", "before it"])
+def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(
+    features: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Brokers close a connection whose time is over with the next request; aiokafka does not authenticate again."""
     monkeypatch.setattr(connection, "RENEW_SECONDS", AUTHENTICATED_SECONDS / 3)
     protocols = "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,DETOUR0:SASL_PLAINTEXT"
@@ -149,7 +156,7 @@ def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypa
         "listener.name.detour0.plain.sasl.jaas.config": login,
         "connections.max.reauth.ms": f"{AUTHENTICATED_SECONDS * 1_000:.0f}",
     }
-    with EmbeddedBroker(detours=1, properties=properties) as broker:
+    with EmbeddedBroker(detours=1, properties=properties, features=features) as broker:
         detour = broker.nodes[0].address.detours[0]
         sasl = {
             "bootstrap_servers": f"127.0.0.1:{detour.told_port}",
@@ -166,13 +173,15 @@ def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(monkeypa
                 await producer.start()
                 await producer.commit(rows_and_message(settings, b"young"), POSITIONS)
                 await asyncio.sleep(AUTHENTICATED_SECONDS / 2)
-                end = producer._producer.commit_transaction
+                client = producer._producer
+                ending, name = (client, "commit_transaction") if client.v2 is None else (client.v2, "end")
+                end = getattr(ending, name)
 
-                async def end_late() -> None:
+                async def end_late(**how: object) -> object:
                     await asyncio.sleep(AUTHENTICATED_SECONDS * 2 / 3)
-                    await end()
+                    return await end(**how)
 
-                monkeypatch.setattr(producer._producer, "commit_transaction", end_late)
+                monkeypatch.setattr(ending, name, end_late)
                 await producer.commit(rows_and_message(settings, b"old"), POSITIONS)
                 await producer.close()
 

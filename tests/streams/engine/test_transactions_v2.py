@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -85,6 +86,23 @@ def test_commit_whose_answers_are_lost_is_asked_for_again(config: EngineConfig, 
         await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
         assert (await read(config, settings.commands_topic)).keys() == {b"a", b"b"}
         await producer.close()
+
+    run(test)
+
+
+def test_commit_that_was_asked_for_again_looks_for_its_markers(config: EngineConfig, settings: Settings) -> None:
+    """Here another application's open transaction looks like a marker that was left out; the take-over tells them."""
+
+    async def test() -> None:
+        producer, v2 = await started(config)
+        other, open_one = await started(dataclasses.replace(config, application=f"{config.application}-other"))
+        await open_one.append(0, {settings.commands_topic: [(b"key", b"open", [])]})
+        await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
+        Losing(v2, EndTransaction, answers=1)
+        with pytest.raises(PartitionLostError, match="without a marker"):
+            await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
+        for each in (producer, other):
+            await each.close()
 
     run(test)
 
