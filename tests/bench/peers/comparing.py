@@ -11,15 +11,20 @@ Rounds = Mapping[Program, Sequence[float]]
 """Value of each round, in order."""
 
 
-def ratio(name: str, sentence: str, unit: str, rounds: Rounds, against: Program, goal: Goal) -> Figure:
-    """Divide evictstream's value by another program's, round by round; the figure is the median ratio."""
-    ratios = tuple(ours / other for ours, other in zip(rounds[OURS], rounds[against], strict=True))
+def ratio(
+    name: str, sentence: str, unit: str, rounds: Rounds, against: Program, goal: Goal, *, of: Program = OURS
+) -> Figure:
+    """Divide the value of evictstream, one worker or two, by another program's, round by round.
+
+    The figure is the median ratio.
+    """
+    ratios = tuple(ours / other for ours, other in zip(rounds[of], rounds[against], strict=True))
     return Figure(name, sentence, f"x {against.name}", ratios, goal, compared=_compared(unit, rounds))
 
 
-def limit(name: str, sentence: str, unit: str, rounds: Rounds, goal: Goal | None) -> Figure:
-    """Make a figure of evictstream's values alone; the other programs' values are only shown."""
-    return Figure(name, sentence, unit, tuple(rounds[OURS]), goal, compared=_compared(unit, rounds))
+def limit(name: str, sentence: str, unit: str, rounds: Rounds, goal: Goal | None, *, of: Program = OURS) -> Figure:
+    """Make a figure of the values of evictstream, one worker or two; the other programs' values are only shown."""
+    return Figure(name, sentence, unit, tuple(rounds[of]), goal, compared=_compared(unit, rounds))
 
 
 def in_turn(programs: Sequence[Program], number: int) -> Sequence[Program]:

@@ -75,7 +75,7 @@ async def measure(lab: Lab) -> list[Figure]:
     p99s = {program: [percentile(values, 0.99) for values in found] for program, found in late.items()}
     what = f"lateness of {seconds * NODES:,} deadlines in {seconds} s"
     return [
-        limit("lateness-p99", f"{what}, p99", "ms", p99s, Goal(Bound.BELOW, 25.0)),
+        limit("lateness-p99", f"{what}, p99", "ms", p99s, Goal(Bound.BELOW, 20.0)),
         limit("lateness-p50", f"{what}, p50", "ms", p50s, None),
     ]
 

@@ -16,7 +16,7 @@ from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.fleet import UNREACHABLE, UNTOLERATED, Fleet, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.peers.comparing import in_turn, limit, ratio
-from tests.bench.peers.programs import BUSY, STREAMS, Program, Running, running
+from tests.bench.peers.programs import BUSY, OURS_TWICE, STREAMS, Program, Running, running
 from tests.bench.watching import CommandWatch
 from tests.bench.writing import BulkWriter
 
@@ -83,6 +83,14 @@ async def measure(lab: Lab) -> list[Figure]:
             schedule,
             STREAMS,
             Goal(Bound.BELOW, 1 / 3),
+        ),
+        limit(
+            "outage-evict-seconds",
+            f"{pods}, untolerated, until all `Evict` are read, two workers",
+            "s",
+            evict,
+            Goal(Bound.BELOW, 1.0),
+            of=OURS_TWICE,
         ),
         limit("outage-cancel", f"{pods}, well again, until all `Cancel` are read", "s", cancel, None),
         limit("peak-memory", f"most memory ever, with {objects:,} objects", "MB", peaks, Goal(Bound.BELOW, 200.0)),

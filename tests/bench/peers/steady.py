@@ -19,7 +19,7 @@ from tests.bench.fleet import TRIMMED, Entry, Fleet, Rest, now_us
 from tests.bench.lab import Lab, say
 from tests.bench.log import ends
 from tests.bench.peers.comparing import in_turn, limit, ratio
-from tests.bench.peers.programs import BUSY, OURS, STREAMS, Program, Running, running
+from tests.bench.peers.programs import BUSY, OURS, OURS_TWICE, STREAMS, STREAMS_EXACTLY_ONCE, Program, Running, running
 from tests.bench.watching import CommandWatch
 from tests.bench.whole_objects import WHOLE
 from tests.bench.writing import BulkWriter
@@ -78,6 +78,7 @@ async def measure(lab: Lab) -> list[Figure]:
         for name in MEASURED
     }
     cheap = Goal(Bound.BELOW, 0.7)
+    alike = "two workers beside two threads, exactly once"
     trimmed, whole = (len(grounds[OURS].sample(rest).value) for rest in (TRIMMED, WHOLE))
     return [
         ratio(
@@ -119,6 +120,37 @@ async def measure(lab: Lab) -> list[Figure]:
             costs["changing"],
             STREAMS,
             cheap,
+        ),
+        *(
+            ratio(
+                f"steady-{name}-alike",
+                f"{what}, {alike}",
+                "k/s",
+                k_rates[name],
+                STREAMS_EXACTLY_ONCE,
+                Goal(Bound.AT_LEAST, least),
+                of=OURS_TWICE,
+            )
+            for name, what, least in (
+                ("trimmed", f"{trimmed} B events that change nothing", 1.2),
+                ("whole", f"{whole:,} B events that change nothing", 1.5),
+                ("changing", "events that each change a row", 1.2),
+            )
+        ),
+        ratio(
+            "steady-trimmed-one",
+            f"{trimmed} B events that change nothing, one worker beside two threads, exactly once",
+            "k/s",
+            k_rates["trimmed"],
+            STREAMS_EXACTLY_ONCE,
+            Goal(Bound.AT_LEAST, 0.75),
+        ),
+        limit(
+            "cpu-trimmed-seconds",
+            "processor time per million events that change nothing",
+            "s",
+            costs["trimmed"],
+            Goal(Bound.BELOW, 4.0),
         ),
         limit("cpu-whole", "processor time per million whole objects that change nothing", "s", costs["whole"], None),
     ]
