@@ -106,6 +106,13 @@ class DecisionRecord(
     outcome: Annotated[Outcome | None, Meta(description="Result that was counted for the current attempt.")] = None
     outcome_reason: Annotated[str | None, Meta(description="The executor's explanation of it.")] = None
     previous: Annotated[PreviousDecision | None, Meta(description="The eviction before; absent for a new one.")] = None
+    due_cause: Annotated[
+        DecisionCause | None,
+        Meta(
+            description="Of an `Issued` whose `Due` is in the same transaction: the input that made the pod due. There"
+            " is no record of that `Due`: all else that it would say is here."
+        ),
+    ] = None
     warnings: Annotated[
         tuple[DecisionWarning, ...],
         Meta(
@@ -133,5 +140,7 @@ def decode_decision(text: bytes | str) -> DecisionRecord:
         nextAttemptAt=decision.next_attempt_at,
     )
     previous = decision.previous
+    due_cause = decision.due_cause
+    codec.check_instants(dueCause=None if due_cause is None else due_cause.at)
     codec.check_instants(at=decision.cause.at, deadline=None if previous is None else previous.deadline)
     return decision

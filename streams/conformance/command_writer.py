@@ -104,16 +104,8 @@ class PlayedCommand:
         ).encode()
 
     def headers(self) -> list[tuple[str, bytes]]:
-        """Return the CloudEvents context, as the service writes it."""
-        found = {
-            "ce_specversion": "1.0",
-            "ce_id": f"{self.eviction_id}.{self.revision}.{self.attempt}.{self.action}",
-            "ce_source": "evictstream-v1/0",
-            "ce_type": "io.evictstream.eviction-command.v1",
-            "ce_time": instant_text(int(self.at * 1_000_000)),
-            "content-type": "application/json",
-        }
-        return [(name, text.encode()) for name, text in found.items()]
+        """Return those that the service writes with every command."""
+        return [("type", b"io.evictstream.eviction-command.v1"), ("content-type", b"application/json")]
 
 
 class CommandWriter:

@@ -63,15 +63,15 @@ def read_command(record: MessageRecord) -> SeenCommand:
 
 def check_stream(commands: Sequence[SeenCommand], partitions: int) -> Iterator[Violation]:
     """Check what needs no inputs: identity, order, numbers that grow. Commands of a partition are in log order."""
-    names: set[bytes] = set()
+    names: set[tuple[object, ...]] = set()
     ended: set[tuple[str, str]] = set()
     newest: dict[tuple[str, str], SeenCommand] = {}
     for command in commands:
-        name = command.record.headers.get("ce_id", b"")
+        name = (command.cluster, command.eviction_id, command.revision, command.attempt, command.action)
         eviction = (command.cluster, command.eviction_id)
         before = newest.get(eviction)
-        if name in names or not name:
-            yield _wrong("sent twice", command, f"ce_id {name!r} comes again")
+        if name in names:
+            yield _wrong("sent twice", command, "comes again")
         names.add(name)
         key = f"{command.cluster}/{command.node}".encode()
         if command.record.key != key or place(key, partitions) != command.record.partition:
@@ -105,11 +105,21 @@ def _wrong(rule: str, command: SeenCommand, text: str) -> Violation:
 
 def check_names(messages: Sequence[MessageRecord]) -> Iterator[Violation]:
     """Check that no decision and no dead letter is there twice."""
-    for topic in ("decisions", "dead-letters"):
-        names: set[bytes] = set()
-        for message in messages:
-            name = message.headers.get("ce_id", b"")
-            if message.topic == topic and name in names:
-                yield Violation("sent twice", f"{topic} {name!r}", node=message.key.decode(errors="replace"))
-            if message.topic == topic:
-                names.add(name)
+    names: set[tuple[object, ...]] = set()
+    for message in messages:
+        if message.topic == "commands":
+            continue
+        name = (message.topic, *_name(message))
+        if name in names:
+            text = " ".join(map(str, name))
+            yield Violation("sent twice", text, node=message.key.decode(errors="replace"))
+        names.add(name)
+
+
+def _name(message: MessageRecord) -> tuple[object, ...]:
+    """Say which decision or dead letter it is. An attempt may be reported as failed, and later as done."""
+    if message.topic == "dead-letters":
+        return (message.headers["ce_id"],)
+    found = json.loads(message.value)
+    told = ("cluster", "evictionId", "revision", "attempt", "decision")
+    return (*(found[name] for name in told), found.get("outcome"))

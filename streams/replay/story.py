@@ -51,6 +51,9 @@ def _sentences(it: DecisionRecord) -> Iterator[str]:
         yield _stay(it)
         yield _PLANNED[it.decision](it)
     else:
+        if it.due_cause is not None:
+            yield _stay(it)
+            yield f"It has to leave at once, because of {CAUSES[it.due_cause.kind]}."
         yield _DONE[it.decision](it)
     if DecisionWarning.LATER_TOLERATION_DIFFERS in it.warnings:
         yield "A later toleration of the pod matches the taint with another time; the first one decides."

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.unreadable import UnreadableReason
-from evictstream.streams.service.messages import DEAD_LETTER_TYPE
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Record
@@ -57,11 +56,11 @@ def put_dead_letter(
         value=record.value,
         truncated=cut,
     )
-    headers = [
+    headers = [  # a CloudEvents 1.0 context in Kafka's binary mode
         ("ce_specversion", b"1.0"),
         ("ce_id", f"{topic}/{partition}/{record.offset}".encode()),
         ("ce_source", topic.encode()),
-        ("ce_type", DEAD_LETTER_TYPE),
+        ("ce_type", b"io.evictstream.dead-letter.v1"),
         *described.to_headers(),
     ]
     key = key[:KEY_LIMIT_BYTES]

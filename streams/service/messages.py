@@ -1,58 +1,76 @@
-"""Writes messages as records: topic, key, value and CloudEvents headers (binary mode, version 1.0).
+"""Writes messages as records: topic, key, value and headers.
 
-A `ce_id` follows from the content of the message, never from the time of sending, so a consumer recognises a duplicate.
+The headers are the same for all messages of a kind, and one list: a list for each message cost a fifth of an outage's
+time. What tells one message from another is in the value (docs/messages.md), so a consumer recognises a duplicate.
+
+Where one transaction has the `Due` and the `Issued` of an eviction, they are one record. Readers see both at the same
+moment anyway, and an outage has one such pair for each untolerated pod.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from evictstream.models.messages.codec import encode
+from evictstream.models.messages.decision import DecisionRecord
+from evictstream.models.messages.vocabulary import DecisionKind
 
 if TYPE_CHECKING:
     from evictstream.models.eviction import Changes
     from evictstream.streams.engine.core.outbox import Headers, Outbox
 
-COMMAND_TYPE = b"io.evictstream.eviction-command.v1"
-DECISION_TYPE = b"io.evictstream.eviction-decision.v1"
-DEAD_LETTER_TYPE = b"io.evictstream.dead-letter.v1"
+_DUE, _ISSUED = DecisionKind.DUE, DecisionKind.ISSUED
+_JSON: Final = ("content-type", b"application/json")
 
-_SPEC = ("ce_specversion", b"1.0")
-_JSON = ("content-type", b"application/json")
+# Nobody may change these lists: every message of the kind has the same one, and the producer may rely on that.
+COMMAND_HEADERS: Final[Headers] = [("type", b"io.evictstream.eviction-command.v1"), _JSON]
+DECISION_HEADERS: Final[Headers] = [("type", b"io.evictstream.eviction-decision.v1"), _JSON]
 
 
 class MessageWriter:
-    """Writes commands and decisions of one partition into its outbox."""
+    """Writes commands and decisions into an outbox."""
 
-    __slots__ = ("_commands_topic", "_decisions_topic", "_source")
+    __slots__ = ("_commands_topic", "_decisions_topic")
 
-    def __init__(self, commands_topic: str, decisions_topic: str, source: str) -> None:
-        """`source` is the `ce_source` of all messages."""
+    def __init__(self, commands_topic: str, decisions_topic: str) -> None:
         self._commands_topic = commands_topic
         self._decisions_topic = decisions_topic
-        self._source = ("ce_source", source.encode())
 
     def put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
         """Add rows, then commands and decisions in the order in which they were decided."""
         for row, value in changes.rows:
             outbox.put(row, value)
         for command in changes.commands:
-            name = f"{command.eviction_id}.{command.revision}.{command.attempt}.{command.action}"
-            headers = self._headers(name, COMMAND_TYPE, command.issued_at)
-            outbox.send(self._commands_topic, key, encode(command), headers)
+            outbox.send(self._commands_topic, key, encode(command), COMMAND_HEADERS)
         for decision in changes.decisions:
-            name = f"{decision.eviction_id}.{decision.revision}.{decision.attempt}.{decision.decision}"
-            if decision.outcome is not None:
-                name = f"{name}.{decision.outcome}"  # an attempt may be reported as failed, later as done
-            headers = self._headers(name, DECISION_TYPE, decision.cause.at)
-            outbox.send(self._decisions_topic, key, encode(decision), headers)
+            kind = decision.decision
+            if kind is _ISSUED:
+                draft = outbox.drafts.get(decision.eviction_id)
+                whole = None if draft is None else with_due(decision, draft.content)
+                if whole is not None:
+                    outbox.replace(decision.eviction_id, encode(whole))
+                    continue
+            elif kind is _DUE:
+                value = encode(decision)
+                outbox.send_draft(decision.eviction_id, decision, self._decisions_topic, key, value, DECISION_HEADERS)
+                continue
+            outbox.send(self._decisions_topic, key, encode(decision), DECISION_HEADERS)
 
-    def _headers(self, name: str, kind: bytes, at: str) -> Headers:
-        return [
-            _SPEC,
-            ("ce_id", name.encode()),
-            self._source,
-            ("ce_type", kind),
-            ("ce_time", at.encode()),
-            _JSON,
-        ]
+
+def with_due(issued: DecisionRecord, due: object) -> DecisionRecord | None:
+    """Join an `Issued` with the `Due` before it, or return `None` if that says anything that the other does not."""
+    if (
+        isinstance(due, DecisionRecord)
+        and due.revision == issued.revision
+        and due.deadline == issued.deadline
+        and due.window_start == issued.window_start
+        and due.outage_start == issued.outage_start
+        and due.verdict is issued.verdict
+        and due.taint == issued.taint
+        and due.toleration == issued.toleration
+        and due.node_uid == issued.node_uid
+    ):
+        return msgspec.structs.replace(issued, due_cause=due.cause, previous=due.previous, warnings=due.warnings)
+    return None

@@ -39,7 +39,6 @@ class ServiceConfig:
     commands_topic: str
     decisions_topic: str
     dead_letters_topic: str
-    application: str
     partitions: int
     rules: RuleParameters
     limits: InputLimits
@@ -49,9 +48,9 @@ class ServiceConfig:
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
     lean_floor: int = LEAN_FLOOR
 
-    def message_writer(self, partition: int) -> MessageWriter:
-        """Make the writer of one partition's commands and decisions."""
-        return MessageWriter(self.commands_topic, self.decisions_topic, f"{self.application}/{partition}")
+    def message_writer(self) -> MessageWriter:
+        """Make the writer of a partition's commands and decisions."""
+        return MessageWriter(self.commands_topic, self.decisions_topic)
 
 
 def rules_of(settings: Settings) -> RuleParameters:
@@ -78,7 +77,6 @@ def service_config(settings: Settings, record_limit_bytes: int) -> ServiceConfig
         commands_topic=settings.commands_topic,
         decisions_topic=settings.decisions_topic,
         dead_letters_topic=settings.dead_letters_topic,
-        application=settings.faust_app_id,
         partitions=settings.partitions,
         rules=rules_of(settings),
         limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),

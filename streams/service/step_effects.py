@@ -43,7 +43,7 @@ class StepEffects:
         self._partition = partition
         self._config = config
         self._timers = timers
-        self._writer = config.message_writer(partition)
+        self._writer = config.message_writer()
 
     def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Add the rows, messages and wake-ups of a step, or of one slice, and count what was decided."""

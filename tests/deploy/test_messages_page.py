@@ -121,10 +121,10 @@ def test_headers_are_those_that_are_written() -> None:
     changes = next(changes for command, changes in story.sent if command.action is Action.EVICT)
     outbox = Outbox()
     plan = service_config(SETTINGS, SETTINGS.max_message_bytes)
-    plan.message_writer(story.partition).put(changes, story.key, outbox)
+    plan.message_writer().put(changes, story.key, outbox)
     (command,), (decision,) = outbox.messages[SETTINGS.commands_topic], outbox.messages[SETTINGS.decisions_topic]
     assert as_text(command.headers) == shown_headers(one("text", "headers", "command"))
-    assert f"`{dict(as_text(decision.headers))['ce_type']}`" in TEXT
+    assert f"`{dict(as_text(decision.headers))['type']}`" in TEXT
 
 
 class TestSignals:

@@ -14,7 +14,7 @@ from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
-from tests.harness.reading import Seen, TopicReader, commands, instant
+from tests.harness.reading import Seen, TopicReader, commands, instant, name_of
 from tests.harness.workers import WorkerProcess
 
 PARTITIONS = 8
@@ -128,6 +128,6 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
         seen = read.quiet(2.0)
         assert {len(found) for found in commands(seen, "Evict").values()} == {1}
         assert owners(workers) == held, "partitions moved although every member came back in time"
-        ids = [record.headers["ce_id"] for record in seen]
+        ids = [name_of(record) for record in seen]
         assert len(ids) == len(set(ids))
         assert [worker.stop() for worker in workers] == [0] * len(workers)

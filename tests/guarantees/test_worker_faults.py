@@ -10,7 +10,7 @@ from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
-from tests.harness.reading import Seen, commands, instant
+from tests.harness.reading import Seen, commands, instant, name_of
 
 NODES = 20
 PODS = 60
@@ -81,7 +81,7 @@ def test_a_killed_worker_loses_and_repeats_no_eviction(
         if found[0].value["node"] in recovered:
             assert found[0].appended_at < at_recovery + 1, f"{pod} was issued after its taint was gone"
     assert len(commands(seen, "Schedule")) == NODES * PODS
-    ids = [record.headers["ce_id"] for record in seen]
+    ids = [name_of(record) for record in seen]
     assert len(ids) == len(set(ids)), "a read_committed reader saw a command twice"
     assert second.stop() == 0
 

@@ -24,7 +24,6 @@ def one_partition(now_us: Callable[[], int]) -> ServiceConfig:
         commands_topic="commands",
         decisions_topic="decisions",
         dead_letters_topic="dead-letters",
-        application="test",
         partitions=1,
         rules=RuleParameters(),
         limits=InputLimits(),

@@ -105,6 +105,11 @@ def commands(seen: list[Seen], action: str) -> dict[str, list[Seen]]:
     return found
 
 
+def name_of(command: Seen) -> tuple[object, ...]:
+    """What tells a command from every other."""
+    return tuple(command.value[name] for name in ("evictionId", "revision", "attempt", "action"))
+
+
 def instant(text: str) -> float:
     """Seconds since 1970 of an instant on a topic."""
     return dt.datetime.fromisoformat(text).timestamp()

@@ -8,12 +8,23 @@ from tests.mutations.matching import Change
 
 COST = "tests/models/eviction/test_cost.py"
 UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
+JOINED = "tests/streams/service/test_due_and_issued.py"
 SLICES = "tests/streams/service/test_slices.py"
 STEPS = "tests/streams/engine/test_writer_steps.py"
 POISON = "tests/streams/service/test_poison.py"
 COSTLY = "tests/guarantees/test_costly_records.py"
 
 OF_COSTS = (
+    Mutation(
+        "join a decision with one that had another reason",
+        (Change(product.MESSAGES, "with_due", "due.taint == issued.taint", "True"),),
+        (JOINED,),
+    ),
+    Mutation(
+        "replace a message that has been taken",
+        (Change(product.OUTBOX, "Outbox.take", "self.drafts = {}", "pass"),),
+        (JOINED,),
+    ),
     Mutation(
         "try each toleration with each taint",
         (Change(product.DECISION, "_finder", "... > INDEXED_PAIRS", "False"),),

@@ -20,19 +20,35 @@ class Message(NamedTuple):
     headers: Headers
 
 
+class Draft(NamedTuple):
+    """A message that a later one of the same transaction may replace.
+
+    Attributes:
+        topic: where it goes.
+        place: its place among the messages of that topic.
+        content: what it says, for whoever decides whether to replace it.
+    """
+
+    topic: str
+    place: int
+    content: object
+
+
 class Outbox:
     """Rows by key (`None` deletes) and messages by topic, in the order in which they were added.
 
     Attributes:
+        drafts: messages that may still be replaced, by a name of the logic's.
         rows: the newest value of each changed row.
         messages: for each topic its messages in order.
         size_bytes: bytes added so far; a row that was written twice counts twice.
         entries: rows and messages added so far; a row that was written twice counts twice.
     """
 
-    __slots__ = ("entries", "messages", "rows", "size_bytes")
+    __slots__ = ("drafts", "entries", "messages", "rows", "size_bytes")
 
     def __init__(self) -> None:
+        self.drafts: dict[str, Draft] = {}
         self.rows: dict[bytes, bytes | None] = {}
         self.messages: dict[str, list[Message]] = {}
         self.size_bytes = 0
@@ -43,17 +59,23 @@ class Outbox:
         return self.entries > 0
 
     def take(self) -> Outbox:
-        """Move everything into a new outbox and return it. This one is empty afterwards and can be filled again."""
+        """Move everything into a new outbox and return it. This one is empty afterwards and can be filled again.
+
+        Drafts stay as they are: what is taken can be replaced no more.
+        """
         taken = Outbox()
         taken.rows, taken.messages = self.rows, self.messages
         taken.size_bytes, taken.entries = self.size_bytes, self.entries
         self.rows, self.messages = {}, {}
+        self.drafts = {}
         self.size_bytes = self.entries = 0
         return taken
 
     def absorb(self, other: Outbox) -> None:
         """Add what another outbox holds, behind what is here. The other one must not be used any more."""
         self.rows.update(other.rows)
+        for name, (topic, place, content) in other.drafts.items():
+            self.drafts[name] = Draft(topic, place + len(self.messages.get(topic, ())), content)
         for topic, messages in other.messages.items():
             self.messages.setdefault(topic, []).extend(messages)
         self.size_bytes += other.size_bytes
@@ -70,3 +92,16 @@ class Outbox:
         self.messages.setdefault(topic, []).append(Message(key, value, headers))
         self.entries += 1
         self.size_bytes += len(key) + len(value)
+
+    def send_draft(self, name: str, content: object, topic: str, key: bytes, value: bytes, headers: Headers) -> None:
+        """Add a message that `replace` may replace as long as it is here."""
+        self.send(topic, key, value, headers)
+        self.drafts[name] = Draft(topic, len(self.messages[topic]) - 1, content)
+
+    def replace(self, name: str, value: bytes) -> None:
+        """Give a draft another value. It keeps its place, and is no draft any more."""
+        topic, place, _ = self.drafts.pop(name)
+        messages = self.messages[topic]
+        before = messages[place]
+        messages[place] = Message(before.key, value, before.headers)
+        self.size_bytes += len(value) - len(before.value)

@@ -267,7 +267,6 @@ def service_config(plan: Plan, world: World) -> ServiceConfig:
 
     return dataclasses.replace(
         one_partition(lambda: world.now_us),
-        application="simulated",
         partitions=plan.shape.partitions,
         rules=RuleParameters(
             outage_gap_us=us(numbers.outage_gap_seconds),

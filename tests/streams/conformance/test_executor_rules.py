@@ -11,6 +11,7 @@ from evictstream.streams.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.streams.conformance.fake_faults import ApiWrite
 from evictstream.streams.conformance.findings import JudgedRule, Standing
 from evictstream.streams.conformance.process_rules import ProcessEvidence
+from evictstream.streams.service.messages import COMMAND_HEADERS
 from tests.streams.conformance.telling import DELETE, KILLED_AT, Spoil, ToldExecutor, without_fault
 
 ALL = [rule.name for rule in EXECUTOR_RULES]
@@ -215,4 +216,4 @@ def test_commands_are_what_the_service_writes(action: str) -> None:
     found = decode_command(command.value())
     assert (found.action, found.eviction_id, found.pod_uid) == (action, command.eviction_id, command.pod_uid)
     assert (found.deadline > found.issued_at) == (action == "Schedule")
-    assert dict(command.headers())["ce_id"] == f"{command.eviction_id}.1.1.{action}".encode()
+    assert command.headers() == COMMAND_HEADERS

@@ -146,8 +146,7 @@ class Story:
             "deadline": instant(at(deadline)),
             "issuedAt": instant(at(seconds)),
         }
-        ce_id = f"{name}.{revision}.{int(attempt)}.{action}".encode()
-        self._write("commands", at(seconds), {"ce_id": ce_id}, json.dumps(value).encode())
+        self._write("commands", at(seconds), {}, json.dumps(value).encode())
         return self.decide(DECISIONS[action], self.messages[-1])
 
     def decide(self, decision: str, command: MessageRecord) -> Story:
@@ -155,8 +154,7 @@ class Story:
         told = json.loads(command.value)
         reason = told.pop("reason")
         value = {**told, **reason, "decision": decision, "cause": {"at": told["issuedAt"]}}
-        headers = {"ce_id": f"{decision} {len(self.messages)}".encode()}
-        return self._write("decisions", command.append_at_us, headers, json.dumps(value).encode())
+        return self._write("decisions", command.append_at_us, {}, json.dumps(value).encode())
 
     def _write(self, topic: OutputTopic, at_us: int, headers: dict[str, bytes], value: bytes) -> Story:
         offset = len(self.messages)

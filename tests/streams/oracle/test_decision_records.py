@@ -26,7 +26,13 @@ def test_a_command_without_its_decision_is_named(story: Callable[[], Story], pla
 @pytest.mark.parametrize("decision", ["Scheduled", "Moved", "Withdrawn", "Issued", "Retried", "Cancelled"])
 def test_a_decision_too_many_is_named(decision: str) -> None:
     story = evicted()
-    assert rules(story.decide(decision, story.messages[0])) == ["needless decision"]
+    about = story.messages[2 if decision == "Scheduled" else 0]  # the other one has that decision
+    assert rules(story.decide(decision, about)) == ["needless decision"]
+
+
+def test_a_decision_that_comes_twice_is_named() -> None:
+    story = evicted()
+    assert rules(story.decide("Scheduled", story.messages[0])) == ["sent twice", "needless decision"]
 
 
 def test_a_decision_that_contradicts_its_command_is_reported() -> None:

@@ -33,7 +33,7 @@ def told(commands: Sequence[Seen]) -> list[MessageRecord]:
         value = {**one.command, **one.command["reason"], "decision": DECISIONS[one.command["action"]]}
         decision = {**value, "cause": {"at": value["issuedAt"]}}
         common = {"partition": 0, "offset": number, "append_at_us": one.at_us}
-        key, ids = f"lab/{value['node']}".encode(), {"ce_id": str(number).encode()}
-        found.append(MessageRecord(topic="commands", key=key, headers=ids, value=encode(one.command), **common))
-        found.append(MessageRecord(topic="decisions", key=key, headers=ids, value=encode(decision), **common))
+        key = f"lab/{value['node']}".encode()
+        found.append(MessageRecord(topic="commands", key=key, headers={}, value=encode(one.command), **common))
+        found.append(MessageRecord(topic="decisions", key=key, headers={}, value=encode(decision), **common))
     return found

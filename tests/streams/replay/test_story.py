@@ -71,6 +71,18 @@ CASES = [
         id="issued on time",
     ),
     pytest.param(
+        decision(
+            DecisionKind.ISSUED,
+            toleration=None,
+            verdict=Verdict.UNTOLERATED,
+            cause=DecisionCause(kind=CauseKind.TIMER, at=LATER),
+            due_cause=DecisionCause(kind=CauseKind.NODE, at=LATER),
+        ),
+        f"No toleration covers the taint k=v:NoExecute of n, there since {START}. It has to leave at once, because of a"
+        " change of the node. The eviction is issued, on time.",
+        id="due and issued",
+    ),
+    pytest.param(
         decision(DecisionKind.ISSUED, deadline=START, cause=DecisionCause(kind=CauseKind.TIMER, at=LATER)),
         "The eviction is issued, 20.0 s after its deadline: a closed gate, a take-over or a backlog held it.",
         id="issued late",
