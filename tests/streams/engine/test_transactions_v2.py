@@ -26,6 +26,7 @@ from evictstream.streams.engine.kafka.transaction_v2 import PRODUCER_FENCED, Ent
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
 from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from tests.conftest import SERVERS
 from tests.faults.real.arena import AUTHORIZER
 from tests.faults.real.means import forbid_writing
 from tests.streams.engine.test_transactions import (
@@ -39,6 +40,10 @@ from tests.streams.engine.test_transactions import (
 
 LAST_EPOCH = 2**15 - 1
 
+pytestmark = pytest.mark.skipif(
+    EmbeddedBroker.usual_features.get("transaction.version", 2) < 2, reason="brokers of this run are without KIP-890"
+)
+
 
 def run(test: Callable[[], Awaitable[None]], within_seconds: float = 60) -> None:
     asyncio.run(asyncio.wait_for(test(), within_seconds))
@@ -48,6 +53,9 @@ async def started(config: EngineConfig, partition: int = 0) -> tuple[PartitionPr
     producer = PartitionProducer(partition, config)
     await producer.start()
     v2 = producer._producer.v2
+    if v2 is None and SERVERS is not None:
+        await producer.close()
+        pytest.skip(f"the Kafka at {SERVERS} is without KIP-890")
     assert isinstance(v2, TransactionsV2)
     return producer, v2
 
