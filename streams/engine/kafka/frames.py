@@ -10,10 +10,14 @@ from __future__ import annotations
 import asyncio
 from typing import Final, cast
 
+from aiokafka import errors as kafka_errors
 from aiokafka.conn import AIOKafkaProtocol
 
-STAGED_BYTES: Final = 64 * 1024
-"""Short answers come together, and with the beginning of the next long one."""
+STAGED_BYTES: Final = 16 * 1024
+"""Short answers come together, and with the beginning of the next long one. Each connection keeps as much."""
+
+LONGEST_BYTES: Final = 256 * 1024 * 1024
+"""No answer is longer: a fetch is bounded by the settings. A port that speaks TLS, asked without, seems to send more."""
 
 
 class FrameReader:
@@ -40,7 +44,10 @@ class FrameReader:
 
         Raises:
             IncompleteReadError: the connection ended before. Also what it failed with.
+            KafkaProtocolError: nobody sends so many.
         """
+        if not 0 <= size <= LONGEST_BYTES:
+            raise kafka_errors.KafkaProtocolError(f"an answer of {size:,} bytes: is this port a broker's, without TLS?")
         answer = bytearray(size)
         rest = memoryview(answer)
         rest = rest[self._take(rest) :]

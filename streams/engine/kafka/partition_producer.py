@@ -51,6 +51,9 @@ SETTLE_SECONDS = 0.003
 # wait for an answer that cannot come. The connection to the leader of commands may be idle for days.
 IDLE_MS = 180_000
 
+# A marker is written some milliseconds after the commit, if it is not left out.
+MARKER_LOOKS, MARKER_LOOK_SECONDS = 20, 0.1
+
 # How long a cancelled `mark` may take; a marker is written within some milliseconds.
 MARK_SECONDS = 2.0
 
@@ -189,14 +192,17 @@ class PartitionProducer:
         transaction of this producer would hide that, and decide for both.
         """
         places = [(topic, self.partition) for topic in topics]
-        async with self._new_reader(isolation="read_committed") as stable:
-            stable_ends = await stable.ends(places)
-        async with self._new_reader(isolation="read_uncommitted") as everything:
-            ends = await everything.ends(places)
-        missing = [topic for topic, number in places if stable_ends[topic, number] < ends[topic, number]]
-        if missing:
-            reason = f"committed, but without a marker in {', '.join(missing)}"
-            raise PartitionLostError(partition=self.partition, reason=reason)
+        reader, missing = self._new_reader, list[str]()
+        async with reader(isolation="read_committed") as stable, reader(isolation="read_uncommitted") as everything:
+            for _ in range(MARKER_LOOKS):
+                stable_ends = await stable.ends(places)
+                ends = await everything.ends(places)
+                missing = [topic for topic, number in places if stable_ends[topic, number] < ends[topic, number]]
+                if not missing:
+                    return
+                await asyncio.sleep(MARKER_LOOK_SECONDS)
+        reason = f"committed, but without a marker in {', '.join(missing)}"
+        raise PartitionLostError(partition=self.partition, reason=reason)
 
     def _contents(self, outbox: Outbox, extra_rows: dict[bytes, bytes]) -> dict[str, Iterable[Entry]]:
         """Return rows and messages by topic, rows first, with the number of this transaction."""

@@ -194,7 +194,9 @@ class TransactionalProduce(OneVersion):
 
     API_KEY, STRUCT = PRODUCE, ProduceStruct
 
-    def __init__(self, transactional_id: str, timeout_ms: int, partition: int, batches: Mapping[str, bytes]) -> None:
+    def __init__(
+        self, transactional_id: str, timeout_ms: int, partition: int, batches: Mapping[str, bytearray]
+    ) -> None:
         """`batches` has by topic the batch for its partition of that number."""
         self.size_bytes = sum(map(len, batches.values()))
         topics = [(topic, [(partition, batch, _NO_TAGS)], _NO_TAGS) for topic, batch in batches.items()]

@@ -97,17 +97,18 @@ class TransactionsV2:
             appended += await self._append_batches(partition, sealed)
         return appended
 
-    def _sealed(self, topic: str, batch: DefaultRecordBatchBuilder, records: int) -> bytes:
+    def _sealed(self, topic: str, batch: DefaultRecordBatchBuilder, records: int) -> bytearray:
         sequence = self._sequences.get(topic, 0)
         self._sequences[topic] = (sequence + records) % SEQUENCE_NUMBERS
         batch.set_producer_state(self._epochs.producer_id, self._epochs.producer_epoch, sequence)
-        return bytes(batch.build())
+        built: bytearray = batch.build()
+        return built
 
-    async def _append_batches(self, partition: int, batches: Mapping[str, bytes]) -> list[Appended]:
+    async def _append_batches(self, partition: int, batches: Mapping[str, bytearray]) -> list[Appended]:
         appended: dict[str, Appended] = {}
         while True:
             missing = {topic: batch for topic, batch in batches.items() if topic not in appended}
-            by_leader: dict[int, dict[str, bytes]] = {}
+            by_leader: dict[int, dict[str, bytearray]] = {}
             for topic, batch in missing.items():
                 by_leader.setdefault(await self._leader(TopicPartition(topic, partition)), {})[topic] = batch
             asked = [self._produce(leader, partition, part, appended) for leader, part in by_leader.items()]
@@ -131,7 +132,7 @@ class TransactionsV2:
                 return int(leader)
 
     async def _produce(
-        self, leader: int, partition: int, batches: Mapping[str, bytes], appended: dict[str, Appended]
+        self, leader: int, partition: int, batches: Mapping[str, bytearray], appended: dict[str, Appended]
     ) -> float:
         """Ask one leader, add what it has appended, and return how long to wait before asking for what is missing."""
         request = TransactionalProduce(self._id, int(BULK_SECONDS * 1000), partition, batches)
@@ -141,24 +142,22 @@ class TransactionsV2:
             raise
         except kafka_errors.KafkaError:
             return AGAIN_SECONDS
-        pause_seconds = 0.0
+        pause_seconds = MARKERS_SECONDS
         for topic, partitions, _ in answer.topics:
             for _, error_code, offset, timestamp, *_ in partitions:
                 error = _error_of(error_code)
                 if error in APPENDED:
                     appended[topic] = Appended(NO_OFFSET if error_code else offset, timestamp)
-                elif error is kafka_errors.ConcurrentTransactions:
-                    pause_seconds = max(pause_seconds, MARKERS_SECONDS)
-                elif error in PASSING:
-                    pause_seconds = AGAIN_SECONDS
-                else:
+                elif error not in PASSING:
                     raise error(topic)
+                elif error is not kafka_errors.ConcurrentTransactions:
+                    pause_seconds = AGAIN_SECONDS
         return pause_seconds
 
     async def end(self, *, commit: bool) -> bool:
         """Commit or abort what has been appended; afterwards id and epoch are those of the next transaction.
 
-        Returns whether it was asked for more than once. If so, all markers are written, but for those left out.
+        Returns whether it was asked for more than once.
         """
         is_again = False
         while (answer := await self._ask_for_end(commit=commit)) is None:

@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from aiokafka.errors import KafkaProtocolError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evictstream.streams.engine.kafka.frames import STAGED_BYTES, FrameProtocol, FrameReader
+from evictstream.streams.engine.kafka.frames import LONGEST_BYTES, STAGED_BYTES, FrameProtocol, FrameReader
 from evictstream.streams.service.app import loop_factory
 from evictstream.streams.settings import Settings
 from tests.harness.certificates import OPENSSL, certificate, server_context
@@ -106,6 +107,12 @@ def test_an_end_within_an_answer_is_told(received: int) -> None:
         assert reader.at_eof()
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize("size", [LONGEST_BYTES + 1, -1], ids=["as from a port that speaks TLS", "negative"])
+def test_no_memory_is_taken_for_an_answer_that_nobody_sends(size: int) -> None:
+    with pytest.raises(KafkaProtocolError, match="TLS"):
+        asyncio.run(FrameReader().readexactly(size))
 
 
 def test_a_lost_connection_gives_its_error() -> None:
