@@ -47,7 +47,7 @@ class FrameReader:
             KafkaProtocolError: nobody sends so many.
         """
         if not 0 <= size <= LONGEST_BYTES:
-            raise kafka_errors.KafkaProtocolError(f"an answer of {size:,} bytes: is this port a broker's, without TLS?")
+            raise kafka_errors.KafkaProtocolError(f"an answer of {size:,} bytes: does this port speak TLS?")
         answer = bytearray(size)
         rest = memoryview(answer)
         rest = rest[self._take(rest) :]
