@@ -17,7 +17,7 @@ STAGED_BYTES: Final = 16 * 1024
 """Short answers come together, and with the beginning of the next long one. Each connection keeps as much."""
 
 LONGEST_BYTES: Final = 256 * 1024 * 1024
-"""No answer is longer: a fetch is bounded by the settings. A port that speaks TLS, asked without, seems to send more."""
+"""No answer is longer: settings bound a fetch. A port that speaks TLS, asked without, seems to send more."""
 
 
 class FrameReader:
