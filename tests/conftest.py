@@ -43,6 +43,7 @@ IN_ONE_PROCESS = {
     "tests/streams/demo/test_demo_command.py",
     "tests/streams/engine/test_markers.py",
     "tests/streams/engine/test_transactions.py",
+    "tests/streams/engine/test_transactions_v2.py",
 }
 
 MakeSettings = Callable[..., Settings]

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+
+
+@pytest.fixture(scope="module")
+def three_nodes() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker(nodes=3) as broker:
+        yield broker
 
 
 @pytest.fixture

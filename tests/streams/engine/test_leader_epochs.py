@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -85,13 +85,8 @@ def test_an_epoch_that_nobody_has_is_refused_and_asked_again(config: EngineConfi
     run(test)
 
 
-@pytest.fixture(scope="module")
-def three_nodes() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(nodes=3) as broker:
-        yield broker
-
-
 @pytest.mark.kafka
+@pytest.mark.kit
 def test_a_reader_follows_a_new_leader_with_its_epoch(three_nodes: EmbeddedBroker) -> None:
     settings = declared(three_nodes, replication_factor=3)
     config = engine_config(settings)

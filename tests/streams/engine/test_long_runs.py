@@ -142,7 +142,9 @@ def test_connections_that_went_dead_without_a_word_lose_no_transaction(monkeypat
 
 
 @pytest.mark.kafka
-@pytest.mark.parametrize("features", [{}, WITHOUT_KIP_890], ids=["KIP-890", "before it"])
+@pytest.mark.parametrize(
+    "features", [{}, pytest.param(WITHOUT_KIP_890, marks=pytest.mark.kit)], ids=["KIP-890", "before it"]
+)
 def test_no_transaction_is_lost_where_clients_have_to_authenticate_anew(
     features: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

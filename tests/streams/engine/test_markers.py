@@ -112,7 +112,7 @@ class Keeping(OffsetLogic):
         self.rows.append(key)
 
 
-@pytest.fixture(scope="module", params=[2, 1], ids=["KIP-890", "before it"])
+@pytest.fixture(scope="module", params=[2, pytest.param(1, marks=pytest.mark.kit)], ids=["KIP-890", "before it"])
 def outcomes(request: pytest.FixtureRequest) -> Iterator[dict[str, Outcome]]:
     """Let it happen to all of them at once."""
     features = {"transaction.version": request.param}

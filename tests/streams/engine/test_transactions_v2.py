@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
@@ -242,12 +242,6 @@ def test_an_epoch_that_overflows_gives_a_new_producer_id(config: EngineConfig, s
         await producer.close()
 
     run(test, within_seconds=900)
-
-
-@pytest.fixture(scope="module")
-def three_nodes() -> Iterator[EmbeddedBroker]:
-    with EmbeddedBroker(nodes=3) as broker:
-        yield broker
 
 
 async def spread(config: EngineConfig) -> tuple[PartitionProducer, TransactionsV2]:
