@@ -56,7 +56,7 @@ def record(
     * `evictstream replay outage --against upstream`
     """
     from evictstream.streams.recordings.recording_folder import RecordingWriter
-    from evictstream.streams.recordings.topic_recorder import record_topics
+    from evictstream.streams.recordings.topic_reader import record_topics
 
     settings = global_options(context).settings
     begin = read_start(since)

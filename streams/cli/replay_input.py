@@ -49,7 +49,7 @@ def read_files(
         yield list(files)
         return
     from evictstream.streams.recordings.recording_folder import RecordingWriter
-    from evictstream.streams.recordings.topic_recorder import record_topics
+    from evictstream.streams.recordings.topic_reader import record_topics
 
     begin, end = read_start(since or "beginning"), None if until is None else read_start(until)
     if begin == "now" or isinstance(end, str):
