@@ -13,13 +13,14 @@ from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.cli.topic_times import read_start
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from evictstream.models.messages.command import EvictionCommand
-    from evictstream.streams.broker.follow import FollowedRecord, Start
+    from evictstream.streams.broker.follow import FollowedRecord
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -86,26 +87,6 @@ def commands(
             # Python flushes stdout once more at the end, and would report the broken pipe.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return ExitCode.DONE
-
-
-def read_start(text: str) -> Start:
-    """Parse the value of `--from`.
-
-    Raises:
-        WrongUseError: the value is neither `beginning` nor `now` nor an instant with a zone.
-    """
-    if text == "beginning":
-        return "beginning"
-    if text == "now":
-        return "now"
-    try:
-        found = dt.datetime.fromisoformat(text)
-    except ValueError:
-        found = None
-    if found is None or found.tzinfo is None or found.timestamp() < 0:
-        problem = f"--from {text} is no instant"
-        raise WrongUseError(problem, next_step="use beginning, now, or an instant with a zone: 2026-11-21T02:15:00Z")
-    return found
 
 
 def _wanted(cluster: str | None, node: str | None, actions: list[Action] | None) -> Callable[[EvictionCommand], bool]:

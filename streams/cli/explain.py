@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
+from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
 
@@ -53,10 +55,10 @@ def explain(
     settings = global_options(context).settings
     with StopSignals() as stop_signals:
         if files:
-            found = list(_replayed(settings, files, cluster, at, pod))
+            found = list(_replayed(settings, files, cluster, at, pod, stop_signals))
         else:
             found = list(stop_signals.interruptible(_decided(settings, cluster, pod)))
-    if not found:
+    if not found and not stop_signals.is_stopped():
         raise FoundProblemError(
             f"nothing was decided about {pod}", next_step="a pod that tolerates all taints of its node has no story"
         )
@@ -80,8 +82,14 @@ def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[Deci
     from evictstream.streams.broker.follow import follow
 
     wanted = [part.encode() for part in (pod.rpartition("/")[2], cluster or "")]
-    with follow(settings, settings.decisions_topic, "beginning", is_stopped=lambda: False, idle_seconds=0) as batches:
+    read = 0
+    with (
+        ProgressLine("reading decisions") as line,
+        follow(settings, settings.decisions_topic, "beginning", is_stopped=lambda: False, idle_seconds=0) as batches,
+    ):
         for batch in batches:
+            read += len(batch)
+            line.show(read, "records")
             for record in batch:
                 if record.value is None or not all(part in record.value for part in wanted):
                     continue  # to decode each of some millions would take minutes
@@ -95,7 +103,7 @@ def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[Deci
 
 
 def _replayed(
-    settings: Settings, files: list[str], cluster: str | None, at: str | None, pod: str
+    settings: Settings, files: list[str], cluster: str | None, at: str | None, pod: str, stop_signals: StopSignals
 ) -> Iterator[DecisionRecord]:
     from evictstream.models.messages.decision import decode_decision
     from evictstream.streams.recordings.audit_log import what_is_missing
@@ -108,7 +116,8 @@ def _replayed(
     source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=say, at=at)
     run = Replay(settings, partitions=source.partitions, plays_executor=not source.has_results)
     wanted = pod.rpartition("/")[2].encode()
-    for message in (*run.run(source.read()), *run.run_on()):
+    records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
+    for message in itertools.chain(run.run(records), run.run_on()):
         if message.topic == "decisions" and wanted in message.value:
             decision = decode_decision(message.value)
             if _is_about(decision, cluster, pod):

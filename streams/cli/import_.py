@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import sys
-import time
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,22 +10,17 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
 
 if TYPE_CHECKING:
-    from types import TracebackType
-    from typing import Self
-
     from evictstream.streams.feed.importer import ImportCounts
     from evictstream.streams.recordings.entries import Flaw, WatchEnded
     from evictstream.streams.settings import Settings
 
 MOST_FLAWS_SHOWN = 20
 """Most unreadable lines that are shown: a file of another kind is one mistake, not a million. All are counted."""
-
-PROGRESS_SECONDS = 0.2
-"""Between two updates of the progress; faster ones a person cannot read."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -98,7 +91,8 @@ def import_(
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
     settings = global_options(context).settings
-    with StopSignals() as stop_signals, _Screen() as screen, open_recordings(files) as items:
+    with StopSignals() as stop_signals, ProgressLine("importing") as line, open_recordings(files) as items:
+        screen = _Screen(line)
         callbacks = ImportCallbacks(
             screen.flaw, screen.say, lambda: screen.progress(importer.counts), stop_signals.is_stopped
         )
@@ -113,10 +107,10 @@ def import_(
                     publisher.flush()
         except FoundProblemError:
             if sent:
-                screen.close()
+                line.close()
                 _show(settings, sent, importer.counts, output, is_complete=False)
             raise
-        screen.close()
+        line.close()
         if missing := what_is_missing(importer.counts.skipped):
             screen.say(missing)
         for ended in importer.counts.ended:
@@ -145,34 +139,16 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
 
 
 class _Screen:
-    """Prints on stderr while the import runs: lines, and on a terminal its progress."""
+    """Words what an import has to say while it runs."""
 
-    def __init__(self) -> None:
-        from rich.console import Console
-
+    def __init__(self, progress: ProgressLine) -> None:
         self._flaws = 0
-        self._next_at = 0.0
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
-        self._status = self._console.status("importing") if sys.stderr.isatty() else None
-
-    def __enter__(self) -> Self:
-        if self._status is not None:
-            self._status.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._status is not None:
-            self._status.stop()
+        self._progress = progress
 
     def say(self, line: str) -> None:
         # Without a reader on stderr the import goes on: the counts show the same.
         with contextlib.suppress(BrokenPipeError):
-            self._console.print(f"evictstream: {line}", markup=False)
+            self._progress.say(f"evictstream: {line}")
 
     def flaw(self, flaw: Flaw) -> None:
         self._flaws += 1
@@ -182,10 +158,8 @@ class _Screen:
             self.say("further lines that cannot be read are only counted")
 
     def progress(self, counts: ImportCounts) -> None:
-        if self._status is None or (now := time.monotonic()) < self._next_at:
-            return
-        self._next_at = now + PROGRESS_SECONDS
-        self._status.update(f"{counts.handed_over.total():,} events{_recorded_until(counts)}")
+        if self._progress.is_due():
+            self._progress.show(counts.handed_over.total(), f"events{_recorded_until(counts)}")
 
 
 def _recorded_until(counts: ImportCounts) -> str:

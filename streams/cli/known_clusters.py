@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import difflib
-import sys
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypedDict
 
+from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.errors import TopicsDifferError
 
 if TYPE_CHECKING:
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
 
 NAMES_LISTED = 20
 """Most clusters that a message lists; a service may have hundreds. `-o json` has all."""
-
-PROGRESS_SECONDS = 0.1
 
 
 class GapJson(TypedDict):
@@ -130,8 +127,6 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
         BrokerUnreachableError: Kafka did not answer.
         FoundProblemError: another version wrote the rows.
     """
-    from rich.console import Console
-
     from evictstream.streams.broker.admin import check_topics
     from evictstream.streams.broker.topic_specs import topic_specs
     from evictstream.streams.service.stored_rows import read_known
@@ -144,15 +139,5 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
     ]
     if wrong:
         raise TopicsDifferError(wrong)
-    if not sys.stderr.isatty():
-        return KnownClusters(read_known(settings, partitions))
-    next_at = 0.0
-    with Console(stderr=True).status("reading what is known") as status:
-
-        def show(rows: int) -> None:
-            nonlocal next_at
-            if (now := time.monotonic()) >= next_at:
-                next_at = now + PROGRESS_SECONDS
-                status.update(f"reading what is known: {rows:,} rows")
-
-        return KnownClusters(read_known(settings, partitions, show))
+    with ProgressLine("reading what is known") as line:
+        return KnownClusters(read_known(settings, partitions, lambda count: line.show(count, "rows")))

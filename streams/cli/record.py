@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import datetime as dt
-import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.commands import read_start
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.cli.topic_times import read_range
+from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
     from evictstream.streams.recordings.recording_folder import Manifest
-
-PROGRESS_SECONDS = 0.2
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -56,16 +53,13 @@ def record(
     * `evictstream replay outage --against upstream`
     """
     from evictstream.streams.recordings.recording_folder import RecordingWriter
-    from evictstream.streams.recordings.topic_recorder import record_topics
+    from evictstream.streams.recordings.topic_reader import record_topics
 
     settings = global_options(context).settings
-    begin = read_start(since)
-    end = None if until is None else read_start(until)
-    if begin == "now" or isinstance(end, str):
-        raise WrongUseError("a recording ends with what is there now", next_step="give instants in the past")
-    shown = _Progress()
+    begin, end = read_range(since, until)
     with (
         StopSignals() as stop_signals,
+        ProgressLine("recording") as line,
         RecordingWriter(folder, partitions=settings.partitions) as writer,
     ):
         record_topics(
@@ -76,31 +70,13 @@ def record(
             clusters=cluster or (),
             with_outputs=outputs,
             is_stopped=stop_signals.is_stopped,
-            progress=shown.show,
+            progress=lambda role, count: line.show(count, role),
         )
-    shown.end()
     if output is OutputFormat.JSON:
         print_json(summary(writer.manifest))
     else:
         _print(writer.manifest)
     return stop_signals.exit_code or ExitCode.DONE
-
-
-class _Progress:
-    """One line on a terminal's stderr, rewritten."""
-
-    def __init__(self) -> None:
-        self._next_at = 0.0 if sys.stderr.isatty() else float("inf")
-
-    def show(self, role: str, count: int) -> None:
-        if time.monotonic() >= self._next_at:
-            self._next_at = time.monotonic() + PROGRESS_SECONDS
-            sys.stderr.write(f"\r\033[K{role}: {count:,} records")
-            sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._next_at != float("inf"):
-            sys.stderr.write("\r\033[K")
 
 
 def summary(manifest: Manifest) -> dict[str, object]:

@@ -13,7 +13,8 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
-from evictstream.streams.cli.replay_input import read_files, show_check, with_progress
+from evictstream.streams.cli.progress import with_progress
+from evictstream.streams.cli.replay_input import read_files, show_check
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
 
@@ -146,7 +147,7 @@ def replay(
         own_cluster = cluster if files else None  # topics were read of this cluster only, and name it
         source = open_source(names, cluster=own_cluster, partitions=settings.partitions, on_flaw=_say, at=at)
         if check:
-            return show_check(source, output)
+            return show_check(source, output, stop_signals)
         is_played = not source.has_results if results is None else results is Results.PLAYED
         kept = None if to is None else stack.enter_context(MessageFiles(to))
 
@@ -156,7 +157,7 @@ def replay(
                 kept.write(message)
 
         def read() -> Iterable[RecordedRecord]:
-            found = with_progress(stop_signals.until_signal(source.read()), source.total)
+            found = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
             return report_files.watched(with_toleration_seconds(found, seconds))
 
         found = report_of(

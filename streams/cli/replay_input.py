@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from evictstream.streams.cli.commands import read_start
 from evictstream.streams.cli.output import OutputFormat, print_json, print_table
+from evictstream.streams.cli.progress import ProgressLine, with_progress
+from evictstream.streams.cli.topic_times import read_range
 from evictstream.streams.errors import ExitCode, WrongUseError
-
-RECORDS_BETWEEN_LOOKS = 5_000
-"""Between two updates of the progress: a twentieth of a second."""
 
 if TYPE_CHECKING:
     from evictstream.streams.cli.stop_signals import StopSignals
-    from evictstream.streams.recordings.record import RecordedRecord
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
 
@@ -49,13 +45,14 @@ def read_files(
         yield list(files)
         return
     from evictstream.streams.recordings.recording_folder import RecordingWriter
-    from evictstream.streams.recordings.topic_recorder import record_topics
+    from evictstream.streams.recordings.topic_reader import record_topics
 
-    begin, end = read_start(since or "beginning"), None if until is None else read_start(until)
-    if begin == "now" or isinstance(end, str):
-        raise WrongUseError("a replay ends with what is there now", next_step="give instants in the past")
+    begin, end = read_range(since, until)
     with tempfile.TemporaryDirectory(prefix="evictstream-replay-") as folder:
-        with RecordingWriter(Path(folder) / "topics", partitions=settings.partitions) as writer:
+        with (
+            ProgressLine("recording") as line,
+            RecordingWriter(Path(folder) / "topics", partitions=settings.partitions) as writer,
+        ):
             record_topics(
                 settings,
                 writer,
@@ -64,33 +61,17 @@ def read_files(
                 clusters=() if cluster is None else (cluster,),
                 with_outputs=False,
                 is_stopped=stop_signals.is_stopped,
+                progress=lambda role, count: line.show(count, role),
             )
         yield [str(Path(folder) / "topics")]
 
 
-def with_progress(records: Iterable[RecordedRecord], total: int | None) -> Iterable[RecordedRecord]:
-    """Pass records on, with a bar on a terminal's stderr; a comparison reads them more than once."""
-    return _with_bar(records, total) if sys.stderr.isatty() else records
-
-
-def _with_bar(records: Iterable[RecordedRecord], total: int | None) -> Iterator[RecordedRecord]:
-    from rich.console import Console
-    from rich.progress import Progress
-
-    with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("replaying", total=total)
-        for number, record in enumerate(records):
-            if number % RECORDS_BETWEEN_LOOKS == 0:
-                bar.update(task, completed=number, description=f"replaying, {number:,} records")
-            yield record
-
-
-def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat) -> int:
-    """Print what is odd about a recording."""
+def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat, stop_signals: StopSignals) -> int:
+    """Print what is odd about a recording, up to a signal."""
     from evictstream.streams.recordings.recording_check import ASSUMED, RecordingCheck
 
     check = RecordingCheck()
-    check.take(with_progress(source.read(), source.total))
+    check.take(with_progress(stop_signals.until_signal(source.read()), "checking", source.total))
     if output is OutputFormat.JSON:
         print_json(check.summary())
     else:
@@ -103,4 +84,4 @@ def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat) -> int
         if places:
             typer.echo()
             print_table(["what", "the first places"], places)
-    return ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE
+    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE)

@@ -10,6 +10,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption
+from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 
@@ -218,25 +219,23 @@ def _read_files(
 
     source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=say)
     tables = KnownTables(settings, partitions=source.partitions)
-    tables.take(until(stop_signals.interruptible(source.read()), at_us))
+    tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
     return tables, source
 
 
 def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
-    from rich.console import Console
-
     from evictstream.streams.engine.clock import SYSTEM_CLOCK
     from evictstream.streams.replay.live_tables import read_live
 
     now_us = SYSTEM_CLOCK.now_us()
     if at_us is not None and at_us < now_us:
         raise WrongUseError("a running service knows only what is now", next_step="name a recording, or a later --at")
-    with Console(stderr=True).status("reading what is known") as status:
+    with ProgressLine("reading what is known") as line:
         tables = read_live(
             settings,
             cluster=cluster,
             is_stopped=stop_signals.is_stopped,
-            progress=lambda what, count: status.update(f"reading what is known: {count:,} {what}"),
+            progress=lambda what, count: line.show(count, what),
         )
     tables.at_us = max(tables.at_us, now_us)
     return tables

@@ -6,7 +6,7 @@ Reading and writing of entries is public, and needs no Kafka:
         write_recording((item for item in items if isinstance(item, Entry)), file)
 
 The modules are private. `recording_folder` holds records of topics as they were consumed (`record`), and
-`topic_recorder` makes them. `input_files` opens files of all other formats, and gives their `entries`: `watch_files`,
+`topic_reader` makes them. `input_files` opens files of all other formats, and gives their `entries`: `watch_files`,
 `kubernetes_lists` and `audit_log`, cut by `json_documents`. `assumed_times` gives times to what has none, `trimming`
 keeps the fields in use.
 """

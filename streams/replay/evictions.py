@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Iterator
 
 from evictstream.models.instants import instant_us
@@ -58,6 +59,7 @@ class EvictionsOfRun:
 
     def __init__(self) -> None:
         self._found: dict[str, ReplayedEviction] = {}
+        self._of_pods: defaultdict[tuple[str, str], list[ReplayedEviction]] = defaultdict(list)
 
     def __iter__(self) -> Iterator[ReplayedEviction]:
         """Give them in the order in which they began."""
@@ -73,7 +75,7 @@ class EvictionsOfRun:
 
     def of_pod(self, departure: Departure) -> list[ReplayedEviction]:
         """List the evictions of a pod."""
-        return [one for one in self if (one.cluster, one.pod_uid) == (departure.cluster, departure.pod_uid)]
+        return self._of_pods.get((departure.cluster, departure.pod_uid), [])
 
     def take(self, text: bytes) -> None:
         """Take in the next command.
@@ -86,6 +88,7 @@ class EvictionsOfRun:
         known = self._found.get(command.eviction_id)
         if known is None:
             known = self._found[command.eviction_id] = _begun(command)
+            self._of_pods[known.cluster, known.pod_uid].append(known)
         if command.action is Action.CANCEL:
             known.cancelled_at_us, known.cancelled_for = at_us, command.reason.verdict
             return

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from kafka import KafkaConsumer
 
 from evictstream.streams.broker.clients import client_arguments, our_errors, partitions_of
-from evictstream.streams.broker.follow import follow
-from evictstream.streams.recordings.record import RecordedRecord, Role
+from evictstream.streams.recordings.record import Role
+from evictstream.streams.recordings.topic_reader import read_topic
 from evictstream.streams.replay.known_tables import KnownTables
 from evictstream.streams.service.stored_rows import read_rows
 
@@ -50,24 +50,12 @@ def read_live(
     tables = KnownTables(settings, partitions=len(partitions))
     read_rows(settings, partitions, tables.load, lambda count: progress("rows", count))
     tables.loaded()
-    names: tuple[tuple[Role, str], ...] = ("nodes", settings.nodes_topic), ("pods", settings.pods_topic)
-    prefix = b"" if cluster is None else f"{cluster}/".encode()
-    for role, topic in names:
+    roles: tuple[Role, ...] = ("nodes", "pods")
+    clusters = () if cluster is None else (cluster,)
+    for role in roles:
         count = 0
-        with follow(settings, topic, "beginning", is_stopped=is_stopped, idle_seconds=0) as batches:
-            for batch in batches:
-                count += len(batch)
-                tables.take_facts(
-                    RecordedRecord(
-                        topic=role,
-                        partition=found.partition,
-                        offset=found.offset,
-                        timestamp=found.timestamp_ms,
-                        key=found.key,
-                        value=found.value,
-                    )
-                    for found in batch
-                    if (found.key or b"").startswith(prefix)
-                )
-                progress(role, count)
+        for batch in read_topic(settings, role, since="beginning", clusters=clusters, is_stopped=is_stopped):
+            count += len(batch)
+            tables.take_facts(batch)
+            progress(role, count)
     return tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypedDict
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
 
@@ -33,21 +33,56 @@ class DrawnOutcome:
     ALL = (EVICTED, CANCELLED, OPEN)
 
 
+class BarColumns(TypedDict):
+    """Corners of bars: from when to when, and where in the rows."""
+
+    start: list[float]
+    end: list[float]
+    top: list[float]
+    bottom: list[float]
+
+
+class TaintColumns(BarColumns):
+    """Taints on nodes."""
+
+    node: list[str]
+    taint: list[str]
+
+
+class EvictionColumns(BarColumns):
+    """Evictions; `why` is the verdict, or what it was cancelled for, and `y` the middle of the bar."""
+
+    pod: list[str]
+    namespace: list[str]
+    node: list[str]
+    zone: list[str]
+    cluster: list[str]
+    taint: list[str]
+    why: list[str]
+    outcome: list[str]
+    deadline: list[float]
+    evicted: list[float]
+    cancelled: list[float]
+    attempts: list[int]
+    moves: list[int]
+    y: list[float]
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Drawn:
     """Columns by name; instants are milliseconds since 1970, rows of nodes count upwards from 0.
 
     Attributes:
         nodes: names of rows, from below: zone, cluster and node.
-        taints: `node`, `taint`, `start`, `end`, `top`, `bottom`.
+        taints: in the order of the timeline's.
         evictions: in the order of the timeline's.
         bins: `at`, `scheduled`, `evicted`, `cancelled`.
         bin_seconds: width of a bin.
     """
 
     nodes: list[tuple[str, str, str]]
-    taints: dict[str, list[object]]
-    evictions: dict[str, list[object]]
+    taints: TaintColumns
+    evictions: EvictionColumns
     bins: dict[str, list[float]]
     bin_seconds: int
 
@@ -91,41 +126,59 @@ def _ms(at_us: int | None) -> float:
     return NO_INSTANT if at_us is None else at_us / 1_000
 
 
-def _taints(timeline: Timeline, rows: dict[tuple[str, str], float]) -> dict[str, list[object]]:
-    found: dict[str, list[object]] = {name: [] for name in ("node", "taint", "start", "end", "top", "bottom")}
-    lanes = _lanes((one.cluster, one.node) for one in timeline.taints)
-    for one, (lane, count) in zip(timeline.taints, lanes, strict=True):
+def _taints(timeline: Timeline, rows: dict[tuple[str, str], float]) -> TaintColumns:
+    bars = timeline.taints
+    tops, bottoms = [], []
+    for one, (lane, count) in zip(bars, _lanes((one.cluster, one.node) for one in bars), strict=True):
         height = (TAINTS_TOP - TAINTS_BOTTOM) / min(count, 4)
         top = rows[one.cluster, one.node] + TAINTS_TOP - height * (lane % 4)
-        end_us = timeline.last_us if one.end_us is None else one.end_us
-        values = (one.node, one.taint, _ms(one.start_us), _ms(end_us), top, top - height * 0.9)
-        for column, value in zip(found.values(), values, strict=True):
-            column.append(value)
-    return found
+        tops.append(top)
+        bottoms.append(top - height * 0.9)
+    return {
+        "node": [one.node for one in bars],
+        "taint": [one.taint for one in bars],
+        "start": [_ms(one.start_us) for one in bars],
+        "end": [_ms(timeline.last_us if one.end_us is None else one.end_us) for one in bars],
+        "top": tops,
+        "bottom": bottoms,
+    }
 
 
-def _evictions(timeline: Timeline, rows: dict[tuple[str, str], float]) -> dict[str, list[object]]:
-    names = (
-        "pod", "namespace", "node", "zone", "cluster", "taint", "why", "outcome", "start", "end", "deadline",
-        "evicted", "cancelled", "attempts", "moves", "top", "bottom", "y",
-    )  # fmt: skip
-    found: dict[str, list[object]] = {name: [] for name in names}
-    lanes = _lanes((one.cluster, one.node) for one in timeline.evictions)
-    for one, (lane, count) in zip(timeline.evictions, lanes, strict=True):
+def _evictions(timeline: Timeline, rows: dict[tuple[str, str], float]) -> EvictionColumns:
+    shown = timeline.evictions
+    tops, heights = [], []
+    for one, (lane, count) in zip(shown, _lanes((one.cluster, one.node) for one in shown), strict=True):
         height = min(WIDEST_LANE, (PODS_TOP - PODS_BOTTOM) / count)
-        top = rows[one.cluster, one.node] + PODS_TOP - height * lane
-        left_us = one.issued_at_us if one.issued_at_us is not None else one.cancelled_at_us
-        end_us = left_us if left_us is not None else min(one.deadline_us, timeline.last_us)
-        start_us = min(one.window_start_us, end_us)
-        values: tuple[object, ...] = (
-            one.pod, one.namespace, one.node, timeline.zones.get((one.cluster, one.node), ""), one.cluster, one.taint,
-            _why(one), outcome_of(one), _ms(start_us), _ms(end_us), _ms(one.deadline_us),
-            _ms(one.issued_at_us), _ms(None if one.issued_at_us is not None else one.cancelled_at_us),
-            one.attempts, one.moves, top, top - height * 0.8, top - height * 0.4,
-        )  # fmt: skip
-        for column, value in zip(found.values(), values, strict=True):
-            column.append(value)
-    return found
+        tops.append(rows[one.cluster, one.node] + PODS_TOP - height * lane)
+        heights.append(height)
+    ends_us = [_end_us(one, timeline.last_us) for one in shown]
+    return {
+        "pod": [one.pod for one in shown],
+        "namespace": [one.namespace for one in shown],
+        "node": [one.node for one in shown],
+        "zone": [timeline.zones.get((one.cluster, one.node), "") for one in shown],
+        "cluster": [one.cluster for one in shown],
+        "taint": [one.taint for one in shown],
+        "why": [_why(one) for one in shown],
+        "outcome": [outcome_of(one) for one in shown],
+        "start": [_ms(min(one.window_start_us, end_us)) for one, end_us in zip(shown, ends_us, strict=True)],
+        "end": [_ms(end_us) for end_us in ends_us],
+        "deadline": [_ms(one.deadline_us) for one in shown],
+        "evicted": [_ms(one.issued_at_us) for one in shown],
+        "cancelled": [_ms(one.cancelled_at_us if one.issued_at_us is None else None) for one in shown],
+        "attempts": [one.attempts for one in shown],
+        "moves": [one.moves for one in shown],
+        "top": tops,
+        "bottom": [top - height * 0.8 for top, height in zip(tops, heights, strict=True)],
+        "y": [top - height * 0.4 for top, height in zip(tops, heights, strict=True)],
+    }
+
+
+def _end_us(one: ReplayedEviction, last_us: int) -> int:
+    """Return when the eviction was issued or cancelled; of an open one its deadline, or the end of the recording."""
+    if one.issued_at_us is not None:
+        return one.issued_at_us
+    return min(one.deadline_us, last_us) if one.cancelled_at_us is None else one.cancelled_at_us
 
 
 def _why(one: ReplayedEviction) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 
@@ -151,10 +151,7 @@ def _over_time(shown: Drawn, report: ReplayReport, times: Range1d) -> Any:
             "at", name, source=source, mode="after", color=colour, line_dash=dash, line_width=2, legend_label=name
         )
     if report.against is not None:
-        theirs = [one.there.at_us for one in report.differences if one.there] + [
-            one.issued_at_us for one in report.evictions if one.issued_at_us is not None and _is_same(one, report)
-        ]
-        points = counted(theirs, seconds)
+        points = counted(_left_there_us(report), seconds)
         made.step(
             [at for at, _ in points],
             [count for _, count in points],
@@ -172,8 +169,15 @@ def _over_time(shown: Drawn, report: ReplayReport, times: Range1d) -> Any:
     return made
 
 
-def _is_same(one: Any, report: ReplayReport) -> bool:
-    return (one.cluster, one.pod_uid) not in {(each.first.cluster, each.first.pod_uid) for each in report.differences}
+def _left_there_us(report: ReplayReport) -> Iterator[int]:
+    """Give when pods left in the other run: as here, where the two do not differ about the pod."""
+    differing = {(one.first.cluster, one.first.pod_uid) for one in report.differences}
+    for difference in report.differences:
+        if difference.there is not None:
+            yield difference.there.at_us
+    for one in report.evictions:
+        if one.issued_at_us is not None and (one.cluster, one.pod_uid) not in differing:
+            yield one.issued_at_us
 
 
 def _timeline(shown: Drawn, timeline: Timeline, evictions: ColumnDataSource, view: CDSView, times: Range1d) -> Any:

@@ -12,7 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from evictstream.streams.report.columns import Drawn, DrawnOutcome, drawn
+from evictstream.streams.report.columns import BarColumns, Drawn, DrawnOutcome, drawn
 from evictstream.streams.report.palette import OUTCOME_COLOURS, SCHEDULED, TAINT
 
 if TYPE_CHECKING:
@@ -58,20 +58,21 @@ def _chosen(shown: Drawn) -> dict[int, int]:
     """Choose rows, and number them anew from below."""
     counts = [0] * len(shown.nodes)
     for y in shown.evictions["y"]:
-        counts[round(float(str(y)))] += 1
+        counts[round(y)] += 1
     most = sorted(range(len(counts)), key=lambda number: (-counts[number], number))[:MOST_NODES]
     return {number: place for place, number in enumerate(sorted(most))}
 
 
 def _draw_nodes(axes: Any, shown: Drawn, rows: dict[int, int]) -> None:
     _draw_bars(axes, shown.taints, rows, [TAINT] * len(shown.taints["start"]), alpha=1.0)
-    colours = [OUTCOME_COLOURS[str(each)] for each in shown.evictions["outcome"]]
+    colours = [OUTCOME_COLOURS[each] for each in shown.evictions["outcome"]]
     _draw_bars(axes, shown.evictions, rows, colours, alpha=0.6)
-    for name, marker, outcome in (("evicted", "^", DrawnOutcome.EVICTED), ("cancelled", "x", DrawnOutcome.CANCELLED)):
+    left = shown.evictions["evicted"], shown.evictions["cancelled"]
+    for instants, marker, outcome in zip(left, "^x", (DrawnOutcome.EVICTED, DrawnOutcome.CANCELLED), strict=True):
         points = [
             (_day(at), y - round(y) + rows[round(y)])
-            for at, y in zip(shown.evictions[name], map(_number, shown.evictions["y"]), strict=True)
-            if not math.isnan(_number(at)) and round(y) in rows
+            for at, y in zip(instants, shown.evictions["y"], strict=True)
+            if not math.isnan(at) and round(y) in rows
         ]
         if points:
             axes.scatter(*zip(*points, strict=True), marker=marker, s=14, color=OUTCOME_COLOURS[outcome], zorder=3)
@@ -84,15 +85,13 @@ def _draw_nodes(axes: Any, shown: Drawn, rows: dict[int, int]) -> None:
     axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
-def _draw_bars(
-    axes: Any, columns: dict[str, list[object]], rows: dict[int, int], colours: list[str], *, alpha: float
-) -> None:
+def _draw_bars(axes: Any, columns: BarColumns, rows: dict[int, int], colours: list[str], *, alpha: float) -> None:
     corners, used = [], []
     spans = zip(columns["start"], columns["end"], columns["top"], columns["bottom"], colours, strict=True)
     for start, end, top, bottom, colour in spans:
-        row = round(_number(bottom) + 0.1)
+        row = round(bottom + 0.1)
         if row in rows:
-            low, high = (_number(each) - row + rows[row] for each in (bottom, top))
+            low, high = (each - row + rows[row] for each in (bottom, top))
             left, right = _day(start), _day(end)
             corners.append([(left, low), (left, high), (right, high), (right, low)])
             used.append(colour)
@@ -114,10 +113,5 @@ def _draw_counts(axes: Any, shown: Drawn) -> None:
     axes.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
-def _number(value: object) -> float:
-    return float(str(value))
-
-
-def _day(at_ms: object) -> float:
-    number = _number(at_ms)
-    return number if math.isnan(number) else float(date2num(dt.datetime.fromtimestamp(number / 1_000, tz=dt.UTC)))
+def _day(at_ms: float) -> float:
+    return at_ms if math.isnan(at_ms) else float(date2num(dt.datetime.fromtimestamp(at_ms / 1_000, tz=dt.UTC)))

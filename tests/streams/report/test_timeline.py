@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -11,10 +13,13 @@ import pytest
 
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord
+from evictstream.streams.replay.comparison import DifferenceKind, RunDifference
 from evictstream.streams.replay.evictions import EvictionsOfRun
 from evictstream.streams.replay.replay import Replay
+from evictstream.streams.replay.replay_report import report_of
 from evictstream.streams.report import timeline as limits
 from evictstream.streams.report.columns import DrawnOutcome, bin_seconds, counted, drawn
+from evictstream.streams.report.page import _left_there_us
 from evictstream.streams.report.report_files import ReportFiles
 from evictstream.streams.report.timeline import Silence, TaintBar, Timeline, TimelineCollector
 from evictstream.streams.settings import Settings
@@ -66,9 +71,7 @@ def test_each_eviction_has_its_story() -> None:
 def test_evictions_are_drawn_from_taint_to_command() -> None:
     shown = drawn(collected(list(outage(nodes=2, pods=2)))).evictions
     assert shown["outcome"] == [DrawnOutcome.EVICTED] * 4
-    lasting = [
-        int(str(end)[:-2]) - int(str(start)[:-2]) for start, end in zip(shown["start"], shown["end"], strict=True)
-    ]
+    lasting = [end - start for start, end in zip(shown["start"], shown["end"], strict=True)]
     assert sorted(lasting) == [0, 0, 5_000, 5_000]
     assert shown["zone"] == ["z-0", "z-0", "z-1", "z-1"]
 
@@ -76,13 +79,13 @@ def test_evictions_are_drawn_from_taint_to_command() -> None:
 def test_what_is_cancelled_ends_there() -> None:
     records = list(outage(nodes=1, pods=2))
     shown = drawn(collected([*records, without_taints(records[-1], seconds=2)])).evictions
-    assert sorted(map(str, shown["outcome"])) == [DrawnOutcome.CANCELLED, DrawnOutcome.EVICTED]
-    assert sum(math.isnan(float(str(at))) for at in shown["cancelled"]) == 1
+    assert sorted(shown["outcome"]) == [DrawnOutcome.CANCELLED, DrawnOutcome.EVICTED]
+    assert sum(math.isnan(at) for at in shown["cancelled"]) == 1
 
 
 def test_what_is_not_due_is_open() -> None:
     shown = drawn(collected(list(outage(nodes=1, pods=2)), run_on_seconds=1)).evictions
-    assert sorted(map(str, shown["outcome"])) == [DrawnOutcome.EVICTED, DrawnOutcome.OPEN]
+    assert sorted(shown["outcome"]) == [DrawnOutcome.EVICTED, DrawnOutcome.OPEN]
 
 
 def test_a_minute_without_records_is_a_silence() -> None:
@@ -137,3 +140,22 @@ def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
     calm = list(outage(nodes=2, pods=1))[:4]
     write_report(calm, page=tmp_path / "calm.html", picture=tmp_path / "calm.svg")
     assert (tmp_path / "calm.svg").stat().st_size
+
+
+def test_the_other_run_reads_the_differences_twice() -> None:
+    class Differences(tuple[RunDifference, ...]):
+        __slots__ = ()
+        readings = 0
+
+        def __iter__(self) -> Iterator[RunDifference]:
+            Differences.readings += 1
+            return super().__iter__()
+
+    records = list(outage(nodes=2, pods=20))
+    found = report_of(Settings(), lambda: records, partitions=1, plays_executor=True, run_on_seconds=30)
+    first, *others = found.evictions.departures()
+    later = first._replace(at_us=first.at_us + 9_000_000)
+    differences = Differences([RunDifference(DifferenceKind.EARLIER, first, later)])
+    drawn_there = sorted(_left_there_us(dataclasses.replace(found, differences=differences)))
+    assert drawn_there == sorted([later.at_us, *(one.at_us for one in others)])
+    assert Differences.readings == 2

@@ -1,0 +1,44 @@
+"""From where and up to where a command reads a topic, as options say it."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+from evictstream.streams.errors import WrongUseError
+
+if TYPE_CHECKING:
+    from evictstream.streams.broker.follow import Start
+
+
+def read_start(text: str, *, option: str = "--from") -> Start:
+    """Parse the value of an option.
+
+    Raises:
+        WrongUseError: the value is neither `beginning` nor `now` nor an instant with a zone.
+    """
+    if text == "beginning":
+        return "beginning"
+    if text == "now":
+        return "now"
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        found = None
+    if found is None or found.tzinfo is None or found.timestamp() < 0:
+        problem = f"{option} {text} is no instant"
+        raise WrongUseError(problem, next_step="use beginning, now, or an instant with a zone: 2026-11-21T02:15:00Z")
+    return found
+
+
+def read_range(since: str | None, until: str | None) -> tuple[Start, dt.datetime | None]:
+    """Parse `--since` and `--until`; without them a range reaches from the beginning to what is there now.
+
+    Raises:
+        WrongUseError: a value is no instant, or the range begins now.
+    """
+    begin = "beginning" if since is None else read_start(since, option="--since")
+    end = None if until is None else read_start(until, option="--until")
+    if begin == "now" or isinstance(end, str):
+        raise WrongUseError("a range of topics ends with what is there now", next_step="give instants in the past")
+    return begin, end
