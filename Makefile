@@ -56,6 +56,7 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
 	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit)
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
+	$(if $(ARGS),,TRANSACTION_VERSION=1 $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit" tests/guarantees tests/streams/engine)
 
 specs: $(VENV)/.ready ## Search the model of one partition's protocol in every order, with each guard and without (needs spin and cc; minutes).
 	$(BIN)/python -m tests.specs $(ARGS)
