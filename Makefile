@@ -29,7 +29,7 @@ quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on a
 test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
 ifeq ($(ARGS),)
 	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit and not e2e"; together=$$?; \
-	$(BIN)/python -m pytest -m "alone and not e2e" && exit $$together
+	$(BIN)/python -m pytest -m "alone and not kit and not e2e" && exit $$together
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
@@ -54,7 +54,8 @@ faults: $(VENV)/.ready ## Kill, pause and cut while it runs, and compare with wh
 	$(BIN)/python -m tests.faults $(ARGS)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.run)
 	$(if $(ARGS),,$(BIN)/python -m tests.faults.loop.real)
-	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m kit)
+	$(if $(ARGS),,$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "kit and not alone")
+	$(if $(ARGS),,$(BIN)/python -m pytest -m "kit and alone")
 	$(if $(ARGS),,$(BIN)/python -m pytest tests/faults/real/silent_broker.py)
 	$(if $(ARGS),,TRANSACTION_VERSION=1 $(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit" tests/guarantees tests/streams/engine)
 

@@ -112,7 +112,10 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
         workers = [stack.enter_context(WorkerProcess(one, tmp_path, f"w{n}")) for n, one in enumerate(named)]
         for worker in workers:
             worker.wait_ready()
-        workers[0].wait_for(lambda: min(shares(workers)) >= PARTITIONS // len(workers), "even shares")
+        workers[0].wait_for(
+            lambda: sum(shares(workers)) == PARTITIONS and min(shares(workers)) >= PARTITIONS // len(workers),
+            "even shares of all partitions",
+        )
         held = owners(workers)
         read = TopicReader(service, service.commands_topic)
         stack.callback(read.close)

@@ -157,6 +157,7 @@ def test_names_are_never_markup(browser: Any, tmp_path: Path) -> None:
     assert page.execute_script("return document.querySelectorAll('img').length") == 0
 
 
+@pytest.mark.kit
 def test_fifty_thousand_evictions_load_and_react(browser: Any, tmp_path: Path) -> None:
     path = tmp_path / "many.html"
     write_report(list(outage(nodes=MANY_NODES, pods=MANY_PODS)), page=path)
