@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import shutil
+import socket
 import tempfile
 import time
 import uuid
@@ -21,7 +22,7 @@ from typing import ClassVar, Self
 from evictstream.streams.broker.admin import Probe, probe
 from evictstream.streams.broker.jars import kafka_version
 from evictstream.streams.broker.kafka_node import KafkaNode
-from evictstream.streams.broker.ports import LOOPBACK, free_ports
+from evictstream.streams.broker.ports import LOOPBACK, free_ports, reserve
 from evictstream.streams.broker.properties import Detour, NodeAddress
 from evictstream.streams.errors import BrokerFailedError, WrongUseError
 
@@ -86,6 +87,7 @@ class EmbeddedBroker:
         ports = free_ports((2 + 2 * detours) * nodes)
         if port is not None:
             ports[0] = port
+        self._ports, self._reserved = tuple(ports), list[socket.socket]()
         addresses = [
             NodeAddress(
                 node_id=index + 1,
@@ -128,6 +130,7 @@ class EmbeddedBroker:
             EmbeddedBrokerError: of the kind that fits; what was started is stopped again.
         """
         deadline = time.monotonic() + START_TIMEOUT_SECONDS
+        self._reserved = self._reserved or reserve(self._ports)
         try:
             for node in self.nodes:
                 node.start()
@@ -147,6 +150,9 @@ class EmbeddedBroker:
             shutil.rmtree(self._folder, ignore_errors=True)
         else:
             self._stop_in_order()
+        for holder in self._reserved:
+            holder.close()
+        self._reserved.clear()
 
     def kill(self) -> None:
         """End all nodes at once, as a crash or a power cut would; the data stays."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import socket
+import sys
+from collections.abc import Iterable
 
 LOOPBACK = "127.0.0.1"
 
@@ -18,8 +20,7 @@ ATTEMPTS = 200
 def free_ports(count: int) -> list[int]:
     """Return that many different ports on which no process listens now.
 
-    They are not reserved: another process may take one before it is used; with 10,000 to choose from at random that is
-    rare.
+    Another process may take one before it is used, or while its broker is down: `reserve` keeps them.
 
     Raises:
         OSError: none was found in 200 attempts.
@@ -33,6 +34,26 @@ def free_ports(count: int) -> list[int]:
                 return ports
     message = f"no {count} free ports between {FIRST_PORT} and {LAST_PORT} on {LOOPBACK}"
     raise OSError(message)
+
+
+def reserve(ports: Iterable[int]) -> list[socket.socket]:
+    """Keep `free_ports` from giving these ports to anybody else, until the sockets that this returns are closed.
+
+    A server that sets SO_REUSEADDR, as Kafka does, listens there all the same, since these sockets never listen. So it
+    is on Linux; elsewhere the port would be taken for that server too, and the list is empty. A port that somebody has
+    taken already is left out: the server that wants it says so.
+    """
+    kept: list[socket.socket] = []
+    for port in ports if sys.platform == "linux" else ():
+        holder = socket.socket()
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            holder.bind((LOOPBACK, port))
+        except OSError:
+            holder.close()
+        else:
+            kept.append(holder)
+    return kept
 
 
 def _is_free(port: int) -> bool:

@@ -1,8 +1,5 @@
 from __future__ import annotations
 
-import socket
-
-from evictstream.streams.broker.ports import FIRST_PORT, LAST_PORT, free_ports
 from evictstream.streams.broker.properties import Detour, NodeAddress, as_environment, as_file, node_properties
 
 NODES = [
@@ -33,15 +30,6 @@ def test_topics_are_never_made_by_accident() -> None:
 def test_as_a_file_and_as_environment() -> None:
     assert as_file({"log.dirs": "C:\\k"}) == "log.dirs=C:\\\\k\n"
     assert as_environment({"log.dirs": "/k"}) == {"KAFKA_LOG_DIRS": "/k"}
-
-
-def test_free_ports_differ_and_lie_below_outgoing_ones() -> None:
-    ports = free_ports(20)
-    assert len(set(ports)) == 20
-    for port in ports:
-        assert FIRST_PORT <= port <= LAST_PORT < 32_768
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
 
 
 def test_a_detour_listens_at_one_port_and_tells_another() -> None:
