@@ -69,7 +69,8 @@ class Arena:
             properties=STAMPS if self.nodes > 1 else STAMPS | AUTHORIZER,
             heap_megabytes=384,
         )
-        self._stack.callback(self.broker.kill)
+        self._stack.callback(self.broker.stop)
+        self._stack.callback(self.broker.kill)  # first: nobody needs the data any more
         self.revive()
         for number in range(self._width):
             detours = [node.address.detours[number] for node in self.broker.nodes]
