@@ -11,16 +11,18 @@ import gzip
 import hashlib
 import heapq
 import importlib.metadata
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Annotated, Final, Self, TypeAlias, cast
 
 import msgspec
 
+from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US
 from evictstream.streams.errors import RecordingError, WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord, Role
 
@@ -36,6 +38,7 @@ LONGEST_LINE_BYTES: Final = 64 * 1024**2
 """More than any broker takes as a record, in base64."""
 
 _ABSENT: Final = msgspec.Raw(b"null")
+_FILE_NAME: Final = re.compile(r"(nodes|pods|results|commands|decisions)-(\d{5})\.jsonl\.gz")
 
 
 class RecordedFile(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fields=True):
@@ -68,6 +71,7 @@ class Manifest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fiel
         partitions: of each topic.
         clusters: records by cluster, as keys name them.
         files: by name.
+        sha256: of the manifest itself while this is empty, in its shortest form; empty: nobody has kept it.
     """
 
     format: int
@@ -75,6 +79,7 @@ class Manifest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fiel
     partitions: int
     clusters: dict[str, int]
     files: dict[str, RecordedFile]
+    sha256: str = ""
 
     @property
     def records(self) -> int:
@@ -82,9 +87,13 @@ class Manifest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fiel
         return sum(file.records for file in self.files.values())
 
 
+# A replay lets time pass up to each record: one beyond all instants would keep it busy for ever.
+_Timestamp: TypeAlias = Annotated[int, msgspec.Meta(ge=FIRST_INSTANT_US // 1_000, le=LAST_INSTANT_US // 1_000)]
+
+
 class _Line(msgspec.Struct, gc=False, omit_defaults=True):
     offset: int
-    timestamp: int
+    timestamp: _Timestamp
     key: str | None = None
     value: msgspec.Raw = _ABSENT
     key64: bytes | None = None
@@ -145,9 +154,14 @@ class RecordingWriter:
         for name, file in self.manifest.files.items():
             with (self._folder / name).open("rb") as stream:
                 file.sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
+        self.manifest.sha256 = _own_checksum(self.manifest)
         beside = self._folder / f"{MANIFEST}.new"
         beside.write_bytes(msgspec.json.format(_encoder.encode(self.manifest), indent=2) + b"\n")
         beside.replace(self._folder / MANIFEST)
+
+
+def _own_checksum(manifest: Manifest) -> str:
+    return hashlib.sha256(_encoder.encode(msgspec.structs.replace(manifest, sha256=""))).hexdigest()
 
 
 def _count(file: RecordedFile, record: RecordedRecord) -> None:
@@ -191,6 +205,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """Read what a recording holds; None if it was cut before that was written.
 
     Raises:
+        RecordingError: it is not as it was written.
         WrongUseError: this version cannot read it.
     """
     try:
@@ -202,7 +217,15 @@ def read_manifest(folder: Path) -> Manifest | None:
     if found.format != FORMAT:
         problem = f"{folder} has format {found.format}"
         raise WrongUseError(problem, next_step=f"read it with evictstream {found.version}")
+    if found.sha256 and found.sha256 != _own_checksum(found):
+        raise RecordingError(str(folder / MANIFEST), line=0, reason="its checksum is another")
     return found
+
+
+def file_names(folder: Path) -> dict[str, tuple[Role, int]]:
+    """Give topic and partition of the files of a recording, as their names tell; a folder may hold others beside."""
+    found = {one.name: _FILE_NAME.fullmatch(one.name) for one in folder.glob("*.jsonl.gz")}
+    return {name: (cast("Role", match[1]), int(match[2])) for name, match in sorted(found.items()) if match}
 
 
 def read_folder(folder: Path) -> Iterator[RecordedRecord]:
@@ -213,14 +236,15 @@ def read_folder(folder: Path) -> Iterator[RecordedRecord]:
         WrongUseError: there is no recording.
     """
     manifest = read_manifest(folder)
-    names = sorted(manifest.files if manifest is not None else (one.name for one in folder.glob("*-?????.jsonl.gz")))
+    names = file_names(folder) if manifest is None else _names(manifest)
     if manifest is None and not names:
         raise WrongUseError(f"{folder} holds no recording", next_step="make one with `evictstream record`")
     with ExitStack() as stack:
         logs: list[Iterator[tuple[int, int, RecordedRecord]]] = []
-        for name in names:
-            expected = None if manifest is None else manifest.files[name]
-            logs.append(_in_time(len(logs), _read_file(stack, folder / name, expected)))
+        for name, (topic, partition) in names.items():
+            read = _read_file(stack, folder / name, topic, partition)
+            kept = read if manifest is None else _as_expected(folder / name, read, manifest.files[name])
+            logs.append(_in_time(len(logs), kept))
         for _, _, record in heapq.merge(*logs):
             yield record
 
@@ -233,17 +257,36 @@ def _in_time(place: int, records: Iterator[RecordedRecord]) -> Iterator[tuple[in
         yield latest, place, record
 
 
-def _read_file(stack: ExitStack, path: Path, expected: RecordedFile | None) -> Iterator[RecordedRecord]:
-    topic, _, rest = path.name.partition("-")
-    partition, number = int(rest.partition(".")[0]), 0
+def _names(manifest: Manifest) -> dict[str, tuple[Role, int]]:
+    return {name: (file.topic, file.partition) for name, file in sorted(manifest.files.items())}
+
+
+def _read_file(stack: ExitStack, path: Path, topic: Role, partition: int) -> Iterator[RecordedRecord]:
+    number = 0
     try:
         for line in _lines(stack.enter_context(gzip.GzipFile(path, "rb"))):
-            yield _record(topic, partition, line)  # type: ignore[arg-type]  # the name of a file of ours
+            yield _record(topic, partition, line)
             number += 1
     except (OSError, EOFError, zlib.error, ValueError) as error:  # msgspec's errors are ValueErrors
         raise RecordingError(str(path), line=number, reason=str(error) or "it is cut") from error
-    if expected is not None and number != expected.records:
+
+
+def _as_expected(path: Path, records: Iterator[RecordedRecord], expected: RecordedFile) -> Iterator[RecordedRecord]:
+    """Give records that the manifest admits; at the end their count and the checksum of the file have to be its.
+
+    A time outside the file's is refused before it is given, for a replay would let time pass up to it.
+    """
+    number = 0
+    for record in records:
+        if not expected.set_back and not expected.first_timestamp <= record.timestamp <= expected.last_timestamp:
+            raise RecordingError(str(path), line=number, reason="its times are others than were recorded")
+        yield record
+        number += 1
+    if number != expected.records:
         raise RecordingError(str(path), line=number, reason=f"{expected.records} records were recorded")
+    with path.open("rb") as stream:
+        if expected.sha256 and hashlib.file_digest(stream, "sha256").hexdigest() != expected.sha256:
+            raise RecordingError(str(path), line=number, reason="its checksum is another")
 
 
 def _lines(stream: gzip.GzipFile) -> Iterator[_Line]:

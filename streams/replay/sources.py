@@ -17,7 +17,7 @@ from evictstream.streams.recordings.assumed_times import AssumedTimes
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded, watch_event
 from evictstream.streams.recordings.input_files import STDIN, latest_listed_us, open_recordings
 from evictstream.streams.recordings.record import RecordedRecord, Role
-from evictstream.streams.recordings.recording_folder import read_folder, read_manifest
+from evictstream.streams.recordings.recording_folder import file_names, read_folder, read_manifest
 
 MILLISECOND_US: Final = 1_000
 
@@ -28,7 +28,7 @@ class RecordedFolder:
     Attributes:
         partitions: of its topics.
         has_results: whether executors have answered in it.
-        clusters: names in it.
+        clusters: names in it; without a manifest those that were read.
         flaws: none: what a reader was handed is as it was.
         skipped: nothing, for the same reason.
         total: records, as the manifest has them; None if it is missing.
@@ -43,16 +43,22 @@ class RecordedFolder:
         manifest = read_manifest(folder)
         self._folder = folder
         self.partitions = partitions if manifest is None else manifest.partitions
-        files = () if manifest is None else manifest.files.values()
+        if manifest is None:
+            topics = {topic for topic, _ in file_names(folder).values()}
+        else:
+            topics = {file.topic for file in manifest.files.values() if file.records}
         self.total = None if manifest is None else manifest.records
-        self.has_results = any(file.topic == "results" and file.records for file in files)
+        self.has_results = "results" in topics
         self.clusters = set() if manifest is None else set(manifest.clusters)
         self.flaws = 0
         self.skipped: Counter[str] = Counter()
 
     def read(self) -> Iterator[RecordedRecord]:
         """Give records by time. Raises `RecordingError`, `WrongUseError`."""
-        return read_folder(self._folder)
+        for record in read_folder(self._folder):
+            if self.total is None:
+                self.clusters.add((record.key or b"").partition(b"/")[0].decode(errors="replace"))
+            yield record
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
         """Give what was assumed and left out, for a table: nothing."""
