@@ -12,7 +12,7 @@ from typing import Self
 
 from evictstream.streams.settings import Settings
 from tests.faults.real.clock import SteppedClock
-from tests.harness.workers import WorkerProcess
+from tests.harness.workers import WORKER, WorkerProcess
 
 RESTART_SECONDS = 0.5
 """As a supervisor's first pause after an end."""
@@ -149,9 +149,11 @@ class Crew:
         return [log for post in self.posts for log in post.logs]
 
     def _start(self, post: Post) -> None:
-        more = {"PYTHONFAULTHANDLER": "1", **({} if post.clock is None else post.clock.environment)}
+        program = WORKER if post.clock is None else (*post.clock.program, "worker")
         post.was_killed = False
-        post.worker = WorkerProcess(post.settings, self._folder, post.name, more=more).start()
+        post.worker = WorkerProcess(
+            post.settings, self._folder, post.name, program, more={"PYTHONFAULTHANDLER": "1"}
+        ).start()
         post.logs.append(post.worker.log_file)
         self.starts += 1
 

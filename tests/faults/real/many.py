@@ -15,7 +15,6 @@ from pathlib import Path
 
 from evictstream.streams.oracle import Violation
 from tests.faults.real.arena import Arena, ArenaKind
-from tests.faults.real.clock import faketime_library
 from tests.faults.real.crew import NotReadyError
 from tests.faults.real.schedule import arena_of, run_schedule
 from tests.faults.real.summary import Summary
@@ -59,8 +58,6 @@ def run_many(count: int, first_seed: int, *, tell: Tell = print) -> Summary:
     waiting: dict[ArenaKind, queue.SimpleQueue[int]] = {kind: queue.SimpleQueue() for kind in ArenaKind}
     for seed in range(first_seed, first_seed + count):
         waiting[arena_of(seed)].put(seed)
-    if faketime_library() is None:
-        summary.left_out.append("clock steps: no libfaketime on this machine (the package libfaketime brings it)")
     with ExitStack() as stack:
         wires = stack.enter_context(WireLoop())
         threads: list[threading.Thread] = []

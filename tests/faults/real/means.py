@@ -10,7 +10,7 @@
 | produce refused | an ACL that denies writing; or `max.message.bytes` of the topic set below any record |
 | record too large | an object above the limit, among the plan's changes |
 | disk full | the broker's own small file system filled to the last byte; then cleared, and the broker started |
-| clock step | libfaketime in front of the worker's clock (see `clock`) |
+| clock step | what the worker's process reads as the time is shifted (see `clock`) |
 """
 
 from __future__ import annotations

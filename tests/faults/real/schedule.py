@@ -19,7 +19,7 @@ from tests.faults.generate import generate
 from tests.faults.numbers import NUMBERS
 from tests.faults.plan import SECOND_US, FaultKind, Plan, Shape
 from tests.faults.real.arena import Arena, ArenaKind
-from tests.faults.real.clock import SteppedClock, faketime_library
+from tests.faults.real.clock import SteppedClock
 from tests.faults.real.crew import Crew
 from tests.faults.real.means import Faults, Scene
 from tests.faults.real.playing import Player
@@ -36,7 +36,7 @@ BROKER = (FaultKind.BROKER_KILL_RESTART, FaultKind.BROKER_PAUSE)
 FEED = (FaultKind.RECORD_TOO_LARGE, FaultKind.ABSURD_RECORDS)
 PRESENT: Mapping[ArenaKind, tuple[FaultKind, ...]] = {
     # What is written twice is drawn twice as often: a broker of one's own is there to be hit.
-    ArenaKind.SHARED: (*WORKER, *NETWORK, *FEED, FaultKind.PRODUCE_REFUSED),
+    ArenaKind.SHARED: (*WORKER, *NETWORK, *FEED, FaultKind.PRODUCE_REFUSED, FaultKind.CLOCK_STEP),
     ArenaKind.OWN: (*BROKER, *BROKER, *WORKER, FaultKind.ABSURD_RECORDS),
     ArenaKind.CLUSTER: (FaultKind.LEADER_MOVE, FaultKind.LEADER_MOVE, *BROKER, *WORKER),
 }
@@ -61,8 +61,6 @@ def arena_of(seed: int) -> ArenaKind:
 def shape_of(arena: Arena) -> Shape:
     """What a plan for that arena may have in it, on this machine."""
     kinds = list(PRESENT[arena.kind])
-    if arena.kind is ArenaKind.SHARED and faketime_library() is not None:
-        kinds.append(FaultKind.CLOCK_STEP)
     if arena.disk is not None and arena.disk.is_small:
         kinds += [FaultKind.DISK_FULL, FaultKind.DISK_FULL]
     return Shape(
@@ -132,7 +130,6 @@ def _settings(seed: int, arena: Arena, shape: Shape) -> Settings:
 def _man(crew: Crew, settings: Settings, wire_address: str, draft: Plan, folder: Path) -> dict[str, SteppedClock]:
     """Start two workers, sometimes one or three; the first, or all of them, by the wire and with a clock that steps."""
     chance = random.Random(f"crew/{draft.seed}")
-    library = faketime_library()
     has_steps = any(fault.kind is FaultKind.CLOCK_STEP for fault in draft.faults)
     count, are_all_hit, are_static = chance.choice((1, 2, 2, 3)), chance.random() < 0.5, chance.random() < 0.3
     clocks: dict[str, SteppedClock] = {}
@@ -141,8 +138,8 @@ def _man(crew: Crew, settings: Settings, wire_address: str, draft: Plan, folder:
         changes: dict[str, object] = {"group_instance_id": name} if are_static else {}
         if number == 0 or are_all_hit:
             changes["bootstrap_servers"] = wire_address
-            if has_steps and library is not None:
-                clocks[name] = SteppedClock(library, folder / f"{name}.clock")
+            if has_steps:
+                clocks[name] = SteppedClock(folder / f"{name}.clock")
         crew.add(name, settings.model_copy(update=changes), clocks.get(name))
     return clocks
 
