@@ -117,7 +117,9 @@ class _Annotations(msgspec.Struct, gc=False):
     mirror: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name=MIRROR_ANNOTATION)
 
 
-class _Metadata(msgspec.Struct, rename="camel", gc=False):
+class MetadataObject(msgspec.Struct, rename="camel", gc=False):
+    """`metadata` of a node or pod in the shape of its JSON."""
+
     name: str | None = None
     namespace: str | None = None
     uid: str | None = None
@@ -149,12 +151,16 @@ class _NodeStatus(msgspec.Struct, gc=False):
     conditions: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: _Condition})] = NO_LIST
 
 
-class _PodSpec(msgspec.Struct, rename="camel", gc=False):
+class PodSpecObject(msgspec.Struct, rename="camel", gc=False):
+    """`spec` of a pod in the shape of its JSON."""
+
     node_name: str | None = None
     tolerations: msgspec.Raw = NO_LIST  # left undecoded: equal lists are decoded once, see tolerations.py
 
 
-class _PodStatus(msgspec.Struct, gc=False):
+class PodStatusObject(msgspec.Struct, gc=False):
+    """`status` of a pod in the shape of its JSON."""
+
     phase: str | None = None
 
 
@@ -163,7 +169,7 @@ class NodeObject(msgspec.Struct, rename="camel", gc=False):
 
     kind: str | None = None
     api_version: str | None = None
-    metadata: _Metadata | None = None
+    metadata: MetadataObject | None = None
     spec: _NodeSpec | None = None
     status: _NodeStatus | None = None
 
@@ -173,9 +179,9 @@ class PodObject(msgspec.Struct, rename="camel", gc=False):
 
     kind: str | None = None
     api_version: str | None = None
-    metadata: _Metadata | None = None
-    spec: _PodSpec | None = None
-    status: _PodStatus | None = None
+    metadata: MetadataObject | None = None
+    spec: PodSpecObject | None = None
+    status: PodStatusObject | None = None
 
 
 _List = TypeVar("_List")
@@ -240,7 +246,7 @@ def read_pod(found: PodObject) -> Pod:
     )
 
 
-def _read_tolerations(spec: _PodSpec) -> Tolerations:
+def _read_tolerations(spec: PodSpecObject) -> Tolerations:
     try:
         return read_tolerations(bytes(spec.tolerations))
     except msgspec.ValidationError as error:
@@ -307,7 +313,7 @@ def check_kind(kind: str | None, api_version: str | None, wanted: str) -> None:
         raise WrongKindError("apiVersion")
 
 
-def _missing(metadata: _Metadata | None, *, namespaced: bool) -> MissingFieldError:
+def _missing(metadata: MetadataObject | None, *, namespaced: bool) -> MissingFieldError:
     """Name the first missing field; one is known to be missing."""
     if metadata is None:
         return MissingFieldError("metadata")

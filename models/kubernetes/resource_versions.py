@@ -22,7 +22,7 @@ _EPOCH_BITS: Final = 64  # etcd's versions have 63
 def read_version(text: str, epoch: int = 0) -> Version:
     """Read a resource version of an epoch, which is from 0 to `LAST_EPOCH`."""
     if text.isdecimal() and text.isascii() and len(text) <= _LONGEST_NUMBER:
-        return int(text) + (epoch << _EPOCH_BITS)
+        return int(text) + (epoch << _EPOCH_BITS) if epoch else int(text)
     return text
 
 

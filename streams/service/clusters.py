@@ -83,14 +83,16 @@ class Clusters:
     Attributes:
         gap: input that expired unread and was neither listed again nor accepted.
         any_forgotten: whether any cluster was ever forgotten here: a cheap check before each `is_forgotten`.
+        any_epoch: whether any cluster has begun an epoch here other than the first: the same before each `is_stale`.
     """
 
-    __slots__ = ("_states", "any_forgotten", "gap")
+    __slots__ = ("_states", "any_epoch", "any_forgotten", "gap")
 
     def __init__(self) -> None:
         self._states: dict[str, ClusterState] = {}
         self.gap: Gap | None = None
         self.any_forgotten = False
+        self.any_epoch = False
 
     def load(self, key: bytes, value: bytes | None) -> bool:
         """Load a row of a cluster or of the gap; returns `False` for any other row."""
@@ -105,6 +107,7 @@ class Clusters:
         else:
             state = self._states[name] = msgspec.json.decode(value, type=ClusterState)
             self.any_forgotten = self.any_forgotten or state.forgotten_at_us > 0
+            self.any_epoch = self.any_epoch or state.epoch > 0
         return True
 
     def is_stale(self, cluster: str, epoch: int) -> bool:
@@ -126,6 +129,7 @@ class Clusters:
         if signal.epoch > state.epoch:
             log.warning("a cluster begins a new epoch", cluster=cluster, epoch=signal.epoch, uid=signal.cluster_uid)
             state.epoch, state.uid = signal.epoch, signal.cluster_uid
+            self.any_epoch = True
         elif not state.uid:
             state.uid = signal.cluster_uid
         elif signal.cluster_uid not in ("", state.uid):

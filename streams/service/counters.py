@@ -58,7 +58,10 @@ class WorkerCounters:
 
     def of_input(self, topic: str) -> collections.Counter[str]:
         """Return the counter of one input topic. Call it once for each batch: it is too slow for each record."""
-        return self.events.setdefault(topic, collections.Counter())
+        counts = self.events.get(topic)
+        if counts is None:
+            counts = self.events[topic] = collections.Counter()
+        return counts
 
     def count_decisions(
         self,

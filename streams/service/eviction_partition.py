@@ -50,7 +50,7 @@ from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import ELSEWHERE, TOO_LARGE, UNDECIDABLE, WRONG_PARTITION
-from evictstream.streams.service.fast_path import apply_plain_change
+from evictstream.streams.service.fast_path import YIELD_AFTER_BYTES, FastPath
 from evictstream.streams.service.overdue import count_open, deadline_us, overdue
 from evictstream.streams.service.record_sizes import SHARE, fitting
 from evictstream.streams.service.step_effects import StepEffects
@@ -68,14 +68,10 @@ if TYPE_CHECKING:
     E = TypeVar("E", bound=Event)
 
 LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
-CHANGE_TYPES = frozenset({"ADDED", "MODIFIED"})  # a deletion never takes the fast path
-YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record: this much may take a third of a millisecond
 FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
 _UNDECIDABLE = InputEffect.UNDECIDABLE
-_UNCHANGED = InputEffect.UNCHANGED._value_
-_CHANGED = InputEffect.CHANGED._value_
 _ISSUED = DecisionKind.ISSUED
 
 
@@ -97,6 +93,7 @@ class EvictionPartition:
         self._aggregates: dict[str, NodeAggregate] = {}
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
+        self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
         self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers)
         self._should_yield = False  # whether other tasks may run before the next record: the newest was much work
@@ -111,7 +108,7 @@ class EvictionPartition:
         self._aggregates = {key: found for key, found in self._aggregates.items() if not found.is_empty}
         for found in self._aggregates.values():
             found.first_ordinal = self._clusters.first_ordinal(found.cluster)
-        self._by_key = {found.record_key: found for found in self._aggregates.values()}
+        self._by_key.update({found.record_key: found for found in self._aggregates.values()})
         self._timers.rebuild()
         for found in self._aggregates.values():
             self._nodes[found.cluster] += 1
@@ -141,41 +138,29 @@ class EvictionPartition:
 
     def _apply_pods(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of the pods topic, most of them by the fast path."""
-        limits, partition, by_key, clusters = self._config.limits, self.partition, self._by_key, self._clusters
-        newer, edited, suspect_bytes = 0, 0, self._suspect_bytes
-        for record in records:
-            if self._should_yield:
-                yield record.offset
-            key, value = record.key, record.value
+        limits, partition = self._config.limits, self.partition
+        for other in self._fast_path.apply(records, outbox, self._effects.counts):
+            if isinstance(other, int):
+                yield other
+                continue
+            record, found = other
+            key, value, appended_at_us = record.key, record.value, record.timestamp * MILLISECOND_US
             self._should_yield = len(value or b"") > YIELD_AFTER_BYTES
-            appended_at_us = record.timestamp * MILLISECOND_US
             try:
-                found = decode_pod_record(value, limits)
-                aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
-                if (
-                    aggregate is not None
-                    and found.object is not None
-                    and found.type in CHANGE_TYPES
-                    and found.cluster == aggregate.cluster
-                    and len(value) <= suspect_bytes  # type: ignore[arg-type]  # it was decoded
-                    and not clusters.is_stale(aggregate.cluster, found.epoch)
-                    and not (clusters.any_forgotten and clusters.is_forgotten(aggregate.cluster, appended_at_us))
-                    and (row := apply_plain_change(aggregate, found, found.object, appended_at_us, limits))
-                ):
-                    if isinstance(row, tuple):
-                        edited += 1
-                        outbox.put(*row)
-                    else:
-                        newer += 1
-                    continue
-                event = read_decoded_pod(found, key, appended_at_us, Origin(topic, partition, record.offset), limits)
+                event = read_decoded_pod(
+                    found or decode_pod_record(value, limits),
+                    key,
+                    appended_at_us,
+                    Origin(topic, partition, record.offset),
+                    limits,
+                )
             except Unreadable as error:
                 self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
-                continue
-            for _ in self._step(event, topic, record, outbox):
-                yield record.offset
-        self._effects.counts[_UNCHANGED] += newer
-        self._effects.counts[_CHANGED] += edited
+            else:
+                for _ in self._step(event, topic, record, outbox):
+                    yield record.offset
+            if self._should_yield:
+                yield record.offset + 1
 
     def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Iterable[None]:
         """Apply an event to its aggregate, unless it is refused; returns the slices still to be run, mostly none."""

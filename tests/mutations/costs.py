@@ -11,6 +11,7 @@ UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
 JOINED = "tests/streams/service/test_due_and_issued.py"
 SLICES = "tests/streams/service/test_slices.py"
 STEPS = "tests/streams/engine/test_writer_steps.py"
+FAST = "tests/streams/service/test_fast_path.py"
 POISON = "tests/streams/service/test_poison.py"
 COSTLY = "tests/guarantees/test_costly_records.py"
 
@@ -52,8 +53,42 @@ OF_COSTS = (
     ),
     Mutation(
         "let broken text in tolerations end the worker",
-        (Change(product.FAST_PATH, "_tolerations", "DECODE_ERRORS", "msgspec.DecodeError"),),
+        (Change(product.FAST_PATH, "_read_tolerations", "DECODE_ERRORS", "msgspec.DecodeError"),),
         (POISON,),
+    ),
+    Mutation(
+        "take a terminating pod for a plain one",
+        (
+            Change(
+                product.PLAIN_PODS,
+                "_PlainMetadata",
+                "deletion_timestamp: None = None",
+                "deletion_timestamp: str | None = None",
+            ),
+        ),
+        (FAST,),
+    ),
+    Mutation(
+        "take a finished pod for a plain one",
+        (
+            Change(
+                product.PLAIN_PODS,
+                "_PlainStatus",
+                'phase: Literal["Pending", "Running", "Unknown"] | None = None',
+                "phase: str | None = None",
+            ),
+        ),
+        (FAST,),
+    ),
+    Mutation(
+        "edit tolerations on a tainted node by the fast path",
+        (Change(product.FAST_PATH, "FastPath.apply", "_has_to_decide(aggregate, pod)", "False"),),
+        (FAST,),
+    ),
+    Mutation(
+        "take other tolerations for known ones",
+        (Change(product.FAST_PATH, "FastPath.apply", "kept[1] != spec.tolerations", "False"),),
+        (FAST,),
     ),
     Mutation(
         "step laborious records without a pause",

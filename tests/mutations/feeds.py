@@ -43,8 +43,8 @@ OF_FEEDS = (
         "take in edits of an earlier epoch by the fast path",
         (
             Change(
-                product.EVICTION_PARTITION,
-                "EvictionPartition._apply_pods",
+                product.FAST_PATH,
+                "FastPath.apply",
                 "clusters.is_stale(aggregate.cluster, found.epoch)",
                 "False",
             ),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import json
-from typing import Any
+from typing import Any, NamedTuple
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +16,12 @@ from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent
 from evictstream.models.eviction.state import NodeState, TaintState
 from evictstream.models.kubernetes import Taint
 from evictstream.models.messages.decoding import decode_pod_record, read_decoded_pod
-from evictstream.models.messages.envelope import DEFAULT_LIMITS
+from evictstream.models.messages.envelope import DECODE_ERRORS, DEFAULT_LIMITS
+from evictstream.models.messages.plain_pods import decode_plain_pod
 from evictstream.models.messages.unreadable import Unreadable
-from evictstream.streams.service.fast_path import apply_plain_change
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.service.clusters import Clusters
+from evictstream.streams.service.fast_path import YIELD_AFTER_BYTES, FastPath, Other
 
 KEY = b"lab/n0"
 RULES = RuleParameters()
@@ -50,21 +55,41 @@ def known() -> NodeAggregate:
     return aggregate
 
 
+class FakeRecord(NamedTuple):
+    """A record of the pods topic."""
+
+    value: bytes | None
+    key: bytes | None = KEY
+    offset: int = 7
+    timestamp: int = 10**12
+
+
+def encoded(pod: dict[str, Any], **more: object) -> bytes:
+    return json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod, **more}).encode()
+
+
 def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
     """Apply it by `apply_pod`; returns the changes, or the error."""
     try:
-        opened = decode_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
-        event = read_decoded_pod(opened, KEY, 10**15, Origin("pods", 0, 0))
+        event = read_decoded_pod(decode_pod_record(encoded(pod)), KEY, 10**15, Origin("pods", 0, 0))
     except Unreadable as error:
         return error
     assert isinstance(event, PodEvent)
     return apply_pod(aggregate, event, RULES)
 
 
-def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes] | bool:
-    opened = decode_pod_record(json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod}).encode())
-    assert opened.object is not None
-    return apply_plain_change(aggregate, opened, opened.object, 10**15, DEFAULT_LIMITS)
+def walk(aggregate: NodeAggregate, *records: FakeRecord) -> tuple[list[Other | int], Outbox]:
+    """Take records along the fast path; returns what it has left, and written."""
+    outbox = Outbox()
+    path = FastPath({KEY: aggregate}, Clusters(), DEFAULT_LIMITS, 65_536)
+    return list(path.apply(records, outbox, collections.Counter())), outbox
+
+
+def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes | None] | bool:
+    """Take one pod along the fast path; returns the row, whether it was applied without one, or `False`."""
+    left, outbox = walk(aggregate, FakeRecord(encoded(pod)))
+    assert len(left) + outbox.entries <= 1
+    return not left and next(iter(outbox.rows.items()), True)
 
 
 def test_a_status_change_takes_the_fast_path() -> None:
@@ -129,10 +154,7 @@ PODS = st.builds(
 @given(PODS)
 def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) -> None:
     short, long = known(), known()
-    try:
-        taken = fast(short, pod)
-    except Unreadable:
-        return
+    taken = fast(short, pod)
     if taken:
         changes = step(long, pod)
         assert isinstance(changes, Changes)
@@ -141,3 +163,71 @@ def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) 
         assert short.pods == long.pods
     else:
         assert short.pods == known().pods
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(FakeRecord(None), id="no value"),
+        pytest.param(FakeRecord(b"{"), id="broken"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1)), key=None), id="no key"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1)), key=b"lab/n1"), id="unknown node"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), type="DELETED")), id="deletion"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), cluster="other")), id="another cluster"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), observedAt="noon")), id="no time"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), odd=1)), id="unknown field"),
+        pytest.param(FakeRecord(encoded(with_change("x", "." * 65_536))), id="large"),
+    ],
+)
+def test_other_records_are_left_as_they_are(record: FakeRecord) -> None:
+    aggregate = known()
+    left, outbox = walk(aggregate, record)
+    assert [one.record for one in left if isinstance(one, Other)] == [record]
+    assert not outbox
+    assert aggregate.pods == known().pods
+
+
+def test_records_of_an_ended_epoch_are_left() -> None:
+    aggregate, clusters = known(), Clusters()
+    clusters.load(b"cluster\0lab", b'{"epoch":1}')
+    path = FastPath({KEY: aggregate}, clusters, DEFAULT_LIMITS, 65_536)
+    old, new = FakeRecord(encoded(with_change("x", 1))), FakeRecord(encoded(with_change("x", 1), epoch=1))
+    left = list(path.apply([old, new], Outbox(), collections.Counter()))
+    assert [one.record for one in left if isinstance(one, Other)] == [old]
+
+
+def test_another_spelling_of_known_tolerations_is_no_edit() -> None:
+    aggregate = known()
+    for version, spelled in enumerate((b'"operator": "Exists"', b'"operator":"Exists"', b'"operator" :"Exists"'), 101):
+        pod = {**POD, "metadata": {**POD["metadata"], "resourceVersion": str(version)}}
+        left, outbox = walk(aggregate, FakeRecord(encoded(pod).replace(b'"operator": "Exists"', spelled)))
+        assert (left, outbox.entries) == ([], 0)
+        assert aggregate.pods["u"].version == version
+
+
+def test_other_tasks_may_run_behind_a_large_record() -> None:
+    large = FakeRecord(encoded(with_change("x", "." * YIELD_AFTER_BYTES)))
+    assert walk(known(), large)[0] == [large.offset + 1]
+
+
+WATCHES = st.fixed_dictionaries(
+    {"cluster": st.sampled_from(["lab", None, 1]), "type": st.sampled_from(["ADDED", "MODIFIED", "DELETED", None])},
+    optional={
+        "object": PODS,
+        "epoch": st.sampled_from([0, 1, -1, "1"]),
+        "observedAt": st.sampled_from(["2026-11-24T00:00:00Z", "noon", None]),
+        "listedAt": st.sampled_from(["2026-11-24T00:00:00Z", "noon"]),
+    },
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(WATCHES)
+def test_what_the_fast_paths_types_take_all_readers_take(watch: dict[str, Any]) -> None:
+    value = json.dumps(watch).encode()
+    try:
+        plain = decode_plain_pod(value)
+    except DECODE_ERRORS:
+        return
+    every = decode_pod_record(value)
+    assert json.loads(msgspec.json.encode(plain)) == json.loads(msgspec.json.encode(every))
