@@ -17,8 +17,10 @@ from evictstream.models.kubernetes.objects import (
     PodStatusObject,
 )
 from evictstream.models.messages.decoding import PodWatch
+from evictstream.models.messages.object_limits import LONGEST_NAMES
 
-_Text = Annotated[str, msgspec.Meta(min_length=1)]
+# Three of these are at most `LONGEST_NAMES` together: longer ones are looked at by `decoding`.
+_Text = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAMES // 3)]
 
 
 class _PlainMetadata(MetadataObject, rename="camel", gc=False, kw_only=True):

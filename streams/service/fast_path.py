@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from evictstream.streams.service.clusters import Clusters
 
 YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record: this much may take a third of a millisecond
-KEPT_TEXTS = 4_096  # lists of tolerations whose text is kept; a cluster has tens of different lists
-LONGEST_KEPT_BYTES = 4_096  # of such a text; real ones have some 300. All together at most 16 MiB
+KEPT_TEXTS = 1_024  # lists of tolerations whose text is kept; a cluster has tens of different lists
+LONGEST_KEPT_BYTES = 4_096  # of such a text; real ones have some 300. All together 4 MiB, and the lists themselves
 
 _POD: Final = RowKind.POD  # see `evictstream.models.eviction` for these constants
 _UNCHANGED: Final = InputEffect.UNCHANGED._value_

@@ -86,6 +86,21 @@ OF_COSTS = (
         (FAST,),
     ),
     Mutation(
+        "take a pod that was left alone for a plain one",
+        (Change(product.FAST_PATH, "FastPath.apply", "pod.exemptions", "False"),),
+        (FAST,),
+    ),
+    Mutation(
+        "take in changes from before a forgetting by the fast path",
+        (Change(product.FAST_PATH, "FastPath.apply", "clusters.any_forgotten", "False"),),
+        (FAST,),
+    ),
+    Mutation(
+        "pass over names beyond the limit by the fast path",
+        (Change(product.PLAIN_PODS, "", "msgspec.Meta(...)", "msgspec.Meta(min_length=1)"),),
+        (FAST,),
+    ),
+    Mutation(
         "take other tolerations for known ones",
         (Change(product.FAST_PATH, "FastPath.apply", "kept[1] != spec.tolerations", "False"),),
         (FAST,),

@@ -126,6 +126,7 @@ def test_an_edit_on_a_tainted_node_goes_through_apply_pod(tolerations: list[obje
         pytest.param("metadata.resourceVersion", "x101", id="version that is no number"),
         pytest.param("metadata.resourceVersion", "", id="no version"),
         pytest.param("metadata.name", None, id="no name"),
+        pytest.param("metadata.name", "q" * 1_100, id="name beyond the limit"),
         pytest.param("metadata.deletionTimestamp", "2026-11-21T00:00:00Z", id="terminating"),
         pytest.param("metadata.annotations", {"kubernetes.io/config.mirror": "x"}, id="mirror"),
         pytest.param("spec.nodeName", "n1", id="another node"),
@@ -194,6 +195,20 @@ def test_records_of_an_ended_epoch_are_left() -> None:
     old, new = FakeRecord(encoded(with_change("x", 1))), FakeRecord(encoded(with_change("x", 1), epoch=1))
     left = list(path.apply([old, new], Outbox(), collections.Counter()))
     assert [one.record for one in left if isinstance(one, Other)] == [old]
+
+
+def test_records_from_before_a_forgetting_are_left() -> None:
+    aggregate, clusters, record = known(), Clusters(), FakeRecord(encoded(with_change("x", 1)))
+    clusters.forget("lab", record.timestamp * 1_000, Outbox())
+    path = FastPath({KEY: aggregate}, clusters, DEFAULT_LIMITS, 65_536)
+    left = list(path.apply([record, record._replace(timestamp=record.timestamp + 1)], Outbox(), collections.Counter()))
+    assert [one.record for one in left if isinstance(one, Other)] == [record]
+
+
+def test_a_pod_that_was_left_alone_goes_through_apply_pod() -> None:
+    aggregate = NodeAggregate("lab", "n0")
+    step(aggregate, {**POD, "status": {"phase": "Failed"}})
+    assert not fast(aggregate, with_change("x", 1))
 
 
 def test_another_spelling_of_known_tolerations_is_no_edit() -> None:
