@@ -9,6 +9,7 @@ import asyncio
 import time
 from pathlib import Path
 
+import pytest
 from aiokafka.client import AIOKafkaClient, CoordinationType
 from aiokafka.errors import KafkaError
 
@@ -41,6 +42,7 @@ def group_coordinator(settings: Settings) -> int:
     return asyncio.run(asyncio.wait_for(look(), 20))
 
 
+@pytest.mark.kafka
 def test_one_of_three_brokers_goes_silent(tmp_path: Path) -> None:
     """Evictions go on within half a minute, also where it had led the group."""
     with EmbeddedBroker(nodes=3, heap_megabytes=256) as broker:
