@@ -47,7 +47,7 @@ async def measure(lab: Lab) -> list[Figure]:
     what = f"restart with {rows} until new events are answered"
     return [
         ratio("recovery", what, "s", taken, STREAMS, Goal(Bound.BELOW, 1.0)),
-        limit("recovery-seconds", what, "s", taken, Goal(Bound.BELOW, 4.0)),
+        limit("recovery-seconds", f"{what}, in seconds", "s", taken, Goal(Bound.BELOW, 4.0)),
     ]
 
 

@@ -147,7 +147,7 @@ async def measure(lab: Lab) -> list[Figure]:
         ),
         limit(
             "cpu-trimmed-seconds",
-            "processor time per million events that change nothing",
+            "processor time per million events that change nothing, in seconds",
             "s",
             costs["trimmed"],
             Goal(Bound.BELOW, 4.0),
