@@ -293,7 +293,9 @@ def test_what_one_leader_did_not_append_goes_to_its_successor(three_nodes: Embed
             assert await v2._leader(place) != gone
             changelog = (config.changelog, producer.partition)
             async with KafkaLogReader(config) as reader:
-                assert await reader.ends([changelog]) == {changelog: 12}, "two times five rows and a marker"
+                end = (await reader.ends([changelog]))[changelog]
+            # A coordinator writes a marker again if a leader did not answer in time; a batch of five would show.
+            assert 12 <= end < 12 + 5, "two times five rows and a marker"
             assert (await read(config, settings.commands_topic, producer.partition)).keys() == {b"a", b"b"}
         finally:
             await producer.close()
