@@ -1,4 +1,4 @@
-"""The most frequent record of the pods topic, checked while it is decoded: a pod that is neither new nor leaving.
+"""The most frequent record of the pods topic, checked while it is decoded: a pod that has changed and does not leave.
 
 The types say what the service's fast path asks of a record, so the decoder refuses every other one, and Python checks
 nothing of it again. They are narrower than those of `decoding`: what they take, `decode_pod_record` takes too, with the
@@ -9,13 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from evictstream.models.kubernetes.objects import (
-    NO_LIST,
-    MetadataObject,
-    PodObject,
-    PodSpecObject,
-    PodStatusObject,
-)
+from evictstream.models.kubernetes.objects import MetadataObject, PodObject, PodSpecObject, PodStatusObject
 from evictstream.models.messages.decoding import PodWatch
 from evictstream.models.messages.object_limits import LONGEST_NAMES
 
@@ -23,7 +17,7 @@ from evictstream.models.messages.object_limits import LONGEST_NAMES
 _Text = Annotated[str, msgspec.Meta(min_length=1, max_length=LONGEST_NAMES // 3)]
 
 
-class _PlainMetadata(MetadataObject, rename="camel", gc=False, kw_only=True):
+class _PlainMetadata(MetadataObject, gc=False, kw_only=True):
     name: _Text
     namespace: _Text
     uid: _Text
@@ -31,16 +25,15 @@ class _PlainMetadata(MetadataObject, rename="camel", gc=False, kw_only=True):
     deletion_timestamp: None = None
 
 
-class _PlainSpec(PodSpecObject, rename="camel", gc=False, kw_only=True):
+class _PlainSpec(PodSpecObject, gc=False, kw_only=True):
     node_name: _Text
-    tolerations: msgspec.Raw = NO_LIST
 
 
 class _PlainStatus(PodStatusObject, gc=False):
     phase: Literal["Pending", "Running", "Unknown"] | None = None
 
 
-class PlainPod(PodObject, rename="camel", gc=False, kw_only=True):
+class PlainPod(PodObject, gc=False, kw_only=True):
     """A v1 Pod that is bound, and neither terminating nor finished."""
 
     kind: Literal["Pod"]
@@ -50,7 +43,7 @@ class PlainPod(PodObject, rename="camel", gc=False, kw_only=True):
     status: _PlainStatus
 
 
-class PlainPodWatch(PodWatch, rename="camel", forbid_unknown_fields=True, gc=False, kw_only=True):
+class PlainPodWatch(PodWatch, gc=False, kw_only=True):
     """A pod that was added or modified."""
 
     type: Literal["ADDED", "MODIFIED"]

@@ -108,7 +108,7 @@ class EvictionPartition:
         self._aggregates = {key: found for key, found in self._aggregates.items() if not found.is_empty}
         for found in self._aggregates.values():
             found.first_ordinal = self._clusters.first_ordinal(found.cluster)
-        self._by_key.update({found.record_key: found for found in self._aggregates.values()})
+        self._by_key.update((found.record_key, found) for found in self._aggregates.values())
         self._timers.rebuild()
         for found in self._aggregates.values():
             self._nodes[found.cluster] += 1

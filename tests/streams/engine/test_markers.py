@@ -9,7 +9,6 @@ both goes away. It is committed or aborted meanwhile; then the broker comes back
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 from collections.abc import Iterator
 from types import SimpleNamespace
@@ -208,15 +207,18 @@ class Transaction:
     producer: PartitionProducer
     written: asyncio.Task[object]
     may_commit: asyncio.Event
+    asked_again: list[object]
 
     async def end(self, config: EngineConfig, *, commit: bool) -> None:
         """Commit it, or leave it to the next one who fences its owner."""
         if commit:
             self.may_commit.set()
-            # A coordinator that has just lost a copy may have to be asked again. The producer then looks for its
-            # markers in vain, and its partition is lost; what the next owner makes of that is what is tested.
-            with contextlib.suppress(PartitionLostError):
+            try:
                 await self.written
+            except PartitionLostError:
+                # A coordinator that has just lost a copy may have to be asked again. The producer then looks for its
+                # markers in vain, and its partition is lost; what the next owner makes of that is what is tested.
+                assert self.asked_again == [True]
         else:
             self.written.cancel()
             await asyncio.wait([self.written])
@@ -229,7 +231,7 @@ class Transaction:
 async def begun(owner: Takeover[Any], settings: Settings) -> Transaction:
     """Commit a first transaction, and write a second one."""
     await owner.producer.commit(outbox(settings, b"first"), POSITIONS)
-    is_written, may_commit = asyncio.Event(), asyncio.Event()
+    is_written, may_commit, asked_again = asyncio.Event(), asyncio.Event(), list[object]()
     producer = owner.producer
     assert isinstance(producer, PartitionProducer)
     inner = producer._producer
@@ -238,7 +240,8 @@ async def begun(owner: Takeover[Any], settings: Settings) -> Transaction:
     async def end_later(**how: object) -> object:
         is_written.set()
         await may_commit.wait()
-        return await end(**how)
+        asked_again.append(await end(**how))
+        return asked_again[-1]
 
     if inner.v2 is None:
         inner.commit_transaction = end_later
@@ -246,7 +249,7 @@ async def begun(owner: Takeover[Any], settings: Settings) -> Transaction:
         inner.v2.end = end_later
     written = asyncio.create_task(owner.producer.commit(outbox(settings, b"second"), POSITIONS))
     await is_written.wait()
-    return Transaction(producer, written, may_commit)
+    return Transaction(producer, written, may_commit, asked_again)
 
 
 async def leaders(client: AIOKafkaClient, places: list[TopicPartition], node: KafkaNode, *, there: bool) -> None:

@@ -291,11 +291,11 @@ def test_what_one_leader_did_not_append_goes_to_its_successor(three_nodes: Embed
         try:
             await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
             assert await v2._leader(place) != gone
-            changelog = (config.changelog, producer.partition)
+            # Not by offsets: a coordinator writes a marker again if a leader did not answer in time.
+            keys: list[bytes] = []
             async with KafkaLogReader(config) as reader:
-                end = (await reader.ends([changelog]))[changelog]
-            # A coordinator writes a marker again if a leader did not answer in time; a batch of five would show.
-            assert 12 <= end < 12 + 5, "two times five rows and a marker"
+                await reader.read_rows({producer.partition: lambda key, _value: keys.append(key)})
+            assert len(keys) == 2 * 5, "five rows of each transaction, once"
             assert (await read(config, settings.commands_topic, producer.partition)).keys() == {b"a", b"b"}
         finally:
             await producer.close()
