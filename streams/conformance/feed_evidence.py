@@ -7,6 +7,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.conformance.fake_faults import Object
@@ -19,6 +20,9 @@ SILENT_SECONDS: Final = 60.0
 
 QUIET_SECONDS: Final = 25.0
 """Without a heartbeat for so long, two of them are missing: they have ended."""
+
+DELAY_SECONDS: Final = 30.0
+"""A heartbeat counts from its `observedAt`, as events do, but at most so long before it was read: Kafka may be slow."""
 
 MIRROR: Final = "kubernetes.io/config.mirror"
 
@@ -106,6 +110,15 @@ class FeedRecord:
     def uid(self) -> str:
         """Of the object of a change."""
         return str(self.event["object"]["metadata"]["uid"])
+
+    @property
+    def event_at(self) -> float:
+        """When it was observed: as it says, but not after it was read and not over `DELAY_SECONDS` before."""
+        try:
+            observed_at = instant_us(self.event["observedAt"]) / MICROSECONDS_PER_SECOND
+        except (KeyError, TypeError, ValueError):
+            return self.at
+        return max(min(observed_at, self.at), self.at - DELAY_SECONDS)
 
     @property
     def version(self) -> tuple[int, int]:

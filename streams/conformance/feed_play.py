@@ -11,6 +11,7 @@ from typing import Final
 from evictstream.streams.conformance.command_writer import TAINT, TOLERATION, partition_of, uid_of
 from evictstream.streams.conformance.fake_cluster import FakeCluster
 from evictstream.streams.conformance.feed_evidence import (
+    DELAY_SECONDS,
     QUIET_SECONDS,
     SILENT_SECONDS,
     FeedEvidence,
@@ -186,15 +187,18 @@ class FeedPlay:
         self._silent_at = time.time()
         self._playground.api.silent.add("pods")
         self._node(self._nodes[1])
-        self._playground.wait(
-            lambda: time.time() - max(self._heartbeats(), default=0.0) > QUIET_SECONDS,
-            self._silent_seconds + HEARTBEAT_SECONDS,
-        )
+        ends_at = self._silent_at + self._silent_seconds
+
+        def is_shown() -> bool:
+            found = self._heartbeats()
+            has_ended = time.time() - max(one.at for one in found) > QUIET_SECONDS
+            return has_ended or max(one.event_at for one in found) > ends_at
+
+        self._playground.wait(is_shown, self._silent_seconds + DELAY_SECONDS + HEARTBEAT_SECONDS)
         self._playground.api.silent.clear()
 
-    def _heartbeats(self) -> list[float]:
-        """List when heartbeats on pods were read."""
-        return [one.at for one in self._read() if one.type == "HEARTBEAT" and one.kind == "Pod"]
+    def _heartbeats(self) -> list[FeedRecord]:
+        return [one for one in self._read() if one.type == "HEARTBEAT" and one.kind == "Pod"]
 
     def _have_all_heartbeats(self) -> bool:
         found = {(one.kind, one.partition) for one in self._read() if one.type == "HEARTBEAT"}

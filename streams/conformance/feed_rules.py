@@ -164,7 +164,7 @@ def _is_interrupted(evidence: FeedEvidence, before: float, after: float) -> bool
 def _silence(evidence: FeedEvidence) -> Finding:
     if evidence.silent_at is None:
         return not_shown("no heartbeats, or not played")
-    times = [one.at - evidence.silent_at for one in evidence.of("HEARTBEAT", "Pod")]
+    times = [one.event_at - evidence.silent_at for one in evidence.of("HEARTBEAT", "Pod")]
     last = max((one for one in times if one > 0), default=0.0)
     if last > evidence.silent_seconds:
         return broken(f"heartbeats on pods went on for {last:.0f} s")

@@ -250,14 +250,22 @@ class ClusterFeed(threading.Thread):
             for kind in self._kinds:
                 if kind.failure is not None:
                     raise kind.failure
-            proofs = [kind.proof for kind in self._kinds if kind.proof is not None]
             self.looked_at = now = time.monotonic()
-            self.is_proven = len(proofs) == len(self._kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
+            self.is_proven = self._are_proven(now)
             if not self.is_proven or now < next_at:
                 continue
-            if self._advance(connection):
+            at_us = time.time_ns() // 1000
+            if self._advance(connection) and self._may_beat():
                 next_at = now + HEARTBEAT_SECONDS
-                self._write_heartbeats(records)
+                self._write_heartbeats(records, at_us)
+
+    def _may_beat(self) -> bool:
+        """Look again: the API server may have taken long to answer, and another feed may lead by now."""
+        return self._lease.is_held and self._are_proven(time.monotonic())
+
+    def _are_proven(self, now: float) -> bool:
+        proofs = [kind.proof for kind in self._kinds if kind.proof is not None]
+        return len(proofs) == len(self._kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
 
     def _advance(self, connection: Connection) -> bool:
         """Probe the API server, and keep how far its versions have come; tell whether it has answered."""
@@ -270,8 +278,7 @@ class ClusterFeed(threading.Thread):
         self._keep(msgspec.structs.replace(self._state, resource_version=version))
         return True
 
-    def _write_heartbeats(self, records: FeedRecords) -> None:
-        at_us = time.time_ns() // 1000
+    def _write_heartbeats(self, records: FeedRecords, at_us: int) -> None:
         for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
             assert kind.proof is not None  # noqa: S101 - the caller has looked
             value = records.heartbeat(at_us, kind.proof.listed_at_us)

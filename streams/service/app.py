@@ -129,7 +129,8 @@ class EvictionService:
         log.info("worker stops", reason=repr(error) if error else "asked to")
         self.watchdog.stopping()
         await _cancel(parts)
-        error = await self._stop_app(error, has_begun=starting.done())
+        # `start` may not have returned yet, though the worker is a member and has taken partitions over.
+        error = await self._stop_app(error, is_member=starting.done() or self.partitions.has_been_assigned)
         pulse.cancel()
         return error
 
@@ -143,10 +144,10 @@ class EvictionService:
             "memory": give_memory_back_in_pauses(self.partitions, self._settings.position_interval_seconds),
         }
 
-    async def _stop_app(self, error: BaseException | None, *, has_begun: bool) -> BaseException | None:
+    async def _stop_app(self, error: BaseException | None, *, is_member: bool) -> BaseException | None:
         """Commit, leave the group and end Faust's services within a time limit; returns the first error."""
-        # A worker that has crashed or never began has nothing to commit.
-        patience_seconds = STOP_TIMEOUT_SECONDS if error is None and has_begun else SHORT_TIMEOUT_SECONDS
+        # A worker that has crashed or was never assigned anything has nothing to commit.
+        patience_seconds = STOP_TIMEOUT_SECONDS if error is None and is_member else SHORT_TIMEOUT_SECONDS
         try:
             async with asyncio.timeout(patience_seconds):
                 await self.app.stop()
@@ -154,7 +155,7 @@ class EvictionService:
             error = error or UncleanStopError(waited_seconds=patience_seconds)
         except Exception as failure:  # noqa: BLE001 - after a crash a thread that it needs may be gone; the process ends all the same
             error = error or failure
-        if not has_begun:  # its JoinGroup is unanswered, and the thread that sent it ends only with the answer
+        if not is_member:  # its JoinGroup is unanswered, and the thread that sent it ends only with the answer
             error = error or UncleanStopError(waited_seconds=patience_seconds)
         return error
 

@@ -136,6 +136,6 @@ def test_a_refused_write_stops_the_worker_and_loses_nothing(
 
 def test_a_crash_ends_the_worker_though_stopping_fails(service: Settings, tmp_path: Path) -> None:
     """It ends with what it crashed of and that exit code, though Faust's thread is gone and nothing can be stopped."""
-    with WorkerProcess(service, tmp_path, program=("tests.harness.crashing_worker",)) as worker:
+    with WorkerProcess(service, tmp_path, program=("tests.harness.altered_worker", "crashing")) as worker:
         assert worker.wait_exit(60) == 1
         assert "refuses" in worker.log_file.read_text().strip().splitlines()[-1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from kafka.admin import KafkaAdminClient
 
@@ -11,6 +12,7 @@ from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import Seen, commands, instant, name_of
+from tests.harness.workers import WorkerProcess
 
 NODES = 20
 PODS = 60
@@ -153,6 +155,16 @@ def test_sigterm_before_the_first_take_over_ends_within_seconds(service: Setting
     assert late.wait_exit(15) == 1  # the grace time of a worker that has partitions is 25 s
     assert "without leaving the group" in late.log_file.read_text().strip().splitlines()[-1]
     frozen.thaw()
+
+
+def test_sigterm_right_after_the_first_take_over_leaves_the_group(service: Settings, tmp_path: Path) -> None:
+    """A worker with partitions stops in order, though its start has not returned yet."""
+    with WorkerProcess(service, tmp_path, program=("tests.harness.altered_worker", "starting")) as worker:
+        worker.wait_ready()
+        assert worker.stop() == 0
+    admin = KafkaAdminClient(bootstrap_servers=service.bootstrap_servers)
+    assert not admin.describe_groups([service.group_id])[service.group_id]["members"]
+    admin.close()
 
 
 def test_owed_evictions_are_repeated_while_the_executor_is_down(

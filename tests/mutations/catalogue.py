@@ -85,6 +85,11 @@ MUTATIONS = (
         (f"{REBALANCES}::test_batches_read_after_the_seek_survive_a_second_resume",),
     ),
     Mutation(
+        "stop a member without leaving because its start has not returned",
+        (Change(product.SERVICE, "EvictionService.run", "self.partitions.has_been_assigned", "False"),),
+        (f"{WORKERS}::test_sigterm_right_after_the_first_take_over_leaves_the_group",),
+    ),
+    Mutation(
         "let a stop that fails keep a crashed worker",
         (Change(product.SERVICE, "EvictionService._stop_app", "Exception", "ZeroDivisionError"),),
         (f"{BROKER}::test_a_crash_ends_the_worker_though_stopping_fails",),

@@ -67,6 +67,18 @@ OF_FEEDS = (
         (f"{FEED}::test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats",),
     ),
     Mutation(
+        "beat though the proof is too old once the API server has answered",
+        (
+            Change(
+                product.CLUSTER_FEED,
+                "ClusterFeed._beat",
+                "self._advance(connection) and self._may_beat()",
+                "self._advance(connection)",
+            ),
+        ),
+        (f"{FEED}::test_no_heartbeat_follows_a_probe_that_outlasts_its_proof",),
+    ),
+    Mutation(
         "go on in an epoch whose versions went back",
         (Change(product.CLUSTER_FEED, "ClusterFeed._next_state", "version < known.resource_version", "False"),),
         (f"{FEED}::test_versions_that_went_back_while_the_feed_was_away",),
@@ -122,6 +134,7 @@ OF_FEEDS = (
             Change(product.CLUSTER_FEED, "ClusterFeed.run", "self._lease.is_held", "True"),
             Change(product.CLUSTER_FEED, "ClusterFeed._identify", "self._lease.is_held", "True"),
             Change(product.CLUSTER_FEED, "ClusterFeed._beat", "self._lease.is_held", "True"),
+            Change(product.CLUSTER_FEED, "ClusterFeed._may_beat", "self._lease.is_held", "True"),
         ),
         (f"{FEED}::test_a_second_feed_stands_by_until_the_first_one_ends",),
     ),

@@ -103,6 +103,11 @@ class Partitions(Generic[Logic]):
         """What the group has assigned to this worker, taken over or not."""
         return frozenset(self._slots)
 
+    @property
+    def has_been_assigned(self) -> bool:
+        """Whether the group has ever answered this worker, perhaps with no partition."""
+        return self._generation >= 0
+
     def live(self) -> Iterator[PartitionWriter[Logic]]:
         """Writers that may step and write, in partition order."""
         for slot in tuple(self._slots.values()):

@@ -85,6 +85,13 @@ def goes_on(told: ToldFeed) -> None:
     told.beat(SILENT_AT + 65.0)
 
 
+def goes_on_with_one_time(told: ToldFeed) -> None:
+    """Say the same of each heartbeat; none can have taken so long."""
+    told.beat(SILENT_AT + 40.0)
+    for one in told.records[-2 * PARTITIONS :]:
+        one["at"] += 55.0
+
+
 def says_error(told: ToldFeed) -> None:
     told.send("Pod", "ERROR", f"{CLUSTER}/".encode(), 0, object={"kind": "Status", "code": 410})
 
@@ -145,6 +152,7 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("heartbeats", lambda told: first(told, "HEARTBEAT")["event"].pop("listedAt")),
     ("pace", pauses),
     ("silence", goes_on),
+    ("silence", goes_on_with_one_time),
     ("changes", lambda told: told.drop(first(told, "DELETED"))),
     ("changes", lambda told: told.drop(told.about("node-0")[1])),
     ("cut", without("cut", 0)),
@@ -202,6 +210,13 @@ def test_heartbeats_and_listings_may_be_left_out() -> None:
     told.write("ADDED", told.put("Pod", "pod-0", "node-0"))
     told.look("listing")
     assert told.standings()["listed"] == "not shown"
+
+
+def test_a_heartbeat_that_kafka_took_long_for_counts_from_when_it_was_observed() -> None:
+    told = without_fault()
+    for one in told.records[-2 * PARTITIONS :]:
+        one["at"] += 25.0
+    assert told.standings()["silence"] == "held"
 
 
 def test_a_kill_is_no_pause_of_heartbeats() -> None:

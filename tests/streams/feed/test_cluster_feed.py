@@ -97,6 +97,22 @@ def test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats(
         wait_for(lambda: feed.heartbeats > before)
 
 
+def test_no_heartbeat_follows_a_probe_that_outlasts_its_proof(
+    declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evictstream.streams.feed.cluster_feed.PROOF_SECONDS", 3.0)
+    monkeypatch.setattr("evictstream.streams.feed.cluster_feed.HEARTBEAT_SECONDS", 0.2)
+    with feeding(declared, api, tmp_path) as feed:
+        listed(feed)
+        probes: list[int | str | Fault] = [Fault(hold_seconds=4.0)] * 10
+        api.trouble = {"watch pods": [500] * 1_000, "get namespaces": probes}
+        api.end_watches()
+        wait_for(lambda: len(probes) < 10)
+        before = feed.heartbeats
+        wait_for(lambda: not feed.is_proven)
+        assert feed.heartbeats == before
+
+
 @pytest.mark.parametrize("uid", [None, "another-cluster"])
 def test_versions_that_go_back_begin_an_epoch(
     uid: str | None, declared: Settings, api: FakeApi, tmp_path: Path

@@ -1,6 +1,6 @@
-"""A worker that crashes when it is ready, and stops only after the thread of its consumer has ended.
+"""Workers in which an order of events that a busy machine brings about now and then always comes about.
 
-`python -m tests.harness.crashing_worker`. On a busy machine the order comes about by itself now and then.
+`python -m tests.harness.altered_worker crashing|starting`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evictstream.streams.errors import ProduceRefusedError
 LOOK_SECONDS = 0.05
 
 
-class LateApp(EngineApp):
+class CrashingApp(EngineApp):
     """Crashes by itself, and reports the crash when nothing can be stopped in order any more."""
 
     async def wait_crashed(self) -> None:
@@ -27,6 +27,16 @@ class LateApp(EngineApp):
             await asyncio.sleep(LOOK_SECONDS)
 
 
+class StartingApp(EngineApp):
+    """Takes partitions over, and is never done with starting."""
+
+    async def start(self) -> None:
+        await super().start()
+        await asyncio.Event().wait()
+
+
+APPS = {"crashing": CrashingApp, "starting": StartingApp}
+
 if __name__ == "__main__":
-    vars(evictstream.streams.service.app)["EngineApp"] = LateApp
+    vars(evictstream.streams.service.app)["EngineApp"] = APPS[sys.argv[1]]
     sys.exit(run(["worker"]))
