@@ -212,7 +212,7 @@ def test_heartbeats_and_listings_may_be_left_out() -> None:
     assert told.standings()["listed"] == "not shown"
 
 
-def test_a_heartbeat_that_kafka_took_long_for_counts_from_when_it_was_observed() -> None:
+def test_a_heartbeat_delayed_by_kafka_counts_from_its_observation() -> None:
     told = without_fault()
     for one in told.records[-2 * PARTITIONS :]:
         one["at"] += 25.0
