@@ -23,7 +23,7 @@ from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
-from tests.streams.engine.test_transactions import POSITIONS, declared, rows_and_message
+from tests.streams.engine.transactions import POSITIONS, declared, rows_and_message
 
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
 LATEST = -1

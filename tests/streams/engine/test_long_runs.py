@@ -20,7 +20,7 @@ from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.offset_logic import OffsetLogic
-from tests.streams.engine.test_transactions import POSITIONS, WITHOUT_KIP_890, declared, rows_and_message
+from tests.streams.engine.transactions import POSITIONS, WITHOUT_KIP_890, declared, rows_and_message
 
 ANSWER_SECONDS = 1.0
 AUTHENTICATED_SECONDS = 3.0

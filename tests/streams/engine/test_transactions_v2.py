@@ -29,7 +29,7 @@ from evictstream.streams.settings import Settings
 from tests.conftest import SERVERS
 from tests.faults.real.arena import AUTHORIZER
 from tests.faults.real.means import forbid_writing
-from tests.streams.engine.test_transactions import (
+from tests.streams.engine.transactions import (
     POSITIONS,
     SETTLED_SECONDS,
     WITHOUT_KIP_890,
