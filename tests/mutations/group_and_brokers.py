@@ -224,6 +224,18 @@ OF_GROUP_AND_BROKERS = (
         (LEADER_EPOCHS,),
     ),
     Mutation(
+        "ask where a log ends without the epoch of its leader",
+        (
+            Change(
+                product.LEADER_EPOCHS,
+                "EpochClient.send",
+                "EpochOffsetRequest(request, self.leader_epochs)",
+                "EpochOffsetRequest(request, {})",
+            ),
+        ),
+        (f"{LEADER_EPOCHS}::test_a_deposed_leader_refuses_who_knows_of_the_new_one",),
+    ),
+    Mutation(
         "believe an older leader at once",
         (
             Change(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import NotLeaderForPartitionError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.offset import OffsetRequest
 
@@ -108,6 +110,49 @@ def test_a_reader_follows_a_new_leader_with_its_epoch(three_nodes: EmbeddedBroke
                 await asyncio.to_thread(three_nodes.start)
 
     run(test)
+
+
+@pytest.mark.kafka
+@pytest.mark.kit
+def test_a_deposed_leader_refuses_who_knows_of_the_new_one(three_nodes: EmbeddedBroker) -> None:
+    """It answers what was asked while it was frozen before it hears that it was deposed, and its log ends early."""
+    settings = declared(three_nodes, replication_factor=3, topic_prefix="deposed.")
+    config = engine_config(settings)
+
+    async def test() -> None:
+        place = await written(config, settings)
+        partition = TopicPartition(*place)
+        async with KafkaLogReader(config) as reader:
+            client = client_of(reader)
+            await until_marked(reader, place)
+            leader, before = client.cluster.leader_for_partition(partition), client.leader_epochs[partition]
+            connection = await client._get_conn(leader)
+            three_nodes.nodes[leader - 1].pause()
+            try:
+                client.leader_epochs[partition] = await newer_epoch(config, partition, before)
+                await written(config, settings)
+                blind = asyncio.ensure_future(connection.send(EpochOffsetRequest(_latest(partition), {})))
+                knowing = asyncio.ensure_future(client.send(leader, _latest(partition)))
+                await asyncio.sleep(0.1)  # until both are in the frozen broker's socket
+            finally:
+                three_nodes.nodes[leader - 1].resume()
+            [(_, [(_, error_code, *_)])] = (await knowing).topics
+            assert error_code == NotLeaderForPartitionError.errno
+            [(_, [(_, error_code, _, end, _)])] = (await blind).topics
+            assert (error_code, end) == (0, 2), "the old end; else this test has shown nothing"
+
+    run(test)
+
+
+async def newer_epoch(config: EngineConfig, place: TopicPartition, than: int) -> int:
+    """Wait until brokers name a leader with a newer epoch."""
+    async with KafkaLogReader(config) as reader:
+        client = client_of(reader)
+        while client.leader_epochs.get(place, than) <= than:
+            with contextlib.suppress(TimeoutError):  # it asks any of the brokers, perhaps the frozen one
+                await asyncio.wait_for(client.force_metadata_update(), 2)
+            await asyncio.sleep(0.1)
+        return client.leader_epochs[place]
 
 
 def test_a_fetch_names_the_epochs_that_are_known() -> None:
