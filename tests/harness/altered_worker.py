@@ -17,14 +17,15 @@ LOOK_SECONDS = 0.05
 
 
 class CrashingApp(EngineApp):
-    """Crashes by itself, and reports the crash when nothing can be stopped in order any more."""
+    """Crashes when it has partitions, and then cannot be stopped in order: the thread that this needs has ended."""
 
     async def wait_crashed(self) -> None:
         while not self.partitions.durable_positions():  # noqa: ASYNC110 - nothing tells of it
             await asyncio.sleep(LOOK_SECONDS)
         await self.crash(ProduceRefusedError(partition=0, reason="for a test"))
-        while not self.consumer_thread.thread_loop.is_closed():  # noqa: ASYNC110 - nothing tells of it
-            await asyncio.sleep(LOOK_SECONDS)
+
+    async def stop(self) -> None:
+        raise RuntimeError("Event loop is closed")
 
 
 class StartingApp(EngineApp):
