@@ -12,7 +12,6 @@ LOG = "tests/models/execution/test_command_log.py"
 QUEUE = "tests/models/execution/test_work_queue.py"
 EVICTION = "tests/streams/executor/test_eviction.py"
 EXECUTION = "tests/streams/executor/test_execution.py"
-OUTAGES = "tests/streams/executor/test_executor_outages.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
 OF_ENDS = (
@@ -118,7 +117,7 @@ OF_ENDS = (
                 "False",
             ),
         ),
-        (f"{OUTAGES}::test_a_frozen_executor_does_nothing_wrong_afterwards",),
+        (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
     ),
     Mutation(
         "leave a partition paused that is read anew",

@@ -63,7 +63,10 @@ OF_FEEDS = (
     ),
     Mutation(
         "beat without a proof",
-        (Change(product.CLUSTER_FEED, "ClusterFeed._beat", "not self.is_proven or now < next_at", "now < next_at"),),
+        (
+            Change(product.CLUSTER_FEED, "ClusterFeed._beat", "not self.is_proven or now < next_at", "now < next_at"),
+            Change(product.CLUSTER_FEED, "ClusterFeed._may_beat", "self._are_proven(time.monotonic())", "True"),
+        ),
         (f"{FEED}::test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats",),
     ),
     Mutation(

@@ -111,8 +111,10 @@ def test_each_evict_is_answered_and_nothing_else(
 def test_a_cancel_that_was_there_before_the_start_comes_first(
     declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
 ) -> None:
+    """Many polls lie between the evictions and their cancels: whoever does not wait for those has begun long before."""
     for pod in "abc":
         writer.write(command(pod=pod))
+    writer.write(*(command(Action.SCHEDULE, pod=f"other-{number}") for number in range(5_000)))
     writer.write(*(command(Action.CANCEL, pod=pod) for pod in "abc"))
     with run(declared, access):
         found = wait_for_results(results, 3)
