@@ -22,6 +22,12 @@ from tests.streams.feed.feeding import PATIENCE_SECONDS, assert_told, feeding, l
 pytestmark = pytest.mark.usefixtures("_short_watches")
 
 
+@pytest.fixture
+def _quick_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_feed, "PROOF_SECONDS", 3.0)
+    monkeypatch.setattr(cluster_feed, "HEARTBEAT_SECONDS", 0.2)
+
+
 def test_what_is_there_and_what_changes(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
@@ -81,11 +87,10 @@ def test_what_vanished_while_the_feed_was_away(declared: Settings, api: FakeApi,
     assert moved not in known.objects
 
 
+@pytest.mark.usefixtures("_quick_proofs")
 def test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats(
-    declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    declared: Settings, api: FakeApi, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("evictstream.streams.feed.cluster_feed.PROOF_SECONDS", 3.0)
-    monkeypatch.setattr("evictstream.streams.feed.cluster_feed.HEARTBEAT_SECONDS", 0.2)
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
         api.trouble = {"watch pods": [500] * 1_000}
@@ -97,11 +102,8 @@ def test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats(
         wait_for(lambda: feed.heartbeats > before)
 
 
-def test_no_heartbeat_follows_a_probe_that_outlasts_its_proof(
-    declared: Settings, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evictstream.streams.feed.cluster_feed.PROOF_SECONDS", 3.0)
-    monkeypatch.setattr("evictstream.streams.feed.cluster_feed.HEARTBEAT_SECONDS", 0.2)
+@pytest.mark.usefixtures("_quick_proofs")
+def test_no_heartbeat_follows_a_probe_that_outlasts_its_proof(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
         probes: list[int | str | Fault] = [Fault(hold_seconds=4.0)] * 10
