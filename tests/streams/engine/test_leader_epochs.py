@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -51,6 +51,15 @@ async def until_marked(reader: KafkaLogReader, place: tuple[str, int]) -> None:
         await asyncio.sleep(0.05)
 
 
+@contextlib.asynccontextmanager
+async def marked(config: EngineConfig, settings: Settings) -> AsyncIterator[tuple[KafkaLogReader, TopicPartition]]:
+    """Write, and give a reader that has seen the marker, with where that is."""
+    place = TopicPartition(*await written(config, settings))
+    async with KafkaLogReader(config) as reader:
+        await until_marked(reader, place)
+        yield reader, place
+
+
 def client_of(reader: KafkaLogReader) -> EpochClient:
     client = reader._consumer._client
     assert isinstance(client, EpochClient)
@@ -94,16 +103,13 @@ def test_a_reader_follows_a_new_leader_with_its_epoch(three_nodes: EmbeddedBroke
     config = engine_config(settings)
 
     async def test() -> None:
-        place = await written(config, settings)
-        partition = TopicPartition(*place)
-        async with KafkaLogReader(config) as reader:
+        async with marked(config, settings) as (reader, partition):
             client = client_of(reader)
-            await until_marked(reader, place)
             before = client.leader_epochs[partition]
             node = three_nodes.nodes[client.cluster.leader_for_partition(partition) - 1]
             node.kill()
             try:
-                assert [record.value for record in await reader.records(place, 0, 2)] == [b"a"]
+                assert [record.value for record in await reader.records(partition, 0, 2)] == [b"a"]
                 assert client.leader_epochs[partition] > before
                 assert await asked(client, partition, before) == FENCED_LEADER_EPOCH
             finally:
@@ -120,11 +126,8 @@ def test_a_deposed_leader_refuses_who_knows_of_the_new_one(three_nodes: Embedded
     config = engine_config(settings)
 
     async def test() -> None:
-        place = await written(config, settings)
-        partition = TopicPartition(*place)
-        async with KafkaLogReader(config) as reader:
+        async with marked(config, settings) as (reader, partition):
             client = client_of(reader)
-            await until_marked(reader, place)
             leader, before = client.cluster.leader_for_partition(partition), client.leader_epochs[partition]
             connection = await client._get_conn(leader)
             three_nodes.nodes[leader - 1].pause()
