@@ -80,18 +80,16 @@ def _latest(place: TopicPartition) -> Any:
 
 def test_an_epoch_that_nobody_has_is_refused_and_asked_again(config: EngineConfig, settings: Settings) -> None:
     async def test() -> None:
-        place = await written(config, settings)
-        async with KafkaLogReader(config) as reader:
-            client, partition = client_of(reader), TopicPartition(*place)
-            await until_marked(reader, place)
+        async with marked(config, settings) as (reader, partition):
+            client = client_of(reader)
             known = client.leader_epochs[partition]
             assert await asked(client, partition, known) == 0
             assert await asked(client, partition, known + 7) == UNKNOWN_LEADER_EPOCH
             client.leader_epochs[partition] = known + 7
-            assert await reader.ends([place]) == {place: 2}, "as for a topic that was made anew"
+            assert await reader.ends([partition]) == {partition: 2}, "as for a topic that was made anew"
             assert client.leader_epochs[partition] == known
             client.leader_epochs[partition] = known + 7
-            assert [record.value for record in await reader.records(place, 0, 2)] == [b"a"]
+            assert [record.value for record in await reader.records(partition, 0, 2)] == [b"a"]
 
     run(test)
 
