@@ -45,9 +45,7 @@ async def written(config: EngineConfig, settings: Settings) -> tuple[str, int]:
 
 async def until_marked(reader: KafkaLogReader, place: tuple[str, int]) -> None:
     """The marker of a commit is written a little after it."""
-    for _ in range(100):
-        if await reader.ends([place]) == {place: 2}:
-            return
+    while await reader.ends([place]) != {place: 2}:
         await asyncio.sleep(0.05)
 
 
