@@ -43,18 +43,13 @@ async def written(config: EngineConfig, settings: Settings) -> tuple[str, int]:
     return settings.commands_topic, 0
 
 
-async def until_marked(reader: KafkaLogReader, place: tuple[str, int]) -> None:
-    """The marker of a commit is written a little after it."""
-    while await reader.ends([place]) != {place: 2}:
-        await asyncio.sleep(0.05)
-
-
 @contextlib.asynccontextmanager
 async def marked(config: EngineConfig, settings: Settings) -> AsyncIterator[tuple[KafkaLogReader, TopicPartition]]:
     """Write, and give a reader that has seen the marker, with where that is."""
     place = TopicPartition(*await written(config, settings))
     async with KafkaLogReader(config) as reader:
-        await until_marked(reader, place)
+        while await reader.ends([place]) != {place: 2}:  # noqa: ASYNC110 - the marker comes a little later, unannounced
+            await asyncio.sleep(0.05)
         yield reader, place
 
 
