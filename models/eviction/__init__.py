@@ -12,7 +12,7 @@ a tainted node binds the members that it needs once; all other code writes them 
 
 from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.listing_steps import unlisted_node_slices, unlisted_pod_slices
-from evictstream.models.eviction.loading import load_row, wakeups
+from evictstream.models.eviction.loading import RowLoader, wakeups
 from evictstream.models.eviction.node_steps import (
     PODS_IN_SLICE,
     apply_node,
@@ -75,6 +75,7 @@ __all__ = [
     "ResultEvent",
     "RowError",
     "RowKind",
+    "RowLoader",
     "RuleParameters",
     "UnknownRowKeyError",
     "UnsupportedFormatError",
@@ -92,7 +93,6 @@ __all__ = [
     "forget",
     "forget_slices",
     "is_crowded",
-    "load_row",
     "node_slices",
     "row_key",
     "split_row_key",

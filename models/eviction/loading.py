@@ -7,7 +7,7 @@ the rows. Only a pod's resource version may be an earlier one (`state.PodState.v
 
 from collections.abc import Iterator
 
-from evictstream.models.eviction.row_keys import RowKind, split_row_key
+from evictstream.models.eviction.row_keys import RowKind, UnknownRowKeyError, row_key, split_row_key
 from evictstream.models.eviction.row_values import (
     read_deleted_pod_value,
     read_eviction_value,
@@ -19,33 +19,65 @@ from evictstream.models.eviction.state import Eviction, NodeAggregate, PodState
 _NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION
 
 
-def load_row(aggregates: dict[str, NodeAggregate], key: bytes, value: bytes | None) -> None:
-    """Apply one row.
+class RowLoader:
+    """Loads the rows of one partition, one after the other, at a restart or a take-over.
 
-    Args:
-        aggregates: by `<cluster>/<node>`; one that is missing is added. One that has become empty stays: the caller
-            drops it once all rows are loaded, if `is_empty`.
-        key: key of the row.
-        value: its value; None deletes what an earlier row of this key has loaded.
-
-    Raises:
-        RowError: the row was not written by this version of the program, or is damaged.
+    Attributes:
+        aggregates: what is loaded, by `<cluster>/<node>`. One that has become empty stays: drop it after the last row,
+            if `is_empty`.
     """
-    kind, aggregate_key, uid = split_row_key(key)
-    aggregate = aggregates.get(aggregate_key)
-    if aggregate is None:
-        cluster, _, name = aggregate_key.partition("/")
-        aggregate = aggregates[aggregate_key] = NodeAggregate(cluster, name)
-    if kind is _POD:  # the most by far
-        _load_pod(aggregate, uid, None if value is None else read_pod_value(key, value, uid))
-    elif kind is _EVICTION:
-        _load_eviction(aggregate, uid, None if value is None else read_eviction_value(key, value))
-    elif kind is _NODE:
-        _load_node(aggregate, key, value)
-    elif value is None:
-        aggregate.deleted_pods.pop(uid, None)
-    else:
-        aggregate.deleted_pods[uid] = read_deleted_pod_value(key, value)
+
+    __slots__ = ("_of_evictions", "_of_pods", "aggregates")
+
+    def __init__(self) -> None:
+        self.aggregates: dict[str, NodeAggregate] = {}
+        # By all that stands before the NUL and the UID in the keys of a node's pods, and of their evictions.
+        self._of_pods: dict[bytes, NodeAggregate] = {}
+        self._of_evictions: dict[bytes, NodeAggregate] = {}
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        """Apply one row.
+
+        Args:
+            key: key of the row.
+            value: its value; None deletes what an earlier row of this key has loaded.
+
+        Raises:
+            RowError: the row was not written by this version of the program, or is damaged.
+        """
+        # Most rows are of a pod that is new on a known node, or of an eviction whose pod is known. A restart is little
+        # else, so they go without what only other rows need.
+        prefix, _, tail = key.rpartition(b"\0")
+        if value is not None and (aggregate := self._of_pods.get(prefix)) is not None and not aggregate.orphans:
+            uid, pods = _uid(key, tail), aggregate.pods
+            if uid not in pods:
+                pods[uid] = read_pod_value(key, value, uid)
+                return
+        elif value is not None and (aggregate := self._of_evictions.get(prefix)) is not None:
+            pod = aggregate.pods.get(_uid(key, tail))
+            if pod is not None:
+                _attach(pod, read_eviction_value(key, value))
+                return
+        self._load_any(key, value)
+
+    def _load_any(self, key: bytes, value: bytes | None) -> None:
+        kind, aggregate_key, uid = split_row_key(key)
+        aggregate = self.aggregates.get(aggregate_key)
+        if aggregate is None:
+            cluster, _, name = aggregate_key.partition("/")
+            aggregate = self.aggregates[aggregate_key] = NodeAggregate(cluster, name)
+            self._of_pods[row_key(_POD, aggregate_key)[:-1]] = aggregate
+            self._of_evictions[row_key(_EVICTION, aggregate_key)[:-1]] = aggregate
+        if kind is _POD:
+            _load_pod(aggregate, uid, None if value is None else read_pod_value(key, value, uid))
+        elif kind is _EVICTION:
+            _load_eviction(aggregate, uid, None if value is None else read_eviction_value(key, value))
+        elif kind is _NODE:
+            _load_node(aggregate, key, value)
+        elif value is None:
+            aggregate.deleted_pods.pop(uid, None)
+        else:
+            aggregate.deleted_pods[uid] = read_deleted_pod_value(key, value)
 
 
 def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
@@ -67,6 +99,13 @@ def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
         yield aggregate.purge_at_us, ""
 
 
+def _uid(key: bytes, tail: bytes) -> str:
+    try:
+        return tail.decode()
+    except UnicodeDecodeError as error:
+        raise UnknownRowKeyError(key, "malformed key") from error
+
+
 def _load_node(aggregate: NodeAggregate, key: bytes, value: bytes | None) -> None:
     if value is None:
         aggregate.node = None
@@ -76,7 +115,6 @@ def _load_node(aggregate: NodeAggregate, key: bytes, value: bytes | None) -> Non
 
 
 def _load_pod(aggregate: NodeAggregate, uid: str, pod: PodState | None) -> None:
-    aggregate.reset_addresses()
     previous = aggregate.pods.pop(uid, None)
     if previous is not None and previous.eviction is not None:
         aggregate.orphans[uid] = previous.eviction

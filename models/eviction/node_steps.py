@@ -224,10 +224,12 @@ def weight_of(node: NodeState | None, tolerations: Tolerations) -> int:
 def _reconcile_all(step: Step) -> Iterator[Changes]:
     """Decide about every pod of the node again; the changes of the last slice stay in the step."""
     node = step.aggregate.node
+    has_taints = node is not None and bool(node.taints)
     weight = 0
     for pod in step.aggregate.pods.values():
-        reconcile(step, pod)
-        weight += weight_of(node, pod.tolerations)
+        if has_taints or pod.eviction is not None:  # else nothing is due, and nothing has to be taken back
+            reconcile(step, pod)
+        weight += weight_of(node, pod.tolerations) if has_taints else 1
         if weight >= PODS_IN_SLICE:
             yield step.finish_slice()
             weight = 0

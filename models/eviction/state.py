@@ -1,7 +1,7 @@
 """All that is kept about one node and the pods on it: the aggregate.
 
 The step functions change it in place; for the most frequent event the service's fast path does. It says the same as
-its rows: `loading.load_row` builds an equal one from them after a restart. A fleet has hundreds of thousands of pods,
+its rows: `loading.RowLoader` builds an equal one from them after a restart. A fleet has hundreds of thousands of pods,
 so it is lean: structs that the garbage collector does not track, shared tolerations, and nothing stored that can be
 derived. Therefore it has no windows: `decision.py` derives them (semantics.md 12.4).
 """
@@ -245,7 +245,3 @@ class NodeAggregate:
         del self.pods[pod.uid]
         if self._by_address is not None and self._by_address.get(pod.address) is pod:
             del self._by_address[pod.address]
-
-    def reset_addresses(self) -> None:
-        """Drop the index by address; the next use builds it again. Needed while rows are loaded, in any order."""
-        self._by_address = None

@@ -33,6 +33,10 @@ def worker(context: typer.Context) -> None:
     """
     import asyncio
 
+    from evictstream.streams.service.memory_tuning import calm_collector
+
+    calm_collector()  # before the imports, which it would look through dozens of times
+
     from evictstream.streams.service.app import loop_factory, run_worker
 
     settings = global_options(context).settings

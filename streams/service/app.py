@@ -19,7 +19,7 @@ from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import UncleanStopError, WrongUseError
 from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.service.health import Health
-from evictstream.streams.service.memory_tuning import calm_collector, give_memory_back_in_pauses
+from evictstream.streams.service.memory_tuning import give_memory_back_in_pauses
 from evictstream.streams.service.metrics import WorkerMetrics
 from evictstream.streams.service.service_config import engine_config, gate_limits, service_config
 from evictstream.streams.service.snapshot import Snapshot
@@ -207,7 +207,6 @@ async def run_worker(settings: Settings, leave: Leave) -> None:
         BrokerUnreachableError: no Kafka answered.
         AddressTakenError: the address for health in the settings cannot be listened on.
     """
-    calm_collector()
     allow_many_connections()
     error = await EvictionService(settings, await checked_record_limit(settings), leave).run()
     if error is not None:

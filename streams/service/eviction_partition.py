@@ -21,6 +21,8 @@ from evictstream.models.eviction import (
     Origin,
     PodEvent,
     ResultEvent,
+    RowKind,
+    RowLoader,
     apply_pod,
     apply_result,
     crowd_slices,
@@ -28,7 +30,6 @@ from evictstream.models.eviction import (
     fire,
     forget_slices,
     is_crowded,
-    load_row,
     node_slices,
     unlisted_node_slices,
     unlisted_pod_slices,
@@ -71,6 +72,7 @@ LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is no
 FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
+POD_ROWS = f"{RowKind.POD}\0".encode()  # what the keys of most rows begin with
 _UNDECIDABLE = InputEffect.UNDECIDABLE
 _ISSUED = DecisionKind.ISSUED
 
@@ -91,6 +93,7 @@ class EvictionPartition:
         self._counters = config.counters
         self._suspect_bytes = min(SUSPECT_BYTES, config.record_limit_bytes // SHARE)
         self._aggregates: dict[str, NodeAggregate] = {}
+        self._loader = RowLoader()
         self._by_key: dict[bytes, NodeAggregate] = {}
         self._clusters = Clusters()
         self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
@@ -100,12 +103,13 @@ class EvictionPartition:
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Load one row of the changelog."""
-        if not self._clusters.load(key, value):
-            load_row(self._aggregates, key, value)
+        if key.startswith(POD_ROWS) or not self._clusters.load(key, value):
+            self._loader.load(key, value)
 
     def loaded(self) -> None:
         """Build what follows from the rows: the index by record key, the timers, the counts by cluster."""
-        self._aggregates = {key: found for key, found in self._aggregates.items() if not found.is_empty}
+        self._aggregates = {key: found for key, found in self._loader.aggregates.items() if not found.is_empty}
+        self._loader = RowLoader()  # its indexes are needed no more
         for found in self._aggregates.values():
             found.first_ordinal = self._clusters.first_ordinal(found.cluster)
         self._by_key.update((found.record_key, found) for found in self._aggregates.values())

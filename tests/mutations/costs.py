@@ -7,6 +7,7 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 COST = "tests/models/eviction/test_cost.py"
+ROWS = "tests/models/eviction/test_rows.py"
 UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
 JOINED = "tests/streams/service/test_due_and_issued.py"
 SLICES = "tests/streams/service/test_slices.py"
@@ -114,6 +115,26 @@ OF_COSTS = (
         "decide about all pods of a node at once",
         (Change(product.NODE_STEPS, "_reconcile_all", "weight >= PODS_IN_SLICE", "False"),),
         (SLICES,),
+    ),
+    Mutation(
+        "pass over evictions of a node without taints",
+        (Change(product.NODE_STEPS, "_reconcile_all", "pod.eviction is not None", "False"),),
+        ("tests/models/eviction/test_lifecycle.py",),
+    ),
+    Mutation(
+        "load a pod's row without the eviction that has come before",
+        (Change(product.LOADING, "RowLoader.load", "not aggregate.orphans", "True"),),
+        (ROWS,),
+    ),
+    Mutation(
+        "load a later row of a pod as if it were the first",
+        (Change(product.LOADING, "RowLoader.load", "uid not in pods", "True"),),
+        (ROWS,),
+    ),
+    Mutation(
+        "load long texts of tolerations from rows without limits",
+        (Change(product.ROW_VALUES, "read_pod_value", "len(text) > LARGEST_LIST", "False"),),
+        (UNDECIDABLE,),
     ),
     Mutation(
         "write the slices of a step as they come",

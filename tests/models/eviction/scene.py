@@ -16,6 +16,7 @@ from evictstream.models.eviction import (
     Outcome,
     PodEvent,
     ResultEvent,
+    RowLoader,
     RuleParameters,
     apply_node,
     apply_pod,
@@ -24,7 +25,6 @@ from evictstream.models.eviction import (
     expire,
     fire,
     forget,
-    load_row,
     wakeups,
 )
 from evictstream.models.instants import instant_text
@@ -196,11 +196,11 @@ def seconds_of(instant: str) -> str:
 
 def rebuild(table: dict[bytes, bytes]) -> NodeAggregate:
     """Load an aggregate from rows, evictions first: rows come in any order."""
-    aggregates: dict[str, NodeAggregate] = {}
+    loader = RowLoader()
     for key in sorted(table):
-        load_row(aggregates, key, table[key])
-    assert set(aggregates) <= {f"{CLUSTER}/{NODE}"}
-    return aggregates.get(f"{CLUSTER}/{NODE}", NodeAggregate(CLUSTER, NODE))
+        loader.load(key, table[key])
+    assert set(loader.aggregates) <= {f"{CLUSTER}/{NODE}"}
+    return loader.aggregates.get(f"{CLUSTER}/{NODE}", NodeAggregate(CLUSTER, NODE))
 
 
 def assert_same(loaded: NodeAggregate, live: NodeAggregate) -> None:

@@ -9,12 +9,11 @@ import pytest
 from evictstream.models.eviction import (
     Changes,
     CorruptRowError,
-    NodeAggregate,
     RowError,
     RowKind,
+    RowLoader,
     UnknownRowKeyError,
     UnsupportedFormatError,
-    load_row,
     row_key,
     split_row_key,
     wakeups,
@@ -22,6 +21,8 @@ from evictstream.models.eviction import (
 from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, tolerate, us
 
+NODE_KEY = "prod-eu-1/node-0123"
+NEW_POD = row_key(RowKind.POD, NODE_KEY, "pod-8")
 HUGE = Toleration("b", "Exists", "", "NoExecute", 10**30)
 
 
@@ -37,14 +38,22 @@ def full() -> Scene:
     return scene
 
 
+def loaders() -> list[RowLoader]:
+    """One that knows nothing yet, and one that knows a node, its pods and their evictions."""
+    knowing = RowLoader()
+    for key, value in full().table.items():
+        knowing.load(key, value)
+    return [RowLoader(), knowing]
+
+
 def test_every_order_of_rows_gives_the_same() -> None:
     scene = full()
     assert {split_row_key(key)[0] for key in scene.table} == set(RowKind)
     for order in itertools.permutations(scene.table):
-        loaded: dict[str, NodeAggregate] = {}
+        loader = RowLoader()
         for key in order:
-            load_row(loaded, key, scene.table[key])
-        assert_same(loaded["prod-eu-1/node-0123"], scene.aggregate)
+            loader.load(key, scene.table[key])
+        assert_same(loader.aggregates[NODE_KEY], scene.aggregate)
 
 
 def test_log_of_all_rows_with_deletions_gives_the_same() -> None:
@@ -63,11 +72,11 @@ def test_log_of_all_rows_with_deletions_gives_the_same() -> None:
         lambda: scene.expire(10_000),
         lambda: scene.forget(10_001),
     ]
-    loaded: dict[str, NodeAggregate] = {}
+    loader = RowLoader()
     for step in steps:
         for key, value in reversed(step().rows):
-            load_row(loaded, key, value)
-        assert_same(loaded["prod-eu-1/node-0123"], scene.aggregate)
+            loader.load(key, value)
+        assert_same(loader.aggregates[NODE_KEY], scene.aggregate)
 
 
 def test_tolerations_and_taints_are_shared_after_loading() -> None:
@@ -102,30 +111,52 @@ def test_keys() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", [b"", b"node", b"other\0c/n", b"pod\0c/n", b"node\0c/n\0u", b"pod\0c\0u", b"node\0\xff/n", b"\xff\0c/n"]
+    "key",
+    [
+        b"",
+        b"node",
+        b"other\0c/n",
+        b"pod\0c/n",
+        b"node\0c/n\0u",
+        b"pod\0c\0u",
+        b"node\0\xff/n",
+        b"\xff\0c/n",
+        b"pod\0prod-eu-1/node-0123\0\xff",
+        b"eviction\0prod-eu-1/node-0123\0\xff",
+    ],
 )
 def test_unknown_keys_are_refused(key: bytes) -> None:
-    with pytest.raises(UnknownRowKeyError):
-        load_row({}, key, b"")
+    for loader in loaders():
+        with pytest.raises(UnknownRowKeyError):
+            loader.load(key, b"")
+
+
+def test_uid_with_nul_loads() -> None:
+    scene = full()
+    scene.pod(9, tolerate("a", 60), uid="pod\0other", name="web-9")
+    scene.restart()
+    assert scene.aggregate.pods["pod\0other"].eviction is not None
 
 
 def test_rows_of_another_format_are_refused() -> None:
-    for key, value in full().table.items():
+    for key, value in (*full().table.items(), (NEW_POD, full().table[row_key(RowKind.POD, NODE_KEY, "pod-1")])):
         fields = msgspec.msgpack.decode(value)
         for other in ([2, *fields[1:]], [2], [2, "all", "new"]):
-            with pytest.raises(UnsupportedFormatError, match="format 2"):
-                load_row({}, key, msgspec.msgpack.encode(other))
+            for loader in loaders():
+                with pytest.raises(UnsupportedFormatError, match="format 2"):
+                    loader.load(key, msgspec.msgpack.encode(other))
 
 
 @pytest.mark.parametrize(
     "value", [b"", b"\xc1", b"{}", msgspec.msgpack.encode([1]), msgspec.msgpack.encode([]), b"\x01"]
 )
 def test_damaged_rows_are_refused(value: bytes) -> None:
-    for key in full().table:
-        with pytest.raises(RowError) as caught:
-            load_row({}, key, value)
-        assert caught.value.key == key
-        assert isinstance(caught.value, CorruptRowError)
+    for key in (*full().table, NEW_POD):
+        for loader in loaders():
+            with pytest.raises(RowError) as caught:
+                loader.load(key, value)
+            assert caught.value.key == key
+            assert isinstance(caught.value, CorruptRowError)
 
 
 def test_versions_beyond_64_bit_survive() -> None:

@@ -25,7 +25,7 @@ from evictstream.models.eviction import (
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES
 from evictstream.models.eviction.step import merged
-from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration
+from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration, Tolerations
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, is_too_long
 from evictstream.models.messages.unreadable import Unreadable
@@ -264,11 +264,18 @@ def test_a_node_with_long_names_is_refused(field: str) -> None:
 class TestRowsOfBefore:
     """Versions without limits have written rows of any length."""
 
-    def test_a_pod_row_with_too_many_tolerations_loads_as_undecidable(self) -> None:
+    @pytest.mark.parametrize(
+        "tolerations",
+        [
+            pytest.param(tuple(Toleration(f"t{n}") for n in range(LARGEST_LIST + 1)), id="too many"),
+            pytest.param((Toleration("t" * (LONGEST_TEXT + 1)),), id="too long"),
+        ],
+    )
+    def test_a_pod_row_with_too_much_loads_as_undecidable(self, tolerations: Tolerations) -> None:
         scene = Scene()
         scene.pod(0)
         pod = scene.aggregate.pods["pod-1"]
-        pod.tolerations = tuple(Toleration(f"t{n}") for n in range(LARGEST_LIST + 1))
+        pod.tolerations = tolerations
         scene.table[row_key(RowKind.POD, scene.aggregate.key, "pod-1")] = pod_value(pod)
         scene.restart()
         assert scene.aggregate.pods["pod-1"].tolerations == ()
