@@ -10,11 +10,29 @@ from tests.mutations.torture import TORTURE
 MEMBERSHIP = "tests/streams/engine/test_membership.py"
 MARKERS = "tests/streams/engine/test_markers.py::test_rows_and_messages_of_a_transaction_count_together"
 TRANSACTIONS_V2 = "tests/streams/engine/test_transactions_v2.py"
+FETCHED_BATCHES = "tests/streams/engine/test_fetched_batches.py"
 LEADER_EPOCHS = "tests/streams/engine/test_leader_epochs.py"
 LONG_RUNS = "tests/streams/engine/test_long_runs.py"
 PERMIT = "tests/streams/engine/test_permit.py"
 
 OF_GROUP_AND_BROKERS = (
+    Mutation(
+        "take records from before the position that was sought",
+        (Change(product.FETCHED_BATCHES, "DecodedRecords._unpack_records", "batch.base_offset >= position", "True"),),
+        (FETCHED_BATCHES,),
+    ),
+    Mutation(
+        "stand before a hole that compaction has left at the end of a batch",
+        (
+            Change(
+                product.FETCHED_BATCHES,
+                "DecodedRecords._unpack_records",
+                "self.next_fetch_offset = batch.next_offset",
+                "pass",
+            ),
+        ),
+        (FETCHED_BATCHES,),
+    ),
     Mutation(
         "leave the group for want of records",
         (

@@ -8,14 +8,16 @@ aiokafka: aborted transactions, control batches and compacted holes have no reco
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from itertools import chain, islice
 from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 import aiokafka.consumer.fetcher as aiokafka_fetcher
 import crc32c
 from aiokafka import errors as kafka_errors
-from aiokafka.consumer.fetcher import READ_COMMITTED, PartitionRecords
+from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatch
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ CHECKED_FROM: Final = 21
 
 MAGIC_AT: Final = 16
 MAGIC: Final = 2
+
+NO_RECORDS: Final[Iterator[Record]] = iter(())
 
 _batch_length: Final = Struct(">i").unpack_from
 
@@ -95,16 +99,42 @@ class FetchedBatches:
 
 
 class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no types
-    """The records of one partition, as the decoder makes them. Takes the place of aiokafka's `PartitionRecords`."""
+    """The records of one partition, as the decoder makes them. Takes the place of aiokafka's `PartitionRecords`.
+
+    Attributes:
+        next_fetch_offset: where a reader stands after what it has taken.
+        is_over: whether the end was reached.
+    """
 
     next_fetch_offset: int
-    _records_iterator: Iterator[Record]
+    is_over = False
+    _records_iterator: Iterator[Iterator[Record]]
+    _batch = NO_RECORDS
 
-    def __iter__(self) -> Iterator[Record]:
-        """Give the records; `next_fetch_offset` goes with them."""
-        return self._records_iterator
+    def __next__(self) -> Record:
+        """Take one record."""
+        taken = self.take(1)
+        if not taken:
+            raise StopIteration
+        return taken[0]
 
-    def _unpack_records(self) -> Iterator[Record]:
+    def take(self, limit: int) -> list[Record]:
+        """Take records; fewer than `limit` only where the end is reached."""
+        taken: list[Record] = []
+        while (missing := limit - len(taken)) > 0:
+            found = list(islice(self._batch, missing))
+            if found:
+                taken += found
+                self.next_fetch_offset = found[-1].offset + 1
+                continue
+            self._batch = next(self._records_iterator, NO_RECORDS)
+            if self._batch is NO_RECORDS:
+                self.is_over = True
+                break
+        return taken
+
+    def _unpack_records(self) -> Iterator[Iterator[Record]]:
+        """Give the records batch by batch; what comes after a batch is asked for when all of it was taken."""
         records, is_committed = self._records, self._isolation_level == READ_COMMITTED
         while records.has_next():
             batch = records.next_batch()
@@ -116,15 +146,33 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
                 if is_committed and self._contains_abort_marker(batch):
                     self._aborted_producers.discard(batch.producer_id)
             elif not (batch.is_transactional and batch.producer_id in self._aborted_producers):
-                for record in batch:
-                    offset = record.offset
-                    if offset >= self.next_fetch_offset:  # a batch begins before the position if that was sought
-                        self.next_fetch_offset = offset + 1
-                        yield record
+                position = self.next_fetch_offset
+                if batch.base_offset >= position:
+                    yield chain(batch)  # its own iterator cannot be taken up again
+                else:  # the position was sought
+                    yield (record for record in batch if record.offset >= position)
             self.next_fetch_offset = batch.next_offset
+
+
+class FetchedRecords(FetchResult):  # type: ignore[misc]  # aiokafka has no types
+    """What one fetch has brought of one partition. Takes the place of aiokafka's `FetchResult`."""
+
+    _partition_records: DecodedRecords | None
+
+    def getall(self, max_records: int | None = None) -> list[Record]:
+        """Take up to so many records; none if the position has changed meanwhile."""
+        records = self._partition_records
+        if records is None or not self.check_assignment(self._topic_partition):
+            return []
+        taken = records.take(sys.maxsize if max_records is None else max_records)
+        self._update_position()
+        if records.is_over:
+            self._partition_records = None
+        return taken
 
 
 def use_fetched_batches() -> None:
     """Let the aiokafka consumers of this process decode what they fetch from now on as described here."""
     aiokafka_fetcher.MemoryRecords = FetchedBatches
     aiokafka_fetcher.PartitionRecords = DecodedRecords
+    aiokafka_fetcher.FetchResult = FetchedRecords

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 from typing import Any, NamedTuple
 
@@ -60,16 +61,23 @@ def log_of(batches: list[Written], first: int = 0) -> tuple[bytes, list[tuple[in
     return bytes(log), aborted
 
 
-def read(log: bytes, aborted: list[tuple[int, int]], position: int, isolation: int, *, is_ours: bool) -> object:
-    """Return all records, and where the reader stands after each and at the end."""
+def read(
+    log: bytes, aborted: list[tuple[int, int]], position: int, isolation: int, *, limit: int = 1, is_ours: bool
+) -> object:
+    """Take `limit` records again and again; returns them, and where the reader stands after each time."""
     memory, reader = (FetchedBatches, DecodedRecords) if is_ours else (MemoryRecords, PartitionRecords)
     records = reader(PLACE, memory(log), list(aborted), position, None, None, True, isolation)  # noqa: FBT003
     found = []
-    record: Any
-    for record in records:
-        seen = record.offset, record.timestamp, record.timestamp_type, record.key, record.value, tuple(record.headers)
-        found.append((seen, records.next_fetch_offset))
-    return found, records.next_fetch_offset
+    while True:
+        taken: list[Any] = records.take(limit) if is_ours else list(itertools.islice(records, limit))
+        found.append(([_seen(record) for record in taken], records.next_fetch_offset))
+        if len(taken) < limit:
+            assert not is_ours or records.is_over
+            return found
+
+
+def _seen(record: Any) -> object:
+    return record.offset, record.timestamp, record.timestamp_type, record.key, record.value, tuple(record.headers)
 
 
 codecs = st.sampled_from([0, 1, 2, 3, 4])
@@ -93,14 +101,15 @@ markers = st.builds(
     behind=st.integers(0, 6),
     cut=st.integers(0, 90),
     isolation=st.sampled_from([READ_COMMITTED, READ_UNCOMMITTED]),
+    limit=st.integers(1, 9),
 )
 def test_records_and_positions_are_those_of_aiokafka(
-    batches: list[Written], behind: int, cut: int, isolation: int
+    batches: list[Written], behind: int, cut: int, isolation: int, limit: int
 ) -> None:
     log, aborted = log_of(batches, first=100)
     log = log[: len(log) - cut]
-    ours = read(log, aborted, 100 + behind, isolation, is_ours=True)
-    assert ours == read(log, aborted, 100 + behind, isolation, is_ours=False)
+    ours = read(log, aborted, 100 + behind, isolation, limit=limit, is_ours=True)
+    assert ours == read(log, aborted, 100 + behind, isolation, limit=limit, is_ours=False)
 
 
 def test_an_aborted_transaction_has_no_records() -> None:
