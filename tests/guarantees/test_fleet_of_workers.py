@@ -116,12 +116,12 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
             lambda: sum(shares(workers)) == PARTITIONS and min(shares(workers)) >= PARTITIONS // len(workers),
             "even shares of all partitions",
         )
-        held = owners(workers)
         read = TopicReader(service, service.commands_topic)
         stack.callback(read.close)
         with Feed(service) as feed:
             count = fill(feed, 30)
         read.wait_for(lambda seen: len(commands(seen, "Evict")) > PODS_PER_SECOND, "first evictions")
+        held = owners(workers)  # not before: shares are even for a moment while the last member's join still moves some
         for number, settings in enumerate(named):
             assert workers[number].stop() == 0
             again = stack.enter_context(WorkerProcess(settings, tmp_path, f"again-{number}"))
