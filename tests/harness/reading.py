@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
 import time
@@ -35,8 +36,9 @@ class TopicReader:
 
     def __init__(self, settings: Settings, topic: str) -> None:
         self.seen: list[Seen] = []
+        self._servers = settings.bootstrap_servers
         self._consumer = KafkaConsumer(
-            bootstrap_servers=settings.bootstrap_servers,
+            bootstrap_servers=self._servers,
             isolation_level="read_committed",
             auto_offset_reset="earliest",
             enable_auto_commit=False,
@@ -65,8 +67,9 @@ class TopicReader:
         return self.seen
 
     def to_end(self) -> list[Seen]:
-        """Read up to the end that the topic has now."""
-        ends = self._consumer.end_offsets(list(self._consumer.assignment()))
+        """Read up to the end that the topic has now, also behind markers that are not written yet."""
+        with contextlib.closing(KafkaConsumer(bootstrap_servers=self._servers, group_id=None)) as everything:
+            ends = everything.end_offsets(list(self._consumer.assignment()))
         until = time.monotonic() + WAIT_SECONDS
         while any(self._consumer.position(partition) < end for partition, end in ends.items()):
             assert time.monotonic() < until, f"no end: {ends}"

@@ -25,7 +25,7 @@ from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
-from tests.streams.engine.transactions import POSITIONS, declared, rows_and_message
+from tests.streams.engine.transactions import POSITIONS, declared, rows_and_message, settled_reader
 
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75
 LATEST = -1
@@ -47,9 +47,7 @@ async def written(config: EngineConfig, settings: Settings) -> tuple[str, int]:
 async def marked(config: EngineConfig, settings: Settings) -> AsyncIterator[tuple[KafkaLogReader, TopicPartition]]:
     """Write, and give a reader that has seen the marker, with where that is."""
     place = TopicPartition(*await written(config, settings))
-    async with KafkaLogReader(config) as reader:
-        while await reader.ends([place]) != {place: 2}:  # noqa: ASYNC110 - the marker comes a little later, unannounced
-            await asyncio.sleep(0.05)
+    async with settled_reader(config, *place) as reader:
         yield reader, place
 
 

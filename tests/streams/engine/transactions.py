@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
+from collections.abc import AsyncIterator
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
@@ -32,13 +35,24 @@ def rows_and_message(settings: Settings, name: bytes, rows: int = 3) -> Outbox:
     return outbox
 
 
+@contextlib.asynccontextmanager
+async def settled_reader(config: EngineConfig, topic: str, partition: int = 0) -> AsyncIterator[KafkaLogReader]:
+    """A `read_committed` reader that sees all of a partition: a commit is answered before its markers are written."""
+    place = (topic, partition)
+    async with KafkaLogReader(config) as reader:
+        async with KafkaLogReader(config, isolation="read_uncommitted") as everything:
+            while await reader.ends([place]) != await everything.ends([place]):  # noqa: ASYNC110 - nobody announces it
+                await asyncio.sleep(0.02)
+        yield reader
+
+
 async def read(config: EngineConfig, topic: str, partition: int = 0) -> dict[bytes, bytes | None]:
-    """What a `read_committed` reader finds in a partition, by key for rows and by value for messages."""
+    """What a `settled_reader` finds in a partition, by key for rows and by value for messages."""
     found: dict[bytes, bytes | None] = {}
 
     def sink(key: bytes, value: bytes | None) -> None:
         found[key if topic == config.changelog else value or b""] = value
 
-    async with KafkaLogReader(dataclasses.replace(config, changelog=topic)) as reader:
+    async with settled_reader(dataclasses.replace(config, changelog=topic), topic, partition) as reader:
         await reader.read_rows({partition: sink})
     return found
