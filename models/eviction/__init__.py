@@ -11,6 +11,7 @@ a tainted node binds the members that it needs once; all other code writes them 
 """
 
 from evictstream.models.eviction.decision import NothingDue, decide
+from evictstream.models.eviction.lifecycle import has_to_decide
 from evictstream.models.eviction.listing_steps import unlisted_node_slices, unlisted_pod_slices
 from evictstream.models.eviction.loading import RowLoader, wakeups
 from evictstream.models.eviction.node_steps import (
@@ -92,6 +93,7 @@ __all__ = [
     "fire",
     "forget",
     "forget_slices",
+    "has_to_decide",
     "is_crowded",
     "node_slices",
     "row_key",

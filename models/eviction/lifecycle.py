@@ -19,7 +19,7 @@ from typing import Final, assert_never
 
 from evictstream.models.eviction.decision import NothingDue, decide
 from evictstream.models.eviction.records import as_previous, issued_at_us, record, send
-from evictstream.models.eviction.state import Due, Eviction, PodState
+from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from evictstream.models.eviction.step import Step
 from evictstream.models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
 
@@ -42,6 +42,11 @@ _HASH_BITS: Final = 32  # of a CRC-32
 _LARGEST_SHIFT: Final = 40
 
 _LEAVING = frozenset({Verdict.POD_TERMINATING, Verdict.POD_FINISHED, Verdict.POD_GONE, Verdict.POD_REPLACED})
+
+
+def has_to_decide(aggregate: NodeAggregate, pod: PodState) -> bool:
+    """Return whether `reconcile` may change anything: without taints only an eviction that has to end."""
+    return pod.eviction is not None or (aggregate.node is not None and bool(aggregate.node.taints))
 
 
 def reconcile(step: Step, pod: PodState) -> Due | None:

@@ -227,7 +227,7 @@ def _reconcile_all(step: Step) -> Iterator[Changes]:
     has_taints = node is not None and bool(node.taints)
     weight = 0
     for pod in step.aggregate.pods.values():
-        if has_taints or pod.eviction is not None:  # else nothing is due, and nothing has to be taken back
+        if has_taints or pod.eviction is not None:  # `has_to_decide` of a million pods, with the node's part once
             reconcile(step, pod)
         weight += weight_of(node, pod.tolerations) if has_taints else 1
         if weight >= PODS_IN_SLICE:

@@ -25,12 +25,7 @@ from evictstream.models.eviction.state import (
 )
 from evictstream.models.kubernetes.resource_versions import Version, read_version
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
-from evictstream.models.kubernetes.tolerations import (
-    Tolerations,
-    read_tolerations_row,
-    shared_tolerations_row,
-    tolerations_row,
-)
+from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
@@ -178,30 +173,21 @@ def read_pod_value(key: bytes, value: bytes, uid: str) -> PodState:
     """
     row = _read(_pod_decoder, key, value)
     text = row.tolerations
-    # Older rows may have been written without limits.
-    if len(text) > LARGEST_LIST:
-        tolerations, is_undecidable = _limited_tolerations(text)
-    else:
-        tolerations, is_undecidable = read_tolerations_row(text), False
-    version = row.version
+    is_long = len(text) > LARGEST_LIST  # if not, it is within all limits; older rows may have been written without them
+    is_undecidable = is_long and is_too_long(text, opening=b"[")
+    tolerations = () if is_undecidable else read_tolerations_row(text)
+    if is_long and has_long_text(tolerations):
+        tolerations, is_undecidable = (), True
     return PodState(
         uid=uid,
         address=row.address,
-        version=version if isinstance(version, int) else _loaded(version),
+        version=_loaded(row.version),
         tolerations=tolerations,
         since_us=row.since_us,
         tolerations_since_us=row.tolerations_since_us,
         exemptions=row.exemptions | OVER_LIMIT if is_undecidable else row.exemptions,
         opened=row.opened,
     )
-
-
-def _limited_tolerations(text: bytes) -> tuple[Tolerations, bool]:
-    """Read a long text of tolerations; returns none, and whether there are too many or too long ones."""
-    if is_too_long(text, opening=b"["):
-        return (), True
-    tolerations = read_tolerations_row(text)
-    return ((), True) if has_long_text(tolerations) else (tolerations, False)
 
 
 def eviction_value(eviction: Eviction) -> bytes:

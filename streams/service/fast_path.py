@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evictstream.models.eviction import InputEffect, RowKind, row_key
+from evictstream.models.eviction import InputEffect, RowKind, has_to_decide, row_key
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Iterator, Mapping
 
-    from evictstream.models.eviction import NodeAggregate, PodState
+    from evictstream.models.eviction import NodeAggregate
     from evictstream.models.messages.envelope import InputLimits
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
@@ -121,7 +121,7 @@ class FastPath:
             if kept is None or kept[1] != spec.tolerations:
                 read = _read_tolerations(spec.tolerations)
                 is_edit = read is not tolerations and read != tolerations
-                if read is None or (is_edit and _has_to_decide(aggregate, pod)):
+                if read is None or (is_edit and has_to_decide(aggregate, pod)):
                     yield Other(record, found)
                     continue
             else:
@@ -140,11 +140,6 @@ class FastPath:
                 yield record.offset + 1
         counts[_UNCHANGED] += newer
         counts[_CHANGED] += edited
-
-
-def _has_to_decide(aggregate: NodeAggregate, pod: PodState) -> bool:
-    """Return whether an edit of the pod's tolerations may change an eviction."""
-    return pod.eviction is not None or (aggregate.node is not None and bool(aggregate.node.taints))
 
 
 def _read_tolerations(raw: msgspec.Raw) -> Tolerations | None:

@@ -83,7 +83,7 @@ OF_COSTS = (
     ),
     Mutation(
         "edit tolerations on a tainted node by the fast path",
-        (Change(product.FAST_PATH, "FastPath.apply", "_has_to_decide(aggregate, pod)", "False"),),
+        (Change(product.FAST_PATH, "FastPath.apply", "has_to_decide(aggregate, pod)", "False"),),
         (FAST,),
     ),
     Mutation(
@@ -123,17 +123,17 @@ OF_COSTS = (
     ),
     Mutation(
         "load a pod's row without the eviction that has come before",
-        (Change(product.LOADING, "RowLoader.load", "not aggregate.orphans", "True"),),
+        (Change(product.LOADING, "_load_pod", "aggregate.orphans.pop(uid, None)", "None"),),
         (ROWS,),
     ),
     Mutation(
-        "load a later row of a pod as if it were the first",
-        (Change(product.LOADING, "RowLoader.load", "uid not in pods", "True"),),
+        "load rows of evictions as if they were of pods",
+        (Change(product.LOADING, "RowLoader._take_apart", "row_key(kind, ...)", "row_key(_POD, aggregate_key)"),),
         (ROWS,),
     ),
     Mutation(
         "load long texts of tolerations from rows without limits",
-        (Change(product.ROW_VALUES, "read_pod_value", "len(text) > LARGEST_LIST", "False"),),
+        (Change(product.ROW_VALUES, "read_pod_value", "is_long and has_long_text(tolerations)", "False"),),
         (UNDECIDABLE,),
     ),
     Mutation(

@@ -18,7 +18,7 @@ PERMIT = "tests/streams/engine/test_permit.py"
 OF_GROUP_AND_BROKERS = (
     Mutation(
         "take records from before the position that was sought",
-        (Change(product.FETCHED_BATCHES, "DecodedRecords._unpack_records", "batch.base_offset >= position", "True"),),
+        (Change(product.FETCHED_BATCHES, "DecodedRecords._unpack_batches", "batch.base_offset >= position", "True"),),
         (FETCHED_BATCHES,),
     ),
     Mutation(
@@ -26,7 +26,7 @@ OF_GROUP_AND_BROKERS = (
         (
             Change(
                 product.FETCHED_BATCHES,
-                "DecodedRecords._unpack_records",
+                "DecodedRecords._unpack_batches",
                 "self.next_fetch_offset = batch.next_offset",
                 "pass",
             ),

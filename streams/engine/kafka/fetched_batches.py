@@ -9,7 +9,7 @@ aiokafka: aborted transactions, control batches and compacted holes have no reco
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from struct import Struct
 from typing import TYPE_CHECKING, Final
@@ -38,8 +38,6 @@ CHECKED_FROM: Final = 21
 
 MAGIC_AT: Final = 16
 MAGIC: Final = 2
-
-NO_RECORDS: Final[Iterator[Record]] = iter(())
 
 _batch_length: Final = Struct(">i").unpack_from
 
@@ -103,13 +101,10 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
 
     Attributes:
         next_fetch_offset: where a reader stands after what it has taken.
-        is_over: whether the end was reached.
     """
 
     next_fetch_offset: int
-    is_over = False
-    _records_iterator: Iterator[Iterator[Record]]
-    _batch = NO_RECORDS
+    _records_iterator: Iterator[Record]
 
     def __next__(self) -> Record:
         """Take one record."""
@@ -119,21 +114,16 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
         return taken[0]
 
     def take(self, limit: int) -> list[Record]:
-        """Take records; fewer than `limit` only where the end is reached."""
-        taken: list[Record] = []
-        while (missing := limit - len(taken)) > 0:
-            found = list(islice(self._batch, missing))
-            if found:
-                taken += found
-                self.next_fetch_offset = found[-1].offset + 1
-                continue
-            self._batch = next(self._records_iterator, NO_RECORDS)
-            if self._batch is NO_RECORDS:
-                self.is_over = True
-                break
+        """Take up to `limit` records, at least one is asked for; fewer come only where the end is reached."""
+        taken = list(islice(self._records_iterator, limit))
+        if len(taken) == limit:  # else all batches are over, and the reader stands behind the last one
+            self.next_fetch_offset = taken[-1].offset + 1
         return taken
 
-    def _unpack_records(self) -> Iterator[Iterator[Record]]:
+    def _unpack_records(self) -> Iterator[Record]:
+        return chain.from_iterable(self._unpack_batches())
+
+    def _unpack_batches(self) -> Iterator[Iterable[Record]]:
         """Give the records batch by batch; what comes after a batch is asked for when all of it was taken."""
         records, is_committed = self._records, self._isolation_level == READ_COMMITTED
         while records.has_next():
@@ -148,7 +138,7 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
             elif not (batch.is_transactional and batch.producer_id in self._aborted_producers):
                 position = self.next_fetch_offset
                 if batch.base_offset >= position:
-                    yield chain(batch)  # its own iterator cannot be taken up again
+                    yield batch
                 else:  # the position was sought
                     yield (record for record in batch if record.offset >= position)
             self.next_fetch_offset = batch.next_offset
@@ -164,9 +154,10 @@ class FetchedRecords(FetchResult):  # type: ignore[misc]  # aiokafka has no type
         records = self._partition_records
         if records is None or not self.check_assignment(self._topic_partition):
             return []
-        taken = records.take(sys.maxsize if max_records is None else max_records)
+        limit = sys.maxsize if max_records is None else max_records
+        taken = records.take(limit)
         self._update_position()
-        if records.is_over:
+        if len(taken) < limit:
             self._partition_records = None
         return taken
 
