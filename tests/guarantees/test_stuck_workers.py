@@ -60,7 +60,6 @@ def _wait_shared(first: WorkerProcess, second: WorkerProcess) -> None:
     first.wait_for(lambda: _is_shared(probes), "share of each")
 
 
-@pytest.mark.alone
 @pytest.mark.parametrize("instance_id", [None, "static"])
 def test_stuck_worker_leaves_the_group_before_it_ends(
     instance_id: str | None, service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
@@ -84,7 +83,6 @@ def test_stuck_worker_leaves_the_group_before_it_ends(
     assert peer.stop() == 0
 
 
-@pytest.mark.alone
 def test_a_worker_frozen_beyond_the_stall_limit_rejoins(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
