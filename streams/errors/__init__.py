@@ -16,6 +16,7 @@
     │   │   ├── OtherStateVersionError     1  an empty changelog beside one of another version
     │   │   ├── InputReplacedError         1  a position lies beyond the end of its input
     │   │   ├── InputTruncatedError        1  input expired before it was read
+    │   │   ├── InputUnreadableError       1  the broker refuses input, or it arrives damaged
     │   │   ├── AssignmentBrokenError      1  the group split what belongs together
     │   │   ├── UncleanStopError           1  asked to stop, but the group could not be left in time
     │   │   └── WorkerStuckError           1  something has been awaited for longer than its limit
@@ -72,6 +73,7 @@ from evictstream.streams.errors.engine import (
     EngineError,
     InputReplacedError,
     InputTruncatedError,
+    InputUnreadableError,
     OtherStateVersionError,
     PartitionLostError,
     ProduceRefusedError,
@@ -112,6 +114,7 @@ __all__ = [
     "FoundProblemError",
     "InputReplacedError",
     "InputTruncatedError",
+    "InputUnreadableError",
     "InternalFailureError",
     "KubernetesError",
     "MissingRightsError",

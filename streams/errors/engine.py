@@ -96,6 +96,17 @@ class InputTruncatedError(EngineError):
         )
 
 
+class InputUnreadableError(EngineError):
+    """The broker refuses a running worker its input, or what it sends is damaged; `reason` is the client's text."""
+
+    def __init__(self, *, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            f"input cannot be read: {reason}",
+            next_step="check the ACLs of the input topics and the brokers' disks, then restart; nothing was skipped",
+        )
+
+
 class AssignmentBrokenError(EngineError):
     """Inputs of one partition number were assigned apart; `missing` names the absent ones."""
 

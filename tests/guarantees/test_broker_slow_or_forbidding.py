@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from kafka.admin import KafkaAdminClient
+from kafka.admin import ACLOperation, KafkaAdminClient
 
 from tests.faults.plan import Fault, FaultKind
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.crew import Crew
-from tests.faults.real.means import Faults, Scene
+from tests.faults.real.means import Faults, Scene, forbid, permit
 from tests.faults.real.wire import WireLoop
 from tests.guarantees.conftest import own_settings
 from tests.harness.feed import Feed, taint, tolerates
@@ -136,3 +136,25 @@ def test_forbidden_writing_stops_the_worker_and_loses_nothing(tmp_path: Path, st
             reader.wait_for(lambda seen: len(commands(seen, "Evict").get("a", ())) == 1, "the eviction")
             assert again.stop() == 0
         reader.close()
+
+
+def test_forbidden_reading_stops_the_worker_and_loses_nothing(tmp_path: Path, stack: ExitStack) -> None:
+    service = Stage(ArenaKind.SHARED, tmp_path, stack).settings
+    with Feed(service) as feed:
+        with WorkerProcess(service, tmp_path) as worker:
+            worker.wait_ready()
+            forbid(service, service.pods_topic, ACLOperation.READ)
+            feed.node("n0", taint())
+            feed.pod("n0", "a")
+            feed.flush()
+            assert worker.wait_exit() == 1
+            last_line = worker.log_file.read_text().strip().splitlines()[-1]
+            assert service.pods_topic in last_line
+            assert "ACL" in last_line
+        permit(service, service.pods_topic)
+        with WorkerProcess(service, tmp_path) as again:
+            again.wait_ready()
+            reader = TopicReader(service, service.commands_topic)
+            reader.wait_for(lambda seen: len(commands(seen, "Evict").get("a", ())) == 1, "the eviction")
+            reader.close()
+            assert again.stop() == 0

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import signal
 import time
 
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
+from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import commands
+
+PODS = 20
 
 
 def test_a_bad_record_becomes_a_dead_letter_with_its_reason(
@@ -59,6 +63,30 @@ def test_a_bad_record_becomes_a_dead_letter_with_its_reason(
     read = reader(service.commands_topic)
     read.wait_for(lambda seen: commands(seen, "Schedule").keys() == {"a", "b"}, "the readable pods")
     assert worker.stop() == 0
+
+
+def test_a_damaged_batch_stops_the_worker_and_loses_nothing(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    """What was fetched with it is read again: positions are those of what was committed."""
+    worker = start_worker(service, "damaged", ("tests.harness.damaged_worker",)).wait_ready()
+    read = reader(service.commands_topic)
+    feed.pod("n0", "before")
+    feed.node("n0", taint())
+    feed.flush()
+    read.wait_for(lambda seen: commands(seen, "Evict").keys() == {"before"}, "an eviction")
+    worker.process.send_signal(signal.SIGUSR1)
+    for number in range(PODS):
+        feed.pod("n0", f"p{number}")
+        feed.flush()
+    assert worker.wait_exit() == ExitCode.FOUND_PROBLEM
+    last_line = worker.log_file.read_text().strip().splitlines()[-1]
+    assert service.pods_topic in last_line
+    assert "checksum" in last_line
+    again = start_worker(service, "again").wait_ready()
+    seen = read.wait_for(lambda seen: len(commands(seen, "Evict")) == PODS + 1, "all evictions")
+    assert {len(found) for found in commands(seen, "Evict").values()} == {1}
+    assert again.stop() == 0
 
 
 def test_a_duplicate_or_outdated_event_changes_nothing(

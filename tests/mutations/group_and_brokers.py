@@ -34,6 +34,23 @@ OF_GROUP_AND_BROKERS = (
         (FETCHED_BATCHES,),
     ),
     Mutation(
+        "take a damaged batch",
+        (Change(product.FETCHED_BATCHES, "DecodedRecords._unpack_batches", "not records.is_intact(batch)", "False"),),
+        (FETCHED_BATCHES,),
+    ),
+    Mutation(
+        "read on behind a damaged batch",
+        (
+            Change(
+                product.TRANSPORT,
+                "EngineConsumerThread._fetch_records",
+                "raise InputUnreadableError(reason=str(error)) from error",
+                "return {}",
+            ),
+        ),
+        ("tests/guarantees/test_input_faults.py::test_a_damaged_batch_stops_the_worker_and_loses_nothing",),
+    ),
+    Mutation(
         "leave the group for want of records",
         (
             Change(

@@ -23,8 +23,8 @@ from faust.types import TP, ConsumerMessage
 
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.faust.host import host_of
-from evictstream.streams.engine.kafka.group_member import POSITION_ERRORS, GroupMember
-from evictstream.streams.errors import InputTruncatedError
+from evictstream.streams.engine.kafka.group_member import POSITION_ERRORS, UNREADABLE_ERRORS, GroupMember
+from evictstream.streams.errors import InputTruncatedError, InputUnreadableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -100,6 +100,8 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         except POSITION_ERRORS as error:
             consumer.check_position(error)
             return {}
+        except UNREADABLE_ERRORS as error:  # this consumer may have passed over records: it reads no further
+            raise InputUnreadableError(reason=str(error)) from error
         batches, has_answered = consumer.batches(wanted, fetched)
         if has_answered:
             waiting.end()
@@ -223,7 +225,7 @@ class EngineConsumer(driver.Consumer):
         except asyncio.CancelledError:
             if not self.app.should_stop:
                 raise
-        except InputTruncatedError as error:
+        except (InputTruncatedError, InputUnreadableError) as error:
             await self.app.crash(error)
 
     async def perform_seek(self) -> None:

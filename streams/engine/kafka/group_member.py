@@ -39,6 +39,7 @@ POLL_INTERVAL_MS = 2**31 - 1
 REQUEST_SECONDS = 40.0
 
 POSITION_ERRORS = (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError)
+UNREADABLE_ERRORS = (kafka_errors.CorruptRecordException, kafka_errors.TopicAuthorizationFailedError)
 
 
 class GroupMember(StoppableConsumer):

@@ -234,7 +234,7 @@ class Faults:
         topics = (settings.commands_topic, settings.decisions_topic, settings.changelog_topic)
         choice = int(fault.amount * 2 * len(topics)) % (2 * len(topics))
         topic = topics[choice % len(topics)]
-        refuse, allow = (forbid_writing, _permit) if choice < len(topics) else (_shrink, _widen)
+        refuse, allow = (forbid_writing, permit) if choice < len(topics) else (_shrink, _widen)
         refuse(settings, topic)
         return lambda: allow(settings, topic)
 
@@ -275,15 +275,21 @@ def _with_admin(settings: Settings, work: Callable[[KafkaAdminClient], object]) 
 
 def forbid_writing(settings: Settings, topic: str) -> None:
     """Deny everybody to write to a topic, by an ACL."""
+    forbid(settings, topic, ACLOperation.WRITE)
+
+
+def forbid(settings: Settings, topic: str, operation: ACLOperation) -> None:
+    """Deny everybody one operation on a topic, by an ACL."""
     place = ResourcePattern(ResourceType.TOPIC, topic)
     acls = [
         ACL("User:*", "*", ACLOperation.ALL, ACLPermissionType.ALLOW, place),
-        ACL("User:*", "*", ACLOperation.WRITE, ACLPermissionType.DENY, place),
+        ACL("User:*", "*", operation, ACLPermissionType.DENY, place),
     ]
     _with_admin(settings, lambda admin: admin.create_acls(acls))
 
 
-def _permit(settings: Settings, topic: str) -> None:
+def permit(settings: Settings, topic: str) -> None:
+    """Take back what was denied on a topic."""
     place = ResourcePatternFilter(ResourceType.TOPIC, topic, ACLResourcePatternType.LITERAL)
     every = ACLFilter(None, None, ACLOperation.ANY, ACLPermissionType.ANY, place)
     _with_admin(settings, lambda admin: admin.delete_acls([every]))
