@@ -15,6 +15,7 @@ from aiokafka import errors as kafka_errors
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import TRANSACTION_KEY
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.engine.kafka.transaction_requests import (
     EndTransaction,
@@ -139,6 +140,10 @@ def test_late_end_does_not_end_the_next_transaction(config: EngineConfig, settin
         await v2.append(0, {settings.commands_topic: [(b"key", b"half", [])]})
         late = await ends.again(0)
         assert late.error_code == PRODUCER_FENCED
+        place = (settings.commands_topic, 0)
+        async with KafkaLogReader(config) as reader:  # up to the open one, which began after the marker of the first
+            seen = await reader.records(place, 0, (await reader.ends([place]))[place])
+        assert [record.value for record in seen] == [b"a"]
         await v2.end(commit=False)
         await producer.commit(rows_and_message(settings, b"b"), POSITIONS)
         assert (await read(config, settings.commands_topic)).keys() == {b"a", b"b"}
