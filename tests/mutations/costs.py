@@ -132,6 +132,11 @@ OF_COSTS = (
         (ROWS,),
     ),
     Mutation(
+        "load as many tolerations as rows without limits have",
+        (Change(product.ROW_VALUES, "read_pod_value", "len(text) > LARGEST_LIST", "False"),),
+        (UNDECIDABLE,),
+    ),
+    Mutation(
         "load long texts of tolerations from rows without limits",
         (Change(product.ROW_VALUES, "read_pod_value", "is_long and has_long_text(tolerations)", "False"),),
         (UNDECIDABLE,),
