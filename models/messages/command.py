@@ -39,7 +39,15 @@ class CommandReason(
     ] = None
 
 
-class EvictionCommand(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class EvictionCommand(
+    msgspec.Struct,
+    frozen=True,
+    gc=False,
+    rename="camel",
+    omit_defaults=True,
+    forbid_unknown_fields=True,
+    kw_only=True,
+):
     """One command to the executors."""
 
     api_version: ApiVersion
@@ -61,6 +69,13 @@ class EvictionCommand(msgspec.Struct, frozen=True, gc=False, rename="camel", for
     revision: Annotated[Revision, Meta(description="Grows when the deadline moves.")]
     attempt: Annotated[Count, Meta(description="Attempts issued so far, this one included; 0 before the first.")]
     cluster: Annotated[NonEmptyText, Meta(description="Cluster of the pod.")]
+    cluster_uid: Annotated[
+        NonEmptyText | None,
+        Meta(
+            description="UID of that cluster's namespace `kube-system`, as its feed said it: an executor writes to no"
+            " other cluster. Absent if no feed has said it."
+        ),
+    ] = None
     namespace: Annotated[str, Meta(description="Namespace of the pod.")]
     pod: Annotated[str, Meta(description="Name of the pod: an address, not an identity.")]
     pod_uid: Annotated[NonEmptyText, Meta(description="UID of the pod: the precondition of the delete.")]

@@ -34,6 +34,7 @@ from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, Resu
 from evictstream.models.messages.fields import Epoch
 from evictstream.models.messages.object_limits import (
     LARGEST_LIST,
+    LONGEST_CLUSTER_UID,
     LONGEST_NAMES,
     LONGEST_TEXT,
     LONGEST_VERSION,
@@ -212,6 +213,8 @@ def read_result_record(
 
 def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin, limits: InputLimits) -> Signal:
     _check_cluster(found.cluster, cluster)
+    if len(found.cluster_uid or "") > LONGEST_CLUSTER_UID:
+        raise Unreadable(UnreadableReason.OVERSIZED, "clusterUid")
     at_us = event_at_us(found.observed_at, append_at_us, limits)
     match found.type:
         case "HEARTBEAT":

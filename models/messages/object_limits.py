@@ -28,6 +28,9 @@ rows and messages of the object contain them."""
 LONGEST_VERSION: Final = 128
 """Characters of a resource version; etcd's have at most 20. A node's row has those of earlier nodes of its name too."""
 
+LONGEST_CLUSTER_UID: Final = 128
+"""Characters of a cluster's UID; Kubernetes' have 36. Every command of the cluster contains it."""
+
 # Opening braces and commas per entry, more than any entry has. A list with more of them has too many entries, and is
 # not decoded to count them.
 _BRACES, _COMMAS = 4, 16

@@ -27,6 +27,7 @@ OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "O
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 LAST_EPOCH = 2**31 - 1
 LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
+LONGEST_CLUSTER_UID = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,6 +173,8 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
     kind, is_listed = value["type"], value["type"] == "LISTED"
     if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
         raise UnreadableRecordError("unknown type")
+    if len(value.get("clusterUid") or "") > LONGEST_CLUSTER_UID:
+        raise UnreadableRecordError("a UID beyond the limit")
     return Said(
         record=record,
         cluster=cluster,

@@ -110,6 +110,11 @@ class Clusters:
             self.any_epoch = self.any_epoch or state.epoch > 0
         return True
 
+    def uid(self, cluster: str) -> str:
+        """Return the UID of the cluster's namespace `kube-system` in this epoch; empty if no feed has said it."""
+        state = self._states.get(cluster)
+        return "" if state is None else state.uid
+
     def is_stale(self, cluster: str, epoch: int) -> bool:
         """Whether `epoch`, of a record, is earlier than the cluster's."""
         state = self._states.get(cluster)

@@ -98,7 +98,7 @@ class EvictionPartition:
         self._clusters = Clusters()
         self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
         self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
-        self._effects = StepEffects(partition, config, self._timers)
+        self._effects = StepEffects(partition, config, self._timers, self._clusters)
         self._should_yield = False  # whether other tasks may run before the next record: the newest was much work
 
     def load(self, key: bytes, value: bytes | None) -> None:

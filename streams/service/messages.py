@@ -38,11 +38,19 @@ class MessageWriter:
         self._commands_topic = commands_topic
         self._decisions_topic = decisions_topic
 
-    def put(self, changes: Changes, key: bytes, outbox: Outbox) -> None:
-        """Add rows, then commands and decisions in the order in which they were decided."""
+    def put(self, changes: Changes, key: bytes, outbox: Outbox, cluster_uid: str = "") -> None:
+        """Add rows, then commands and decisions in the order in which they were decided.
+
+        Args:
+            changes: of a step, or of one slice.
+            key: of the node.
+            outbox: takes them.
+            cluster_uid: named in the commands; empty if not known.
+        """
         for row, value in changes.rows:
             outbox.put(row, value)
-        for command in changes.commands:
+        for decided in changes.commands:
+            command = msgspec.structs.replace(decided, cluster_uid=cluster_uid) if cluster_uid else decided
             outbox.send(self._commands_topic, key, encode(command), COMMAND_HEADERS)
         for decision in changes.decisions:
             kind = decision.decision

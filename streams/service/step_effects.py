@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evictstream.models.eviction import Changes, NodeAggregate
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
+    from evictstream.streams.service.clusters import Clusters
     from evictstream.streams.service.service_config import ServiceConfig
 
 _UNDECIDABLE = InputEffect.UNDECIDABLE
@@ -33,13 +34,24 @@ class StepEffects:
         stepped: the nodes whose step has begun and has slices to come.
     """
 
-    __slots__ = ("_config", "_partition", "_postponed", "_timers", "_writer", "counts", "pending", "stepped")
+    __slots__ = (
+        "_clusters",
+        "_config",
+        "_partition",
+        "_postponed",
+        "_timers",
+        "_writer",
+        "counts",
+        "pending",
+        "stepped",
+    )
 
-    def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap) -> None:
+    def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap, clusters: Clusters) -> None:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.stepped: set[NodeAggregate] = set()
         self._postponed: list[Wakeup] = []
+        self._clusters = clusters
         self._partition = partition
         self._config = config
         self._timers = timers
@@ -49,7 +61,7 @@ class StepEffects:
         """Add the rows, messages and wake-ups of a step, or of one slice, and count what was decided."""
         key = aggregate.record_key
         if changes.decisions or changes.commands:
-            self._writer.put(changes, key, outbox)
+            self._writer.put(changes, key, outbox, self._clusters.uid(aggregate.cluster))
             self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
         else:  # most changes need no message
             for row, value in changes.rows:

@@ -8,6 +8,7 @@ from tests.mutations.matching import Change
 
 LISTINGS = "tests/streams/service/test_listings.py"
 CLUSTERS = "tests/streams/service/test_clusters.py"
+MESSAGES = "tests/streams/service/test_messages.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
 FEED_OUTAGES = "tests/streams/feed/test_feed_outages.py"
 CREDENTIALS = "tests/streams/kubernetes/test_credentials_that_change.py"
@@ -33,6 +34,18 @@ OF_FEEDS = (
         "let another cluster speak under a name",
         (Change(product.CLUSTERS, "Clusters.admit", "signal.cluster_uid not in ('', state.uid)", "False"),),
         (f"{CLUSTERS}::test_another_cluster_with_this_name_does_not_count",),
+    ),
+    Mutation(
+        "send commands without the cluster's UID",
+        (
+            Change(
+                product.MESSAGES,
+                "MessageWriter.put",
+                "msgspec.structs.replace(...) if cluster_uid else decided",
+                "decided",
+            ),
+        ),
+        (f"{MESSAGES}::test_commands_name_the_cluster_that_the_feed_named",),
     ),
     Mutation(
         "take in records of an earlier epoch",

@@ -160,6 +160,7 @@ def test_signals(changes: dict[str, Any], signal: object, key: bytes) -> None:
         pytest.param({"listing": {"resourceVersion": "7", "uids": {"n": "p"}}}, UnreadableReason.WRONG_TYPE, id="text"),
         pytest.param({"listing": {"resourceVersion": "7", "uids": {}, "x": 1}}, UnreadableReason.UNKNOWN_FIELD, id="x"),
         pytest.param({"listing": {"resourceVersion": "7" * 129, "uids": {}}}, UnreadableReason.OVERSIZED, id="version"),
+        pytest.param({"clusterUid": "u" * 129}, UnreadableReason.OVERSIZED, id="cluster-uid"),
         pytest.param({"epoch": -1, "listing": None}, UnreadableReason.WRONG_TYPE, id="epoch-below-0"),
         pytest.param({"epoch": 2**31, "listing": None}, UnreadableReason.WRONG_TYPE, id="epoch-beyond-its-limit"),
     ],
