@@ -29,7 +29,7 @@ def unlisted_node_slices(aggregate: NodeAggregate, listed: Listed, rules: RulePa
         The changes, slice by slice: none if the node is listed or not known, `STALE` if it is newer.
     """
     node = aggregate.node
-    if node is None or node.uid in listed.uids.get(aggregate.name, ()):
+    if node is None or node.uid in listed.uids.get(aggregate.name, ()) or not listed.covers_uid(node.uid):
         return
     event = NodeEvent(
         type=EventType.DELETED,
@@ -53,7 +53,7 @@ def unlisted_pod_slices(aggregate: NodeAggregate, listed: Listed, rules: RulePar
         The changes, one for each pod that is not listed: `STALE` if it is newer.
     """
     present = frozenset(listed.uids.get(aggregate.name, ()))
-    for pod in [pod for uid, pod in aggregate.pods.items() if uid not in present]:
+    for pod in [pod for uid, pod in aggregate.pods.items() if uid not in present and listed.covers_uid(uid)]:
         namespace, _, name = pod.address.partition("/")
         event = PodEvent(
             type=EventType.DELETED,

@@ -256,6 +256,8 @@ def _read_listing(found: _Watch, cluster: str, at_us: int, origin: Origin) -> Li
         after=listing.after,
         through=listing.through,
         uids=listing.uids,
+        uid_after=listing.uid_after,
+        uid_through=listing.uid_through,
     )
 
 

@@ -29,6 +29,8 @@ class Heartbeat(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 class Listed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What a complete listing of a cluster holds, in a range of node names: whatever else is known there is gone.
 
+    Where one node has too many pods for a record, each of several records also has a range of UIDs.
+
     It is whole for itself: neither the order of such records nor what was listed before matters.
 
     Attributes:
@@ -41,6 +43,8 @@ class Listed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         after: the range begins behind this node name.
         through: the last node name of the range, None for no end.
         uids: by node name the UIDs of its pods, or on the nodes topic its own.
+        uid_after: of the objects of these nodes, only those with a UID behind this one are in the range.
+        uid_through: the last UID of the range, None for no end.
     """
 
     cluster: str
@@ -52,10 +56,16 @@ class Listed(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     after: str
     through: str | None
     uids: dict[str, tuple[str, ...]]
+    uid_after: str = ""
+    uid_through: str | None = None
 
     def covers(self, node: str) -> bool:
         """Tell whether the range has this node name. Names compare by code points, which is the order of UTF-8."""
         return self.after < node and (self.through is None or node <= self.through)
+
+    def covers_uid(self, uid: str) -> bool:
+        """Tell whether the range has this UID, on any of its nodes."""
+        return self.uid_after < uid and (self.uid_through is None or uid <= self.uid_through)
 
 
 class Bookmark(msgspec.Struct, frozen=True, gc=False):

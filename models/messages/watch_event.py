@@ -129,6 +129,10 @@ class Listing(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
             " A node of the range that is not in it has none."
         ),
     ]
+    uid_after: Annotated[
+        str, Meta(description="Of these nodes, only UIDs behind this one are spoken of; empty for all from the first.")
+    ] = ""
+    uid_through: Annotated[str | None, Meta(description="The last UID that is spoken of; absent for no end.")] = None
 
 
 class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):

@@ -160,9 +160,11 @@ class KnownObjects:
     def _take_listing(self, record: FeedRecord) -> None:
         listing = record.event["listing"]
         after, through = listing.get("after", ""), listing.get("through")
+        uid_after, uid_through = listing.get("uidAfter", ""), listing.get("uidThrough")
         for uid, known in list(self.objects.items()):
             partition, version = self._places[uid]
             is_covered = after < known.node and (through is None or known.node <= through)
+            is_covered = is_covered and uid_after < uid and (uid_through is None or uid <= uid_through)
             is_ours = known.kind == record.kind and partition == record.partition and version <= record.version
             if is_covered and is_ours and uid not in listing["uids"].get(known.node, ()):
                 del self.objects[uid]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Final
 
@@ -106,16 +106,26 @@ def _listed(evidence: FeedEvidence) -> Finding:
 
 
 def _gap(ranges: list[FeedRecord]) -> str:
-    """Say what part of the names the ranges of a listing leave out."""
-    by_begin = {one.event["listing"].get("after", ""): one.event["listing"].get("through") for one in ranges}
+    """Say what part of the names, or of the UIDs of a range of names, the ranges of a listing leave out."""
+    by_names: dict[tuple[str, str | None], dict[str, str | None]] = {}
+    for one in ranges:
+        found = one.event["listing"]
+        by_uids = by_names.setdefault((found.get("after", ""), found.get("through")), {})
+        by_uids[found.get("uidAfter", "")] = found.get("uidThrough")
+    problems = [_hole(dict(list(by_names)), "names"), *(_hole(by_uids, "UIDs") for by_uids in by_names.values())]
+    return next(filter(None, problems), "")
+
+
+def _hole(through: Mapping[str, str | None], what: str) -> str:
+    """Say where ranges, given as their ends by their begins, do not adjoin."""
     at: str | None = ""
-    for _ in range(len(by_begin) + 1):
+    for _ in range(len(through) + 1):
         if at is None:
             return ""
-        if at not in by_begin:
-            return f"nothing is said of what lies behind {at!r}" if by_begin else "no LISTED"
-        at = by_begin[at]
-    return "ranges do not end"
+        if at not in through:
+            return f"nothing is said of {what} behind {at!r}" if through else "no LISTED"
+        at = through[at]
+    return f"ranges of {what} do not end"
 
 
 def _late(evidence: FeedEvidence, kind: str, partition: int, uids: set[str], offset: int) -> int:

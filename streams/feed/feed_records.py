@@ -14,8 +14,6 @@ from evictstream.streams.engine.kafka.partitioner import partition_of
 LISTING_BYTES: Final = 196_608
 """Of UIDs in one `LISTED`: with its envelope it stays under the 256 KiB that docs/messages.md names."""
 
-_UID_BYTES: Final = 40  # a UID with quotes, comma and blank
-
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FeedRecords:
@@ -66,7 +64,8 @@ class FeedRecords:
             partitions: of the topic.
 
         Yields:
-            Partition number and value. The ranges of a partition adjoin and have no end.
+            Partition number and value. The ranges of a partition adjoin and have no end. Where a node has too many pods
+            for one record, several have the same range of names, and ranges of UIDs that adjoin.
         """
         nodes: dict[int, list[str]] = {number: [] for number in partitions}
         for name in sorted(uids):
@@ -74,21 +73,43 @@ class FeedRecords:
         for number, names in nodes.items():
             after, held, size = "", dict[str, Sequence[str]](), 0
             for name in names:
-                more = len(name) + _UID_BYTES * len(uids[name])
+                more = len(name) + sum(map(_listed_bytes, uids[name]))
                 if held and size + more > LISTING_BYTES:
                     last = next(reversed(held))
-                    yield number, self._listing(at_us, version, after, last, held)
+                    yield number, self._listing(at_us, version, {"after": after, "through": last}, held)
                     after, held, size = last, {}, 0
+                if more > LISTING_BYTES:
+                    for part, some in _parts(uids[name]):
+                        range_ = {"after": after, "through": name} | part
+                        yield number, self._listing(at_us, version, range_, {name: some})
+                    after = name
+                    continue
                 held[name] = uids[name]
                 size += more
-            yield number, self._listing(at_us, version, after, None, held)
+            yield number, self._listing(at_us, version, {"after": after, "through": None}, held)
 
     def _listing(
-        self, at_us: int, version: str, after: str, through: str | None, uids: Mapping[str, Sequence[str]]
+        self, at_us: int, version: str, range_: Mapping[str, str | None], uids: Mapping[str, Sequence[str]]
     ) -> bytes:
-        listing = {"resourceVersion": version, "after": after, "through": through, "uids": uids}
-        return self._signal("LISTED", at_us, {"listing": listing})
+        return self._signal("LISTED", at_us, {"listing": {"resourceVersion": version, **range_, "uids": uids}})
 
     def _signal(self, type_: str, at_us: int, more: Mapping[str, object]) -> bytes:
         common = {"cluster": self.cluster, "type": type_, "observedAt": instant_text(at_us)}
         return msgspec.json.encode(common | {"epoch": self.epoch, "clusterUid": self.uid} | dict(more))
+
+
+def _listed_bytes(uid: str) -> int:
+    """Return what a UID takes in `LISTED`: quotes and comma too."""
+    return len(uid) + 3
+
+
+def _parts(uids: Sequence[str]) -> Iterator[tuple[dict[str, str | None], list[str]]]:
+    """Split the UIDs of one node, with the ranges that their parts speak for."""
+    after, held, size = "", list[str](), 0
+    for uid in sorted(uids):
+        if held and size + _listed_bytes(uid) > LISTING_BYTES:
+            yield {"uidAfter": after, "uidThrough": held[-1]}, held
+            after, held, size = held[-1], [], 0
+        held.append(uid)
+        size += _listed_bytes(uid)
+    yield {"uidAfter": after, "uidThrough": None}, held

@@ -111,7 +111,7 @@ def node_history(said: Iterable[Said], limits: OracleLimits) -> list[HeardNode]:
     for one in said:
         now = states[-1]
         if one.kind == "LISTED":
-            if now.uid is not None and now.uid not in one.content["uids"] and one.version >= version:
+            if now.uid is not None and one.ends(now.uid) and one.version >= version:
                 dead[now.uid] = one.version
                 states.append(_node_gone(one))
                 gap_us = None
@@ -213,7 +213,7 @@ class _PodsReader:
 
     def end_unlisted(self, one: Said) -> None:
         """End the pods that a listing does not hold, each as a `DELETED` would."""
-        for uid in [uid for uid in self._holders.values() if uid not in one.content["uids"]]:
+        for uid in [uid for uid in self._holders.values() if one.ends(uid)]:
             self._end_known(uid, one)
 
     def end(self, one: Said) -> None:

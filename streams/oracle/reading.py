@@ -18,7 +18,7 @@ Version: TypeAlias = tuple[int, int]
 """Epoch and resource version: of two states of an object that of the later epoch is newer."""
 
 WATCH_FIELDS = {"cluster", "type", "observedAt", "epoch", "clusterUid", "listing", "listedAt", "object"}
-LISTING_FIELDS = {"resourceVersion", "after", "through", "uids"}
+LISTING_FIELDS = {"resourceVersion", "after", "through", "uids", "uidAfter", "uidThrough"}
 RESULT_FIELDS = {
     *("apiVersion", "kind", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node", "outcome"),
     *("reason", "observedAt"),
@@ -64,6 +64,14 @@ class Said:
         if name <= self.content["after"].encode() or (through is not None and name > through.encode()):
             return None
         return replace(self, node=node, content={**self.content, "uids": self.content["uids"].get(node, [])})
+
+    def ends(self, uid: str) -> bool:
+        """Tell whether a listing speaks of this UID on its node, and does not hold it."""
+        through = self.content["uidThrough"]
+        is_spoken_of = uid.encode() > self.content["uidAfter"].encode() and (
+            through is None or uid.encode() <= through.encode()
+        )
+        return is_spoken_of and uid not in self.content["uids"]
 
 
 class UnreadableRecordError(ValueError):
@@ -194,4 +202,4 @@ def _listing(found: Json) -> Json:
     for uids in found["uids"].values():
         if not isinstance(uids, list) or not all(isinstance(uid, str) for uid in uids):
             raise UnreadableRecordError("not UIDs by node")
-    return {"after": "", "through": None, **found}
+    return {"after": "", "through": None, "uidAfter": "", "uidThrough": None, **found}

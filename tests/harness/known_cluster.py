@@ -39,6 +39,8 @@ class KnownCluster:
             version = (epoch, int(listing["resourceVersion"]))
             for uid, (of, node, known) in list(self.objects.items()):
                 is_covered = listing["after"] < node and (listing["through"] is None or node <= listing["through"])
+                through = listing.get("uidThrough")
+                is_covered = is_covered and uid > listing.get("uidAfter", "") and (through is None or uid <= through)
                 here = partition_of(f"{self._cluster}/{node}".encode(), settings.partitions) == partition
                 if of == kind and here and is_covered and known <= version and uid not in listing["uids"].get(node, ()):
                     del self.objects[uid]

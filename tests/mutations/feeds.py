@@ -26,6 +26,11 @@ OF_FEEDS = (
         (f"{LISTINGS}::test_pods_that_a_listing_does_not_hold_are_gone",),
     ),
     Mutation(
+        "let a part of a node's listing speak for all of its pods",
+        (Change(product.SIGNALS, "Listed.covers_uid", "self.uid_after < uid", "True"),),
+        (f"{LISTINGS}::test_pods_that_a_listing_does_not_hold_are_gone",),
+    ),
+    Mutation(
         "fire nodes in the middle of a listing",
         (Change(product.EFFECTS, "StepEffects.put_listing", "self.stepped.add(aggregate)", "pass"),),
         (f"{LISTINGS}::test_a_large_listing_is_written_whole",),

@@ -126,6 +126,10 @@ def gap_in_the_ranges(told: ToldFeed) -> None:
     first(told, "LISTED")["event"]["listing"]["through"] = "node-1"
 
 
+def gap_in_the_uids(told: ToldFeed) -> None:
+    first(told, "LISTED")["event"]["listing"]["uidThrough"] = "uid-1"
+
+
 def garbage(told: ToldFeed) -> None:
     first(told, "DELETED")["event"] = b'{"cluster": "conformance", "type": "ADD'
 
@@ -145,6 +149,7 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("listing", without("pod-0", 0)),
     ("listed", listed_first),
     ("listed", gap_in_the_ranges),
+    ("listed", gap_in_the_uids),
     ("listed", lambda told: told.drop(told.of("LISTED", "Node")[1])),
     ("listed", lambda told: first(told, "LISTED")["event"]["listing"]["uids"].clear()),
     ("heartbeats", no_heartbeats_in_a_partition),

@@ -58,24 +58,34 @@ def test_an_empty_cluster_is_listed_in_every_partition() -> None:
 
 
 @given(
-    nodes=st.dictionaries(st.text("ab-0", min_size=1, max_size=4), st.integers(0, 2_500), max_size=8),
+    nodes=st.dictionaries(st.text("ab-0", min_size=1, max_size=4), st.integers(0, 12_000), max_size=8),
     count=st.integers(1, 4),
 )
-def test_ranges_hold_each_node_once_and_adjoin(nodes: dict[str, int], count: int) -> None:
+def test_ranges_hold_each_uid_once_and_adjoin(nodes: dict[str, int], count: int) -> None:
     uids = {name: [f"{number:036}" for number in range(pods)] for name, pods in nodes.items()}
-    ends = dict.fromkeys(range(count), "")
-    held: dict[str, tuple[str, ...]] = {}
+    ends, uid_ends = dict.fromkeys(range(count), ""), dict.fromkeys(range(count), "")
+    held: dict[str, list[str]] = {}
     for number, value in records.listed(NOW_US, "9", uids, range(count)):
         found = listed(value)
-        assert found.after == ends[number]
-        assert all(found.covers(name) for name in found.uids)
-        assert all(partition_of(f"lab/{name}".encode(), count) == number for name in found.uids)
-        assert len(value) < LARGEST_LISTED_BYTES or len(found.uids) == 1
-        assert not held.keys() & found.uids.keys()
-        held |= found.uids
-        ends[number] = found.through or "end"
-    assert {name: list(pods) for name, pods in held.items()} == uids
+        assert (found.after, found.uid_after) == (ends[number], uid_ends[number])
+        assert len(value) < LARGEST_LISTED_BYTES
+        for name, pods in found.uids.items():
+            assert found.covers(name)
+            assert all(found.covers_uid(uid) for uid in pods)
+            assert partition_of(f"lab/{name}".encode(), count) == number
+            held.setdefault(name, []).extend(pods)
+        uid_ends[number] = found.uid_through or ""
+        if found.uid_through is None:
+            ends[number] = found.through or "end"
+    assert held == uids
     assert set(ends.values()) == {"end"}
+
+
+def test_one_node_with_many_pods_is_several_records() -> None:
+    uids = {"a": ["u"], "n": [f"{pod:036}" for pod in range(55_000)], "z": ["v"]}
+    found = [listed(value) for _, value in records.listed(NOW_US, "9", uids, [0])]
+    assert [(one.after, one.through) for one in found] == [("", "a"), *[("a", "n")] * 11, ("n", None)]
+    assert all(one.uids.keys() == {one.through or "z"} for one in found)
 
 
 def test_a_large_listing_is_cut_between_nodes() -> None:

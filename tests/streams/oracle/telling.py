@@ -81,6 +81,7 @@ class Story:
         after: str = "",
         through: str | None = None,
         cluster_uid: str = "k",
+        **more: str | None,
     ) -> Story:
         """Let a listing hold these UIDs on the node."""
         self._version += 1
@@ -89,6 +90,7 @@ class Story:
             "after": after,
             "through": through,
             "uids": {"n": uids} if uids else {},
+            **more,
         }
         value = watch_event("c", "LISTED", None, at(seconds), epoch=epoch, clusterUid=cluster_uid, listing=listing)
         return self.hear(topic, seconds, value, b"c/")

@@ -51,6 +51,10 @@ HEARD: list[tuple[str, Callable[[], Story], str]] = [
     ("the range begins with it", lambda: tainted().listed("pods", 10.5, after="n"), ""),
     ("the range begins before it", lambda: tainted().listed("pods", 10.5, after="m", through="n"), "PodGone"),
     ("the range ends before it", lambda: tainted().listed("pods", 10.5, through="mz"), ""),
+    ("the UIDs end before it", lambda: tainted().listed("pods", 10.5, uidThrough="poc"), ""),
+    ("the UIDs begin with it", lambda: tainted().listed("pods", 10.5, uidAfter="pod"), ""),
+    ("the UIDs end with it", lambda: tainted().listed("pods", 10.5, uidAfter="poc", uidThrough="pod"), "PodGone"),
+    ("the UIDs leave out the node", lambda: tainted().listed("nodes", 10.5, uidAfter="node"), ""),
     ("listed twice", lambda: tainted().listed("pods", 10.5).listed("pods", 10.7), "PodGone"),
     (
         "late records are outdated",

@@ -42,10 +42,8 @@ class Fleet(Story):
         value = {"cluster": "lab", "type": kind, "epoch": epoch, "object": obj}
         self.raw(0, topic, json.dumps(value).encode(), key=f"lab/{node}".encode())
 
-    def listed(
-        self, uids: Uids, *, version: int = LAST, after: str = "", through: str | None = None, epoch: int = 0
-    ) -> bytes:
-        listing = {"resourceVersion": str(version), "after": after, "through": through, "uids": uids}
+    def listed(self, uids: Uids, *, version: int = LAST, after: str = "", epoch: int = 0, **more: str | None) -> bytes:
+        listing = {"resourceVersion": str(version), "after": after, "uids": uids} | more
         return json.dumps({"cluster": "lab", "type": "LISTED", "epoch": epoch, "listing": listing}).encode()
 
     def take(self, topic: str, value: bytes, *, at: float = 1) -> Iterator[int]:
@@ -80,6 +78,9 @@ ALL = {node: [f"{node}-a", f"{node}-b"] for node in ("n1", "n2", "n3")}
         pytest.param({}, {"after": "n2"}, {"n3-a", "n3-b"}, id="last-range"),
         pytest.param({}, {"through": "n1"}, {"n1-a", "n1-b"}, id="first-range"),
         pytest.param({}, {"after": "n3"}, set(), id="empty-range"),
+        pytest.param({}, {"after": "n1", "through": "n2", "uidThrough": "n2-a"}, {"n2-a"}, id="first-uids-of-a-node"),
+        pytest.param({}, {"after": "n1", "through": "n2", "uidAfter": "n2-a"}, {"n2-b"}, id="last-uids-of-a-node"),
+        pytest.param({"n2": ["n2-b"]}, {"through": "n2", "uidAfter": "n2-a"}, set(), id="listed-in-its-part"),
         pytest.param({}, {"version": 99}, set(), id="older-than-what-is-known"),
     ],
 )
