@@ -22,6 +22,8 @@
     │   │   └── WorkerStuckError           1  something has been awaited for longer than its limit
     │   ├── KubernetesError                1  an API server cannot be used as it has to be
     │   │   ├── CredentialsError           1  there are none, or they cannot be read
+    │   │   ├── ClusterMovedError          1  a kubeconfig leads elsewhere than when the process began
+    │   │   ├── ClusterChangedError        1  another cluster answers at the same address
     │   │   ├── ApiUnreachableError        1  no answer, or half of one
     │   │   ├── ApiRefusedError            1  an answer that refuses
     │   │   ├── ClusterNameTakenError      1  another cluster is fed under this name
@@ -85,6 +87,8 @@ from evictstream.streams.errors.engine import (
 from evictstream.streams.errors.kubernetes import (
     ApiRefusedError,
     ApiUnreachableError,
+    ClusterChangedError,
+    ClusterMovedError,
     ClusterNameTakenError,
     CredentialsError,
     KubernetesError,
@@ -100,6 +104,8 @@ __all__ = [
     "BrokerFailedError",
     "BrokerRefusedError",
     "BrokerUnreachableError",
+    "ClusterChangedError",
+    "ClusterMovedError",
     "ClusterNameTakenError",
     "ContainerUnavailableError",
     "CredentialsError",

@@ -23,6 +23,35 @@ class CredentialsError(KubernetesError):
         )
 
 
+class ClusterMovedError(KubernetesError):
+    """The configuration at `place` leads to `found` now, and this process serves the cluster at `fixed`.
+
+    Both may be the same where another proxy, or another name in the certificate, leads there.
+    """
+
+    def __init__(self, *, place: str, fixed: str, found: str) -> None:
+        self.place = place
+        self.fixed = fixed
+        self.found = found
+        super().__init__(
+            f"{place} leads to {found} now, or on another way there; this process began with {fixed}",
+            next_step="set it back, or start this process again if that is meant",
+        )
+
+
+class ClusterChangedError(KubernetesError):
+    """At `host` answers the cluster with the UID `uid`, and this process serves the one with `expected`."""
+
+    def __init__(self, *, host: str, uid: str, expected: str) -> None:
+        self.host = host
+        self.uid = uid
+        self.expected = expected
+        super().__init__(
+            f"another cluster answers at {host}: its UID is {uid}, not {expected}; nothing is sent to it",
+            next_step="look where the address leads",
+        )
+
+
 class ApiUnreachableError(KubernetesError):
     """The API server at `host` gave no answer, or half of one, for `reason`."""
 

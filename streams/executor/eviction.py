@@ -14,7 +14,7 @@ from evictstream.models.execution.last_look import SeenPod, last_look
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, CredentialsError
+from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
 from evictstream.streams.executor.pod_requests import NOT_FOUND, PodRequests
 from evictstream.streams.kubernetes.connection import ApiAnswer
 
@@ -30,7 +30,8 @@ LONGEST_PAUSE_SECONDS: Final = 30.0
 """Between tries of an eviction that the API server cannot do now."""
 
 CREDENTIALS_SECONDS: Final = 5.0
-"""Between tries while credentials are refused. They are read anew each time: a token that rotates is soon there."""
+"""Between tries while credentials are refused, or another cluster answers. They are read again each time: a token that
+rotates is soon there."""
 
 BUDGET_SECONDS: Final = 10.0
 """Between tries against a disruption budget, where the API server does not say when; it usually says 10 s."""
@@ -117,7 +118,7 @@ class PodEvictor:
             )
         except ApiUnreachableError as error:
             return PutOff(seconds=_pause_seconds(tries), reason=str(error), is_of_cluster=True)
-        except CredentialsError as error:
+        except KubernetesError as error:  # no credentials, or another cluster than the one that is meant
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
         return CommandAnswer(
             Outcome.FAILED,

@@ -15,7 +15,6 @@ from evictstream.streams.errors import (
     ApiUnreachableError,
     BrokerError,
     ClusterNameTakenError,
-    CredentialsError,
     KubernetesError,
 )
 from evictstream.streams.feed.feed_lease import FeedLease
@@ -134,7 +133,7 @@ class ClusterFeed(threading.Thread):
             return
         try:
             connection = Connection(self._access)
-        except CredentialsError as error:  # they were there when the process began, and will be there again
+        except KubernetesError as error:  # they were there when the process began, and will be there again
             self._log.warning("no credentials", error=str(error))
             self._stopped.wait(CREDENTIALS_SECONDS)
             return

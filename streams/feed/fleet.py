@@ -53,7 +53,7 @@ def feed_clusters(
     """
     for name, access in accesses.items():
         check_cluster_name(name)
-        access.client()
+        access.target()
     with open_publisher(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
         feeds = [
             ClusterFeed(

@@ -1,61 +1,145 @@
 """Which cluster, and with which credentials: kubeconfig with contexts, or the service account of the pod.
 
-Client certificates, tokens from files, exec plugins and proxies are what the client library makes of a kubeconfig.
+Where a cluster is stays as it was when the process began. Credentials and the authorities that vouch for the server are
+read again whenever they may be out of date. TLS and proxies are what the client library makes of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import threading
+import time
 from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
 
 import yaml  # type: ignore[import-untyped]
 from kubernetes import config
-from kubernetes.client import ApiClient, Configuration
+from kubernetes.client import Configuration
+from kubernetes.client.rest import RESTClientObject
 from kubernetes.config.config_exception import ConfigException
 
-from evictstream.streams.errors import CredentialsError
+from evictstream.streams.errors import ClusterMovedError, CredentialsError
+from evictstream.streams.kubernetes.credentials import Credentials, read_credentials
+from evictstream.streams.kubernetes.kubeconfig import KubeconfigContext, read_context, text_of
 
-_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError)
-"""What the client library raises for a file that is not as it should be, as while somebody writes it."""
+_MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
+"""What reading raises for a file that is not as it should be, as while somebody writes it."""
+
+_UNREADABLE = (ConfigException, OSError, yaml.YAMLError, *_MALFORMED)
 
 IN_CLUSTER_VARIABLE = "KUBERNETES_SERVICE_HOST"
 """Kubernetes sets it in every container."""
 
+DEFAULT_FILE: Final = "~/.kube/config"
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterTarget:
+    """Where requests go, and what makes sure that they get there.
+
+    Attributes:
+        context: of the kubeconfig; empty for the service account of the pod.
+        server: address of the API server.
+        proxy: on the way to it; empty for none.
+        tls_server_name: that its certificate has to have; empty for the address's.
+        is_verified: whether its certificate is looked at.
+    """
+
+    context: str = ""
+    server: str
+    proxy: str = ""
+    tls_server_name: str = ""
+    is_verified: bool = True
+
+    @property
+    def host(self) -> str:
+        """The address for people, without what stands before an `@`."""
+        return self.server.replace(f"{urlsplit(self.server).netloc.rpartition('@')[0]}@", "")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClusterClient:
+    """Connections to one cluster, and who sends over them.
+
+    Attributes:
+        target: where they lead.
+        pool: the connections.
+        credentials: of each request.
+        read_at: when they were read, seconds since 1970.
+    """
+
+    target: ClusterTarget
+    pool: Any
+    credentials: Credentials
+    read_at: float
+
+    def has_expired(self) -> bool:
+        """Whether the credentials are no longer valid; those that were expired when they were read are tried."""
+        expires_at = self.credentials.expires_at
+        return expires_at is not None and self.read_at < expires_at <= time.time()
+
+
+@dataclasses.dataclass(kw_only=True)
 class ClusterAccess:
-    """How to reach one cluster.
+    """How to reach one cluster. `target` is found once, so make one of these for each cluster when the process begins.
 
     Attributes:
         kubeconfig: the file, or several with the path separator between them; None for `KUBECONFIG`, or
             `~/.kube/config`. Without such a file, in a container of Kubernetes, the service account of the pod is used.
-        context: its context; None for the current one.
+        context: its context; None for the one that is current when `target` is first asked for.
         connections: how many requests may run at once.
     """
 
     kubeconfig: str | None = None
     context: str | None = None
     connections: int = 8
+    _target: ClusterTarget | None = dataclasses.field(default=None, init=False, repr=False, compare=False)
+    _lock: threading.Lock = dataclasses.field(default_factory=threading.Lock, init=False, repr=False, compare=False)
 
-    def client(self) -> ApiClient:
-        """Read the configuration anew and make a client of it.
+    def target(self) -> ClusterTarget:
+        """Return where the cluster is: read the first time, the same for the life of this object. Runs no plugin.
 
         Raises:
-            CredentialsError: there is none, it cannot be read, or an exec plugin has failed.
+            CredentialsError: there is no such context, or it cannot be read.
         """
-        configuration = Configuration()
-        configuration.connection_pool_maxsize = self.connections
-        configuration.retries = False  # each caller knows what may be tried again
+        with self._lock:
+            if self._target is None:
+                try:
+                    self._target = (
+                        _in_cluster_target() if self._is_in_cluster() else _target_of(self._read(self.context))
+                    )
+                except _UNREADABLE as error:
+                    raise CredentialsError(self.place, _reason(error)) from error
+            return self._target
+
+    def client(self) -> ClusterClient:
+        """Read the credentials, with the user's plugin if it has one, and make a client for `target`.
+
+        Raises:
+            CredentialsError: there are none, they cannot be read, or a plugin has failed.
+            ClusterMovedError: the context leads elsewhere now.
+        """
+        target = self.target()
+        settings = Configuration()
+        settings.connection_pool_maxsize = self.connections
+        settings.retries = False  # each caller knows what may be tried again
         try:
-            if self._is_in_cluster():
-                config.load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
+            if not target.context:
+                config.load_incluster_config(settings, try_refresh_token=False)  # type: ignore[no-untyped-call]
+                token = settings.api_key["BearerToken"].removeprefix("bearer ").strip()
+                credentials = Credentials(headers=(("Authorization", f"Bearer {token}"),))
             else:
-                config.load_kube_config(  # type: ignore[no-untyped-call]
-                    self.kubeconfig, self.context, client_configuration=configuration, persist_config=False
-                )
-            return ApiClient(configuration)
-        except (ConfigException, OSError, yaml.YAMLError, *_MALFORMED) as error:
+                context = self._read(target.context)
+                found = _target_of(context)
+                if found != target:
+                    raise ClusterMovedError(place=self.place, fixed=target.host, found=found.host)
+                credentials = read_credentials(context)
+                _configure(settings, context, credentials)
+            pool = RESTClientObject(settings).pool_manager
+            return ClusterClient(target=target, pool=pool, credentials=credentials, read_at=time.time())
+        except _UNREADABLE as error:
             raise CredentialsError(self.place, _reason(error)) from error
 
     @property
@@ -63,13 +147,59 @@ class ClusterAccess:
         """Where the credentials come from, for people."""
         if self._is_in_cluster():
             return "the service account of this pod"
-        found = self.kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-        return found if self.context is None else f"context {self.context} of {found}"
+        context = self.context if self._target is None else self._target.context
+        return self._files() if context is None else f"context {context} of {self._files()}"
+
+    def _read(self, context: str | None) -> KubeconfigContext:
+        return read_context(self._files(), context)
+
+    def _files(self) -> str:
+        return self.kubeconfig or os.environ.get("KUBECONFIG") or DEFAULT_FILE
 
     def _is_in_cluster(self) -> bool:
+        if self._target is not None:
+            return not self._target.context
         if self.kubeconfig is not None or self.context is not None or IN_CLUSTER_VARIABLE not in os.environ:
             return False
-        return "KUBECONFIG" not in os.environ and not Path("~/.kube/config").expanduser().exists()
+        return not os.environ.get("KUBECONFIG") and not Path(DEFAULT_FILE).expanduser().exists()
+
+
+def _in_cluster_target() -> ClusterTarget:
+    host, port = os.environ[IN_CLUSTER_VARIABLE], os.environ.get("KUBERNETES_SERVICE_PORT", "")
+    if not host or not port:
+        raise ConfigException(f"{IN_CLUSTER_VARIABLE} or KUBERNETES_SERVICE_PORT is empty")
+    return ClusterTarget(server=f"https://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def _target_of(context: KubeconfigContext) -> ClusterTarget:
+    server, proxy, name = (text_of(context.cluster, field) for field in ("server", "proxy-url", "tls-server-name"))
+    if urlsplit(server).scheme not in {"http", "https"} or not urlsplit(server).hostname:
+        raise ConfigException("server of its cluster is no address that begins with https://")
+    return ClusterTarget(
+        context=context.name,
+        server=server.rstrip("/"),
+        proxy=proxy,
+        tls_server_name=name,
+        is_verified=not context.cluster.get("insecure-skip-tls-verify"),
+    )
+
+
+def _configure(settings: Configuration, context: KubeconfigContext, credentials: Credentials) -> None:
+    """Have the client library make files of certificates, and read TLS and proxies.
+
+    It sees one context, and of its user the certificate alone: what it does not know it would leave out.
+    """
+    one = {"name": "it", "context": {"cluster": "it", "user": "it"}}
+    config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
+        {
+            "contexts": [one],
+            "clusters": [{"name": "it", "cluster": dict(context.cluster)}],
+            "users": [{"name": "it", "user": dict(credentials.certificate)}],
+        },
+        context="it",
+        client_configuration=settings,
+        persist_config=False,
+    )
 
 
 def _reason(error: Exception) -> str:

@@ -1,16 +1,16 @@
 """Requests to one API server, and watches read line by line. Used by several threads.
 
-Every request has a time limit. The configuration is read anew where it may be out of date: after 401, as tokens rotate,
-plugins give new ones and certificates are replaced, and where TLS fails, as authorities are replaced too. The request
-is sent once more then, if the server cannot have taken it; no other one is repeated here.
+Every request has a time limit. Credentials are read again where they may be out of date: when they have expired, after
+401, as tokens rotate, plugins give new ones and certificates are replaced, and where TLS fails, as authorities are
+replaced too. The request is sent once more then, if the server cannot have taken it; no other one is repeated here.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import datetime as dt
 import ssl
-import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -20,7 +20,12 @@ import urllib3
 from urllib3.exceptions import HTTPError
 
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError
-from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.kubernetes.access import ClusterAccess, ClusterClient
+from evictstream.streams.kubernetes.answers import ApiAnswer, Status, retry_after_seconds
+from evictstream.streams.kubernetes.expected_cluster import ExpectedCluster
+from evictstream.streams.kubernetes.renewed_client import RenewedClient
+
+__all__ = ["ApiAnswer", "Connection", "Status"]
 
 CONNECT_SECONDS: Final = 10.0
 """To reach the API server, TLS included: it is near, or a load balancer is."""
@@ -37,24 +42,11 @@ LONGEST_LINE_BYTES: Final = 16_777_216
 PIECE_BYTES: Final = 262_144
 """Read at once from a watch: some hundred events."""
 
-LONGEST_MESSAGE: Final = 1_000
-"""Characters that are kept of what the API server says of a refusal: a webhook may answer with a page."""
-
-LONGEST_RETRY_AFTER_SECONDS: Final = 600.0
-"""What is asked for beyond it is a mistake, of a proxy perhaps: the API server asks for seconds."""
-
+OK: Final = 200
 UNAUTHORIZED: Final = 401
 
 IDENTITY: Final = "/api/v1/namespaces/kube-system"
 """Every cluster has it, and its UID stays for the cluster's life."""
-
-
-class Status(msgspec.Struct):
-    """What the API server says of a request that it refuses (v1 Status)."""
-
-    message: str = ""
-    reason: str = ""
-    code: int = 0
 
 
 class _Namespace(msgspec.Struct):
@@ -65,54 +57,45 @@ class _Namespace(msgspec.Struct):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ApiAnswer:
-    """An answer, whatever its status.
+class _Call:
+    """One request, as it may be sent more than once."""
 
-    Attributes:
-        status: of HTTP.
-        body: JSON.
-        retry_after_seconds: what the server asks for; None if it does not.
-    """
-
-    status: int
-    body: bytes
-    retry_after_seconds: float | None = None
-
-    @property
-    def is_done(self) -> bool:
-        """Whether the server did what it was asked for."""
-        return 200 <= self.status < 300  # noqa: PLR2004 - what HTTP calls success
-
-    def said(self) -> Status:
-        """Read what the server says of its refusal; empty if it is not the API server's."""
-        try:
-            found = msgspec.json.decode(self.body, type=Status)
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            return Status()
-        return msgspec.structs.replace(found, message=found.message[:LONGEST_MESSAGE])
+    method: str
+    path: str
+    query: Mapping[str, str] | None = None
+    read_seconds: float = REQUEST_SECONDS
+    data: bytes | None = None
+    content_type: str = "application/json"
 
 
 class Connection:
     """A pool of connections to one API server.
 
-    Attributes:
-        host: its address.
+    After `expect_cluster` nothing is sent to another cluster, whatever the address leads to: the UID of `kube-system`
+    is asked for first with each new client, after each connection that failed, and else every `IDENTITY_SECONDS`.
     """
 
     def __init__(self, access: ClusterAccess) -> None:
-        """Read the configuration; nothing is sent yet.
+        """Find where the cluster is; credentials are read, and plugins run, with the first request.
 
         Raises:
-            CredentialsError: it cannot be read.
+            CredentialsError: the configuration cannot be read.
         """
-        self._access = access
-        self._lock = threading.Lock()
-        self._client = access.client()
+        self._target = access.target()
+        self._clients = RenewedClient(access)
+        self._identity = ExpectedCluster(self._target.host)
 
     @property
     def host(self) -> str:
         """The API server's address, for people."""
-        return str(self._client.configuration.host)
+        return self._target.host
+
+    def expect_cluster(self, uid: str) -> None:
+        """From now on send nothing but to the cluster with this UID; call it again where another one takes its place.
+
+        Every other request raises `ClusterChangedError` while another UID answers; only `cluster_uid` is still sent.
+        """
+        self._identity.expect(uid)
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> bytes:
         """Read.
@@ -121,6 +104,8 @@ class Connection:
             ApiUnreachableError: no answer, or half of one.
             ApiRefusedError: another status than 200.
             CredentialsError: they are refused, and what would replace them cannot be read.
+            ClusterMovedError: what would replace them belongs to another address.
+            ClusterChangedError: another cluster answers than the expected one.
         """
         answer = self.send("GET", path, query)
         if not answer.is_done:
@@ -128,15 +113,14 @@ class Connection:
         return answer.body
 
     def cluster_uid(self) -> str:
-        """Ask for the cluster's identity: the UID of its namespace `kube-system`.
+        """Ask for the cluster's identity: the UID of its namespace `kube-system`. Any cluster may answer.
 
         Raises: as `get`, and `ApiUnreachableError` if the answer is no namespace.
         """
-        body = self.get(IDENTITY)
-        try:
-            return msgspec.json.decode(body, type=_Namespace).metadata.uid
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ApiUnreachableError(host=self.host, reason="it does not say who it is") from error
+        with self._opened(_Call(method="GET", path=IDENTITY), is_any_cluster=True) as (client, response):
+            uid = self._uid(response)
+        self._identity.learn(client, uid)
+        return uid
 
     def send(
         self,
@@ -152,9 +136,12 @@ class Connection:
         Raises:
             ApiUnreachableError: no answer, or half of one. The server may have done what it was asked for.
             CredentialsError: they are refused, and what would replace them cannot be read.
+            ClusterMovedError: what would replace them belongs to another address.
+            ClusterChangedError: another cluster answers than the expected one.
         """
         data = None if body is None else msgspec.json.encode(body)
-        with self._opened(method, path, query, REQUEST_SECONDS, data=data, content_type=content_type) as response:
+        call = _Call(method=method, path=path, query=query, data=data, content_type=content_type)
+        with self._opened(call) as (_, response):
             return self._answer(response, path)
 
     @contextlib.contextmanager
@@ -171,16 +158,16 @@ class Connection:
         Raises:
             ApiUnreachableError: no answer, or the stream broke; while reading, too.
             ApiRefusedError: the server opens no watch.
-            CredentialsError: as for `send`.
+            KubernetesError: others as for `send`.
         """
-        with self._opened("GET", path, query, quiet_seconds) as response:
-            if response.status != 200:  # noqa: PLR2004 - what HTTP calls success
+        with self._opened(_Call(method="GET", path=path, query=query, read_seconds=quiet_seconds)) as (_, response):
+            if response.status != OK:
                 raise self.refusal(path, self._answer(response, path))
             yield self._lines(response, path)
 
     def close(self) -> None:
         """Close idle connections; running requests go on."""
-        self._client.rest_client.close()
+        self._clients.close()
 
     def refusal(self, path: str, answer: ApiAnswer) -> ApiRefusedError:
         """Make an error of an answer."""
@@ -194,83 +181,87 @@ class Connection:
         )
 
     @contextlib.contextmanager
-    def _opened(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        read_seconds: float,
-        *,
-        data: bytes | None = None,
-        content_type: str = "application/json",
-    ) -> Iterator[Any]:
-        client = self._client
+    def _opened(self, call: _Call, *, is_any_cluster: bool = False) -> Iterator[tuple[ClusterClient, Any]]:
+        client = self._clients.current()
         try:
-            response = self._request(client, method, path, query, read_seconds, data, content_type)
+            response = self._sent(client, call, is_any_cluster=is_any_cluster)
         except ApiUnreachableError as error:
             found = _tls_error(error)
             if found is None:
                 raise
-            renewed = self._renewed(client)
+            renewed = self._clients.renewed(client)
             if not isinstance(found, ssl.SSLCertVerificationError):  # it was sent, perhaps
                 raise
-            response = self._request(renewed, method, path, query, read_seconds, data, content_type)
+            response = self._sent(renewed, call, is_any_cluster=is_any_cluster)
         if response.status == UNAUTHORIZED:
             self._discard(response)
-            response = self._request(self._renewed(client), method, path, query, read_seconds, data, content_type)
+            client = self._clients.renewed(client)
+            response = self._sent(client, call, is_any_cluster=is_any_cluster)
         try:
-            yield response
+            yield client, response
         finally:
             self._discard(response)
 
-    def _request(
-        self,
-        client: Any,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        read_seconds: float,
-        data: bytes | None,
-        content_type: str,
-    ) -> Any:
-        configuration = client.configuration
-        headers = {"Accept": "application/json", "User-Agent": "evictstream"}
-        if data is not None:
-            headers["Content-Type"] = content_type
-        for found in configuration.auth_settings().values():
-            if found["in"] == "header" and found["value"]:
-                headers[found["key"]] = found["value"]
-        url = f"{configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+    def _sent(self, client: ClusterClient, call: _Call, *, is_any_cluster: bool) -> Any:
+        """Send it, to the expected cluster; refused credentials end with an answer 401, of whichever request."""
+        if is_any_cluster or self._identity.is_known(client):
+            return self._request(client, call)
+        with self._identity.one_asks():
+            if not self._identity.is_known(client):  # else another thread has asked meanwhile
+                response = self._request(client, _Call(method="GET", path=IDENTITY))
+                if response.status == UNAUTHORIZED:
+                    return response
+                try:
+                    self._identity.check(client, self._uid(response))
+                except ApiRefusedError as error:  # is about the cluster, not about what was to be sent
+                    raise ApiUnreachableError(host=self.host, reason=f"it does not say who it is: {error}") from error
+                finally:
+                    self._discard(response)
+        return self._request(client, call)
+
+    def _uid(self, response: Any) -> str:
+        answer = self._answer(response, IDENTITY)
+        if not answer.is_done:
+            raise self.refusal(IDENTITY, answer)
         try:
-            return client.rest_client.pool_manager.request(
-                method,
+            return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ApiUnreachableError(host=self.host, reason="it does not say who it is") from error
+
+    def _request(self, client: ClusterClient, call: _Call) -> Any:
+        headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "evictstream"})
+        if call.data is not None:
+            headers["Content-Type"] = call.content_type
+        for name, value in client.credentials.headers:
+            headers.add(name, value)
+        url = f"{client.target.server}{call.path}" + (f"?{urlencode(call.query)}" if call.query else "")
+        try:
+            return client.pool.request(
+                call.method,
                 url,
-                body=data,
+                body=call.data,
                 headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=read_seconds),
+                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=call.read_seconds),
                 preload_content=False,
                 redirect=False,
             )
         except (HTTPError, OSError) as error:
-            raise ApiUnreachableError(host=self.host, reason=_reason(error)) from error
+            raise self._broken(error) from error
 
-    def _renewed(self, client: Any) -> Any:
-        """Read the configuration anew, unless another thread has done it."""
-        with self._lock:
-            if self._client is client:
-                self._client = self._access.client()
-            return self._client
+    def _broken(self, error: Exception) -> ApiUnreachableError:
+        """Make an error of a connection that has failed; the next one may lead to another cluster."""
+        self._identity.forget()
+        return ApiUnreachableError(host=self.host, reason=_reason(error))
 
     def _answer(self, response: Any, path: str) -> ApiAnswer:
         try:
             body = response.read(LARGEST_ANSWER_BYTES + 1)
         except (HTTPError, OSError) as error:
-            raise ApiUnreachableError(host=self.host, reason=_reason(error)) from error
+            raise self._broken(error) from error
         if len(body) > LARGEST_ANSWER_BYTES:
             raise ApiUnreachableError(host=self.host, reason=f"{path}: more than {LARGEST_ANSWER_BYTES} bytes")
-        return ApiAnswer(
-            status=response.status, body=body, retry_after_seconds=_seconds(response.headers.get("Retry-After"))
-        )
+        wait = retry_after_seconds(response.headers.get("Retry-After"), dt.datetime.now(dt.UTC))
+        return ApiAnswer(status=response.status, body=body, retry_after_seconds=wait)
 
     def _lines(self, response: Any, path: str) -> Iterator[bytes]:
         rest: list[bytes] = []
@@ -279,7 +270,7 @@ class Connection:
             try:
                 piece = response.read1(PIECE_BYTES)
             except (HTTPError, OSError) as error:
-                raise ApiUnreachableError(host=self.host, reason=_reason(error)) from error
+                raise self._broken(error) from error
             if not piece:
                 return
             *whole, last = piece.split(b"\n")
@@ -299,11 +290,6 @@ class Connection:
             response.release_conn()
         else:
             response.close()
-
-
-def _seconds(text: str | None) -> float | None:
-    """Read `Retry-After`; its other form, a date, is not used by the API server."""
-    return min(float(text), LONGEST_RETRY_AFTER_SECONDS) if text is not None and text.isdecimal() else None
 
 
 def _tls_error(error: BaseException) -> BaseException | None:

@@ -269,3 +269,16 @@ def test_pods_of_a_node_share_a_look_at_it(api: FakeApi, connection: Connection)
         one.evict(command(pod=letter), 0)
 
     assert deleted(api) == ["a", "b", "c"]
+
+
+def test_another_cluster_at_the_address_gets_no_write(api: FakeApi, connection: Connection) -> None:
+    connection.expect_cluster(api.uid)
+    one = evictor(connection)
+    assert outcome(one.evict(command(pod="a"), 0)) is Outcome.SUCCEEDED
+    api.uid = "another"
+    api.trouble["get pods"] = ["cut"]  # the connection ends, and the next one leads elsewhere
+    for _ in range(2):
+        found = one.evict(command(pod="b"), 0)
+        assert isinstance(found, PutOff)
+        assert found.is_of_cluster
+    assert deleted(api) == ["a"]

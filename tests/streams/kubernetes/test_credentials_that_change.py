@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kubernetes.client import ApiClient
 
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, CredentialsError, KubernetesError
-from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.kubernetes.access import ClusterAccess, ClusterClient
 from evictstream.streams.kubernetes.connection import Connection
 from tests.harness.certificates import OPENSSL, Certificate, certificate, server_context
 
@@ -136,11 +135,12 @@ def test_threads_refused_together_read_the_configuration_once(
     api.token = "first"
     kubeconfig.write_text(api.kubeconfig())
     connection = connect(opened, kubeconfig)
+    assert connection.get(PODS)
     api.token = "second"
     kubeconfig.write_text(api.kubeconfig())
     reads, real = list[str](), ClusterAccess.client
 
-    def read(access: ClusterAccess) -> ApiClient:
+    def read(access: ClusterAccess) -> ClusterClient:
         reads.append(access.place)
         return real(access)
 
@@ -222,7 +222,7 @@ def test_certificates_within_a_kubeconfig_need_room_for_files(
     with monkeypatch.context() as full:
         full.setattr(tempfile, "tempdir", str(tmp_path / "none"))
         with pytest.raises(CredentialsError, match="No such file"):
-            connect(opened, kubeconfig)
+            connect(opened, kubeconfig).get(PODS)
         kubeconfig.write_text(secured(api, server, is_inline=False))
         assert connect(opened, kubeconfig).get(PODS)
     kubeconfig.write_text(secured(api, server))

@@ -1,0 +1,100 @@
+"""The client of a connection: made with the first request, and made again when its credentials are out of date."""
+
+from __future__ import annotations
+
+import threading
+from typing import Final
+
+from evictstream.streams.errors import CredentialsError
+from evictstream.streams.kubernetes.access import ClusterAccess, ClusterClient
+
+RENEWAL_SECONDS: Final = 70.0
+"""Longest wait for new credentials: more than a plugin may take."""
+
+
+class RenewedClient:
+    """Hands out the client to several threads. Credentials are read in a further one, once for all who wait."""
+
+    def __init__(self, access: ClusterAccess) -> None:
+        self._access = access
+        self._lock = threading.Lock()
+        self._client: ClusterClient | None = None
+        self._renewal: _Renewal | None = None
+
+    def current(self) -> ClusterClient:
+        """Return the client, a new one if its credentials have expired. Raises what `renewed` raises."""
+        client = self._client
+        return self.renewed(client) if client is None or client.has_expired() else client
+
+    def renewed(self, client: ClusterClient | None) -> ClusterClient:
+        """Return another client than this one: read the credentials again, unless another thread has done it, or does.
+
+        Raises:
+            CredentialsError: they cannot be read, or not in time.
+            ClusterMovedError: they belong to another address.
+        """
+        with self._lock:
+            if self._client is not None and self._client is not client:
+                return self._client
+            if self._renewal is None or self._renewal.is_over:
+                self._renewal = _Renewal(self._access, client)
+                self._renewal.start()
+            renewal = self._renewal
+        found = renewal.result(RENEWAL_SECONDS)
+        with self._lock:
+            if self._client is client:
+                self._client = found
+            return self._client or found
+
+    def close(self) -> None:
+        """Close idle connections; running requests go on."""
+        if self._client is not None:
+            self._client.pool.clear()
+
+
+class _Renewal(threading.Thread):
+    """Reads credentials once. Whoever needs them waits with a limit: a plugin, or a file, may hang."""
+
+    def __init__(self, access: ClusterAccess, before: ClusterClient | None) -> None:
+        super().__init__(name="credentials", daemon=True)
+        self._access = access
+        self._before = before
+        self._place = access.place
+        self._ended = threading.Event()
+        self._found: ClusterClient | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self._ended.is_set()
+
+    def run(self) -> None:
+        """Read them."""
+        try:
+            self._found = self._read()
+        except BaseException as error:  # noqa: BLE001 - raised again in the threads that wait
+            self._failure = error
+        finally:
+            self._ended.set()
+
+    def _read(self) -> ClusterClient:
+        """Read them; what had credentials before does not become anonymous."""
+        found, before = self._access.client(), self._before
+        if before is not None and found.credentials.are_none and not before.credentials.are_none:
+            raise CredentialsError(self._place, "its user has none any more")
+        return found
+
+    def result(self, seconds: float) -> ClusterClient:
+        """Wait for the client.
+
+        Raises:
+            CredentialsError: they cannot be read, or not in time.
+            ClusterMovedError: they belong to another address.
+        """
+        if not self._ended.wait(seconds):
+            raise CredentialsError(self._place, f"they were not read within {seconds:g} s")
+        if self._found is None:
+            assert self._failure is not None  # noqa: S101 - one of both is set
+            raise self._failure
+        return self._found
