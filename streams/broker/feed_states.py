@@ -9,10 +9,11 @@ import time
 from typing import Final
 
 import msgspec
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
-from evictstream.streams.broker.clients import client_arguments, our_errors
+from evictstream.streams.broker.clients import our_errors
+from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
 
 POLL_MS: Final = 1_000
@@ -43,9 +44,7 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
     partition = TopicPartition(settings.feeds_topic, 0)
     found: FeedState | None = None
     with our_errors(settings, f"read {settings.feeds_topic}"):
-        consumer = KafkaConsumer(
-            **client_arguments(settings), group_id=None, enable_auto_commit=False, auto_offset_reset="earliest"
-        )
+        consumer = open_consumer(settings, is_of_inputs=True, group_id=None, auto_offset_reset="earliest")
         try:
             consumer.assign([partition])
             end = consumer.end_offsets([partition])[partition]

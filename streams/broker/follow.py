@@ -13,10 +13,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, TypeAlias
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
 from evictstream.streams.broker.admin import check_topics
-from evictstream.streams.broker.clients import client_arguments, our_errors, partitions_of
+from evictstream.streams.broker.clients import our_errors, partitions_of
+from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
 
 POLL_SECONDS = 0.25
@@ -80,13 +81,11 @@ def follow(
     check_topics(settings, [])
     with contextlib.ExitStack() as stack:
         with our_errors(settings, f"read {topic}"):
-            consumer = KafkaConsumer(
-                **client_arguments(settings),
+            consumer = open_consumer(
+                settings,
+                is_of_inputs=topic in settings.input_topics,
                 group_id=None,
-                enable_auto_commit=False,
-                isolation_level="read_committed",
                 auto_offset_reset="earliest",  # if records expire before they are read
-                max_partition_fetch_bytes=settings.max_fetch_bytes,
             )
             stack.callback(consumer.close)
             partitions = [TopicPartition(topic, number) for number in partitions_of(consumer, topic)]

@@ -10,9 +10,10 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 
-from evictstream.streams.broker.clients import client_arguments, our_errors
+from evictstream.streams.broker.clients import our_errors
+from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.oracle import InputRecord, MessageRecord
 from evictstream.streams.oracle.records import InputTopic, OutputTopic
 from evictstream.streams.settings import Settings
@@ -158,12 +159,6 @@ def _whole(settings: Settings, topics: Sequence[str]) -> Iterator[Any]:
 
 
 def _consumer(settings: Settings, topics: Sequence[str]) -> Any:
-    consumer = KafkaConsumer(
-        **client_arguments(settings),
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest",
-        isolation_level="read_committed",
-    )
+    consumer = open_consumer(settings, group_id=None, auto_offset_reset="earliest")
     consumer.assign([TopicPartition(topic, number) for topic in topics for number in range(settings.partitions)])
     return consumer

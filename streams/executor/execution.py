@@ -7,10 +7,9 @@ import dataclasses
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import structlog
-from kafka import KafkaConsumer
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from evictstream.models.execution.command_log import CommandAnswer
@@ -18,7 +17,8 @@ from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.admin import check_topics
-from evictstream.streams.broker.clients import client_arguments, our_errors
+from evictstream.streams.broker.clients import our_errors
+from evictstream.streams.broker.consumers import BoundedConsumer, open_consumer
 from evictstream.streams.broker.feed_states import read_state
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.broker.topic_specs import topic_specs
@@ -243,16 +243,14 @@ def _check_cluster(order: ClusterOrder, options: ExecutionOptions, connection: C
 
 
 @contextlib.contextmanager
-def _consumer(settings: Settings, options: ExecutionOptions) -> Iterator[KafkaConsumer]:
-    static = {} if options.instance is None else {"group_instance_id": options.instance}
+def _consumer(settings: Settings, options: ExecutionOptions) -> Iterator[BoundedConsumer]:
+    static: dict[str, Any] = {} if options.instance is None else {"group_instance_id": options.instance}
     with our_errors(settings, "open a consumer"):
-        consumer = KafkaConsumer(
-            **client_arguments(settings),
+        consumer = open_consumer(
+            settings,
             **static,
             group_id=options.group,
             partition_assignment_strategy=[CooperativeStickyAssignor],
-            isolation_level="read_committed",
-            enable_auto_commit=False,
             auto_offset_reset="earliest",
             session_timeout_ms=int(SESSION_SECONDS * 1000),
             heartbeat_interval_ms=int(SESSION_SECONDS * 1000 / 5),

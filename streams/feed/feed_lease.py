@@ -10,11 +10,11 @@ import threading
 import time
 from typing import Any, Final
 
-from kafka import KafkaConsumer, TopicPartition
+from kafka import TopicPartition
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 from kafka.errors import KafkaError
 
-from evictstream.streams.broker.clients import client_arguments
+from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.broker.group_membership import Membership, finish_joining, subscribe
 from evictstream.streams.errors import TopicsDifferError
 from evictstream.streams.settings import Settings
@@ -59,11 +59,10 @@ class FeedLease(threading.Thread):
                 self._ended.wait(1)
 
     def _hold(self) -> None:
-        consumer: Any = KafkaConsumer(
-            **client_arguments(self._settings),
+        consumer: Any = open_consumer(
+            self._settings,
             partition_assignment_strategy=[CooperativeStickyAssignor],  # who joins takes nothing from who writes
             group_id=f"{self._settings.application_id}-feed-{self._cluster}",
-            enable_auto_commit=False,
             auto_offset_reset="latest",
             session_timeout_ms=int(SESSION_SECONDS * 1000),
             heartbeat_interval_ms=int(SESSION_SECONDS * 1000 / 4),

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka import KafkaConsumer
-
-from evictstream.streams.broker.clients import client_arguments, our_errors, partitions_of
+from evictstream.streams.broker.clients import our_errors, partitions_of
+from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.recordings.record import Role
 from evictstream.streams.recordings.topic_reader import read_topic
 from evictstream.streams.replay.known_tables import KnownTables
@@ -42,7 +41,7 @@ def read_live(
         FoundProblemError: another version wrote the rows.
     """
     with our_errors(settings, f"read {settings.changelog_topic}"):
-        consumer = KafkaConsumer(**client_arguments(settings), group_id=None)
+        consumer = open_consumer(settings, group_id=None)
         try:
             partitions = partitions_of(consumer, settings.changelog_topic)
         finally:

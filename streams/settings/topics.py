@@ -10,6 +10,10 @@ from evictstream.streams.settings.group import SettingsGroup
 
 MEBIBYTE = 1_048_576
 
+MOST_EXPANSION = 4
+"""How many times `max_message_bytes` a batch may have without its compression. A batch of the largest objects, each of
+which fills one alone, has room four times; ten such batches in a worker's queues stay below a fifth of its memory."""
+
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]*$", max_length=100)]
 """Kafka's alphabet for names; 100 leaves room for what is appended below its limit of 249."""
 
@@ -73,6 +77,11 @@ class TopicSettings(SettingsGroup):
     max_message_bytes: Annotated[int, Field(ge=1024)] = 2 * MEBIBYTE
     """The `max.message.bytes` that every topic gets. Kafka's default of 1 MiB would refuse the largest
     objects."""
+
+    @property
+    def largest_batch_bytes(self) -> int:
+        """Most bytes that a batch of records may have without its compression; readers leave out a larger one."""
+        return MOST_EXPANSION * self.max_message_bytes
 
     @property
     def faust_app_id(self) -> str:
