@@ -1,22 +1,32 @@
 """What is kept of each cluster that is fed: on the topic `feeds`, compacted, with one partition and the cluster as key.
 
 The feed writes it and reads it when it starts again; an executor reads it to know that it talks to the same cluster.
+A tombstone forgets a cluster. What cannot be read, or is out of range, does not count, and a warning says so.
 """
 
 from __future__ import annotations
 
 import time
-from typing import Final
+from typing import Annotated, Any, Final
 
 import msgspec
+import structlog
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
+from evictstream.models.kubernetes.resource_versions import LAST_EPOCH
+from evictstream.models.messages.envelope import DECODE_ERRORS
+from evictstream.models.messages.fields import NonEmptyText
 from evictstream.streams.broker.clients import our_errors
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
 
+log = structlog.get_logger(__name__)
+
 POLL_MS: Final = 1_000
+
+LAST_VERSION: Final = 2**63 - 1
+"""Etcd counts with 63 bits."""
 
 
 class FeedState(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
@@ -28,9 +38,12 @@ class FeedState(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
         resource_version: the highest one that its feed has seen in this epoch.
     """
 
-    cluster_uid: str
-    epoch: int
-    resource_version: int
+    cluster_uid: NonEmptyText
+    epoch: Annotated[int, msgspec.Meta(ge=0, lt=LAST_EPOCH)]  # so that there is a next one
+    resource_version: Annotated[int, msgspec.Meta(ge=0, le=LAST_VERSION)]
+
+
+_decoder: Final = msgspec.json.Decoder(FeedState)
 
 
 def read_state(settings: Settings, cluster: str) -> FeedState | None:
@@ -56,8 +69,25 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
                     give_up_at = time.monotonic() + settings.request_timeout_seconds
                     for record in records:
                         if record.key == cluster.encode():
-                            state = msgspec.json.decode(record.value, type=FeedState)
-                            found = state if found is None or state.epoch >= found.epoch else found
+                            found = _newer(found, record, cluster)
         finally:
             consumer.close()
     return found
+
+
+def _newer(found: FeedState | None, record: Any, cluster: str) -> FeedState | None:
+    """Return what counts once a record about a cluster is read too."""
+    if record.value is None:
+        return None
+    try:
+        state = _decoder.decode(record.value)
+    except DECODE_ERRORS as error:
+        log.warning(
+            "what is kept of a cluster cannot be read, and does not count",
+            cluster=cluster,
+            topic=record.topic,
+            offset=record.offset,
+            error=str(error),
+        )
+        return found
+    return state if found is None or state.epoch >= found.epoch else found

@@ -136,8 +136,13 @@ OF_FEEDS = (
     ),
     Mutation(
         "take what was written last for the newest epoch",
-        (Change(product.FEED_STATES, "read_state", "found is None or state.epoch >= found.epoch", "True"),),
+        (Change(product.FEED_STATES, "_newer", "found is None or state.epoch >= found.epoch", "True"),),
         ("tests/streams/broker/test_feed_states.py::test_the_highest_epoch_counts",),
+    ),
+    Mutation(
+        "let what cannot be read about a cluster count as an error",
+        (Change(product.FEED_STATES, "_newer", "DECODE_ERRORS", "()"),),
+        ("tests/streams/broker/test_feed_states.py::test_what_cannot_be_read_does_not_count",),
     ),
     Mutation(
         "keep credentials that are refused",
