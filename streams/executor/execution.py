@@ -141,7 +141,7 @@ def execute_commands(
         health = ExecutorHealth(reader, [cluster.executor for cluster in fleet.values()], events)
         endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
         endpoint.start()
-        log.info("health is served", host=settings.health_host, port=endpoint.server_address[1])
+        log.info("health is served", host=settings.health_host, port=endpoint.port)
         for cluster in fleet.values():
             cluster.start()
         try:

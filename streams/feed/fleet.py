@@ -66,7 +66,7 @@ def feed_clusters(
         health = FeedHealth(feeds, publisher)
         endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
         endpoint.start()
-        log.info("health is served", host=settings.health_host, port=endpoint.server_address[1])
+        log.info("health is served", host=settings.health_host, port=endpoint.port)
         try:
             while not is_stopped():
                 for feed in feeds:

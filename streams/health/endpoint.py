@@ -1,16 +1,21 @@
-"""Health and metrics over HTTP, from threads of their own, which answer while the event loop is stuck.
+"""Health and metrics over HTTP, from a thread of its own, which answers while the event loop is stuck.
 
-Plain `http.server` is enough for a probe a second. A web framework on the event loop would be silent exactly when a
-probe asks whether the loop is stuck. Without password and TLS, the default address is loopback.
+The thread has an event loop for its sockets alone, so a slow client costs a socket and no thread. A web framework on
+the process's loop would be silent exactly when a probe asks whether that loop is stuck. Without password and TLS, the
+default address is loopback. A stranger who reaches it can make it cost little: a connection has one request and a few
+seconds, and an answer is worked out once for all that wait for it.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import socket
 import threading
 import time
 from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Protocol
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 import structlog
@@ -23,8 +28,23 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger(__name__)
 
-REQUEST_TIMEOUT_SECONDS = 5.0  # a slower client would keep one of the threads below
-REQUESTS_AT_ONCE = 16  # far more than probes and scrapers make; further connections are closed
+REQUEST_SECONDS: Final = 5.0
+"""In which a request has to be here as a whole, and again in which its answer has to be fetched; then it is closed."""
+
+OPEN_AT_ONCE: Final = 64
+"""Connections. The oldest unfinished one makes room: probes send their request at once, and slow clients do not."""
+
+WAITING_AT_ONCE: Final = 1024
+"""Connections that the operating system holds for us, so that a burst of slow clients does not turn a probe away."""
+
+LARGEST_REQUEST_BYTES: Final = 8192
+"""A path and headers; probes and scrapers send some hundred."""
+
+REST: Final = 4.0
+"""For so many times as long as an answer took, the next one for its path is not begun: a fifth of a core at most."""
+
+LONGEST_REST_SECONDS: Final = 0.2
+"""An answer that took longer because the machine is busy keeps no probe waiting."""
 
 OK = 200
 UNAVAILABLE = 503
@@ -51,14 +71,12 @@ Answer = tuple[int, str, bytes]
 """Status, content type, body."""
 
 NOT_FOUND: Answer = (404, "text/plain", b"/livez, /readyz or /metrics\n")
+NOT_READ: Answer = (400, "text/plain", b"GET, and a path\n")
 FAILED: Answer = (500, "text/plain", b"see the log\n")
 
 
-class Endpoint(ThreadingHTTPServer):
+class Endpoint:
     """Serves `/livez`, `/readyz` and `/metrics` until the process ends."""
-
-    daemon_threads = True
-    request_queue_size = REQUESTS_AT_ONCE
 
     def __init__(self, host: str, port: int, health: Probes, metrics: Collector) -> None:
         """Listen; with port 0 at any free port.
@@ -68,61 +86,145 @@ class Endpoint(ThreadingHTTPServer):
         """
         registry = CollectorRegistry()
         registry.register(metrics)
-        self.answers: dict[str, Callable[[], Answer]] = {
-            "/livez": lambda: _as_json(health.live(time.monotonic())),
-            "/readyz": lambda: _as_json(health.ready(time.monotonic())),
-            "/metrics": lambda: (200, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry)),
+        self._answers = {
+            "/livez": _Shared(lambda: _as_json(health.live(time.monotonic()))),
+            "/readyz": _Shared(lambda: _as_json(health.ready(time.monotonic()))),
+            "/metrics": _Shared(lambda: (OK, CONTENT_TYPE_PLAIN_0_0_4, generate_latest(registry))),
         }
-        self._room = threading.BoundedSemaphore(REQUESTS_AT_ONCE)
+        # Both in the order in which they came.
+        self._unfinished: dict[asyncio.Task[None], None] = {}
+        self._open: dict[asyncio.Task[None], None] = {}
         try:
-            super().__init__((host, port), _Handler)
+            self._listener = socket.create_server((host, port), backlog=WAITING_AT_ONCE)
         except OSError as error:
             raise AddressTakenError(host=host, port=port, reason=error.strerror or str(error)) from error
+        self._listener.setblocking(False)  # noqa: FBT003 - as the standard library has it
+        self.port = int(self._listener.getsockname()[1])
 
     def start(self) -> None:
         """Serve in a thread that does not keep the process alive."""
-        threading.Thread(target=self.serve_forever, name="health", daemon=True).start()
+        # A loop of the standard library, whichever kind the process runs its own work on.
+        runner = asyncio.Runner(loop_factory=asyncio.SelectorEventLoop)
+        threading.Thread(target=lambda: runner.run(self._serve()), name="health", daemon=True).start()
 
-    def process_request(self, request: object, client_address: object) -> None:
-        """Answer in a thread; close the connection while `REQUESTS_AT_ONCE` are being answered."""
-        if self._room.acquire(blocking=False):
-            super().process_request(request, client_address)  # type: ignore[arg-type]  # as socketserver passes it
-        else:
-            self.shutdown_request(request)  # type: ignore[arg-type]  # as above
+    async def _serve(self) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                connection, _ = await loop.sock_accept(self._listener)
+            except ConnectionError:  # gone already
+                continue
+            except OSError:  # no file or memory is left for it, so that another one has to go
+                self._make_room()
+                await asyncio.sleep(LONGEST_REST_SECONDS)
+                continue
+            if len(self._open) >= OPEN_AT_ONCE:
+                self._make_room()
+            task = loop.create_task(self._talk(connection))
+            self._open[task] = self._unfinished[task] = None
+            # What has come on older connections is read first: a burst of new ones pushes no probe out.
+            await asyncio.sleep(0)
 
-    def process_request_thread(self, request: object, client_address: object) -> None:
-        """Answer one request."""
+    def _make_room(self) -> None:
+        """Close the oldest connection, best one that has not sent its request."""
+        for oldest in [*self._unfinished, *self._open][:1]:
+            oldest.cancel()
+            self._forget(oldest)
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._unfinished.pop(task, None)
+        self._open.pop(task, None)
+
+    async def _talk(self, connection: socket.socket) -> None:
+        """Answer one request, and close. Clients may close, fall silent or send nonsense: that is not logged."""
+        loop, this = asyncio.get_running_loop(), asyncio.current_task()
+        assert this is not None  # noqa: S101 - it runs in one
         try:
-            super().process_request_thread(request, client_address)  # type: ignore[arg-type]  # as above
+            with contextlib.suppress(OSError, TimeoutError), connection:
+                connection.setblocking(False)  # noqa: FBT003 - as above
+                async with asyncio.timeout(REQUEST_SECONDS):
+                    path = await _path(loop, connection)
+                self._unfinished.pop(this, None)
+                answer = await self._answer(path)
+                async with asyncio.timeout(REQUEST_SECONDS):
+                    await loop.sock_sendall(connection, _as_http(answer))
+                connection.shutdown(socket.SHUT_WR)
         finally:
-            self._room.release()
+            self._forget(this)
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Log nothing: clients may close their connections."""
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: Endpoint
-    timeout = REQUEST_TIMEOUT_SECONDS
-    server_version = "evictstream"
-    sys_version = ""
-
-    def do_GET(self) -> None:
-        """Answer one of the paths."""
-        answer = self.server.answers.get(self.path.partition("?")[0])
+    async def _answer(self, path: str | None) -> Answer:
+        if path is None:
+            return NOT_READ
+        shared = self._answers.get(path.partition("?")[0])
         try:
-            status, content_type, body = answer() if answer else NOT_FOUND
+            return await shared.get() if shared else NOT_FOUND
         except Exception:
-            log.exception("no answer", path=self.path)
-            status, content_type, body = FAILED
-        self.send_response(status)
-        self.send_header("Content-Type", content_type)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
+            log.exception("no answer", path=path)
+            return FAILED
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - http.server's name
-        """Log nothing: a probe a second would fill the log."""
+
+class _Shared:
+    """The answer for one path: worked out in a thread, by one at a time, for all that wait for it."""
+
+    def __init__(self, work: Callable[[], Answer]) -> None:
+        self._work = work
+        self._underway: asyncio.Task[Answer] | None = None
+        self._rest_until = 0.0
+
+    async def get(self) -> Answer:
+        """Return the answer that is being worked out, or a new one."""
+        if self._underway is None or self._underway.done():
+            self._underway = asyncio.get_running_loop().create_task(self._get())
+        return await asyncio.shield(self._underway)  # it is also that of others
+
+    async def _get(self) -> Answer:
+        await asyncio.sleep(self._rest_until - time.monotonic())
+        began = time.monotonic()
+        try:
+            return await self._in_a_thread()
+        finally:
+            now = time.monotonic()
+            self._rest_until = now + min(REST * (now - began), LONGEST_REST_SECONDS)
+
+    async def _in_a_thread(self) -> Answer:
+        """Work it out where a lock that somebody holds stops no other path, and ends with the process."""
+        loop = asyncio.get_running_loop()
+        answered: asyncio.Future[Answer] = loop.create_future()
+
+        def work() -> None:
+            try:
+                answer = self._work()
+            except Exception as error:  # noqa: BLE001 - logged by the connection that waits
+                loop.call_soon_threadsafe(answered.set_exception, error)
+            else:
+                loop.call_soon_threadsafe(answered.set_result, answer)
+
+        threading.Thread(target=work, name="health-answer", daemon=True).start()
+        return await answered
+
+
+async def _path(loop: asyncio.AbstractEventLoop, connection: socket.socket) -> str | None:
+    """Read a whole request, and return its path; none if it is no `GET`.
+
+    Raises:
+        OSError: it ends before its end, or is too large.
+    """
+    head = b""
+    while b"\r\n\r\n" not in head:
+        piece = await loop.sock_recv(connection, LARGEST_REQUEST_BYTES)
+        head += piece
+        if not piece or len(head) > LARGEST_REQUEST_BYTES:
+            raise ConnectionAbortedError
+    match head.partition(b"\r\n")[0].split(b" "):
+        case [b"GET", path, _]:
+            return path.decode("latin-1")
+    return None
+
+
+def _as_http(answer: Answer) -> bytes:
+    status, content_type, body = answer
+    head = f"HTTP/1.0 {status} {HTTPStatus(status).phrase}\r\nContent-Type: {content_type}\r\n"
+    return f"{head}Content-Length: {len(body)}\r\nConnection: close\r\n\r\n".encode() + body
 
 
 def _as_json(report: Report) -> Answer:

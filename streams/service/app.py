@@ -90,7 +90,7 @@ class EvictionService:
         health = Health(self.watchdog, lambda: self._snapshot)
         endpoint = Endpoint(settings.health_host, settings.health_port, health, metrics)
         endpoint.start()
-        log.info("health is served", host=settings.health_host, port=endpoint.server_address[1])
+        log.info("health is served", host=settings.health_host, port=endpoint.port)
         return endpoint
 
     async def _pulse(self) -> None:

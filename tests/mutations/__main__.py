@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.mutations.catalogue import MUTATIONS, Mutation
 from tests.mutations.costs import OF_COSTS
+from tests.mutations.doors import OF_DOORS
 from tests.mutations.ends import OF_ENDS
 from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
@@ -29,7 +30,17 @@ from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.recordings import OF_RECORDINGS
 from tests.mutations.torture import BY_TORTURE
 
-ALL = (*MUTATIONS, *OF_COSTS, *OF_GROUP_AND_BROKERS, *OF_FEEDS, *OF_ENDS, *OF_PREVIEWS, *OF_RECORDINGS, *BY_TORTURE)
+ALL = (
+    *MUTATIONS,
+    *OF_COSTS,
+    *OF_GROUP_AND_BROKERS,
+    *OF_FEEDS,
+    *OF_ENDS,
+    *OF_DOORS,
+    *OF_PREVIEWS,
+    *OF_RECORDINGS,
+    *BY_TORTURE,
+)
 
 ROOT = Path(__file__).parents[2]
 TEST_TIMEOUT_SECONDS = 240

@@ -6,7 +6,10 @@ import http.client
 import json
 import socket
 import threading
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 
 import pytest
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4
@@ -15,21 +18,31 @@ from prometheus_client.registry import Collector
 
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import AddressTakenError
-from evictstream.streams.health.endpoint import REQUESTS_AT_ONCE, Endpoint
+from evictstream.streams.health import endpoint
+from evictstream.streams.health.endpoint import OPEN_AT_ONCE, Endpoint
 from tests.streams.service.test_watchdog import Worker
 
 LOOPBACK = "127.0.0.1"
+SLOW_CLIENTS = 300
 
 
 class OneMetric(Collector):
-    """A metric, or a bug."""
+    """A metric, or a bug; slow where a test holds it."""
 
     is_broken = False
+    help = "Of everything."
+    made = 0
+
+    def __init__(self) -> None:
+        self.may_go_on = threading.Event()
+        self.may_go_on.set()
 
     def collect(self) -> Iterable[Metric]:
+        self.may_go_on.wait()
+        self.made += 1
         if self.is_broken:
             raise ZeroDivisionError
-        return [GaugeMetricFamily("answer", "Of everything.", value=42)]
+        return [GaugeMetricFamily("answer", self.help, value=42)]
 
 
 class Served:
@@ -39,11 +52,11 @@ class Served:
         self.worker = Worker()
         self.metrics = OneMetric()
         self.endpoint = Endpoint(LOOPBACK, 0, self.worker.health, self.metrics)
-        self.port = int(self.endpoint.server_address[1])
+        self.port = self.endpoint.port
         self.endpoint.start()
 
-    def get(self, path: str) -> tuple[int, str | None, bytes]:
-        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=5)
+    def get(self, path: str, seconds: float = 5) -> tuple[int, str | None, bytes]:
+        connection = http.client.HTTPConnection(LOOPBACK, self.port, timeout=seconds)
         connection.request("GET", path)
         answer = connection.getresponse()
         body = answer.read()
@@ -52,11 +65,8 @@ class Served:
 
 
 @pytest.fixture
-def served() -> Iterator[Served]:
-    found = Served()
-    yield found
-    found.endpoint.shutdown()
-    found.endpoint.server_close()
+def served() -> Served:
+    return Served()
 
 
 def test_metrics_are_text_for_prometheus(served: Served) -> None:
@@ -93,8 +103,6 @@ def test_a_bug_in_a_metric_answers_500(served: Served) -> None:
 
 def test_two_workers_on_one_machine_do_not_collide(served: Served) -> None:
     other = Served()
-    other.endpoint.shutdown()
-    other.endpoint.server_close()
     assert other.port != served.port
 
 
@@ -104,14 +112,67 @@ def test_a_taken_port_is_an_error_with_its_address(served: Served) -> None:
     assert (refused.value.host, refused.value.port) == (LOOPBACK, served.port)
 
 
-def test_clients_that_never_finish_cannot_take_all_threads(served: Served) -> None:
+def test_hundreds_of_slow_clients_hold_up_no_probe(served: Served) -> None:
     before = threading.active_count()
-    silent = [socket.create_connection((LOOPBACK, served.port)) for _ in range(REQUESTS_AT_ONCE + 4)]
+    with ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection((LOOPBACK, served.port))) for _ in range(SLOW_CLIENTS)]
+        for number, one in enumerate(slow):
+            with suppress(OSError):
+                one.sendall(b"GET /livez HTTP/1.0" if number % 2 else b"G")
+        for path in ("/livez", "/readyz", "/metrics"):
+            assert served.get(path, seconds=2)[0] == 200
+        assert threading.active_count() <= before + 3
+        assert all(is_closed(one) for one in slow[:-OPEN_AT_ONCE]), "beyond the limit the oldest are closed"
+
+
+def test_a_request_byte_by_byte_is_closed_in_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "REQUEST_SECONDS", 0.3)
+    began = time.monotonic()
+    with socket.create_connection((LOOPBACK, served.port)) as slow, suppress(ConnectionError):
+        while time.monotonic() < began + 5:
+            slow.sendall(b"a")
+            time.sleep(0.05)  # the fault itself
+    assert time.monotonic() - began < 2
+
+
+def test_an_answer_that_is_not_fetched_is_closed_in_time(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "REQUEST_SECONDS", 0.3)
+    served.metrics.help = "x" * 8_000_000  # more than the sockets' buffers hold
+    with socket.create_connection((LOOPBACK, served.port)) as slow:
+        slow.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert served.get("/livez", seconds=2)[0] == 200
+        time.sleep(0.6)  # the fault itself
+        assert sum(map(len, iter(lambda: slow.recv(1_000_000), b""))) < len(served.metrics.help)
+
+
+def test_one_answer_serves_all_that_wait_for_it(served: Served) -> None:
+    served.metrics.may_go_on.clear()
+    with ThreadPoolExecutor(8) as clients:
+        asked = [clients.submit(served.get, "/metrics") for _ in range(8)]
+        assert served.get("/livez", seconds=2)[0] == 200, "another path waits for nobody"
+        served.metrics.may_go_on.set()
+        assert {each.result()[0] for each in asked} == {200}
+    assert served.metrics.made <= 2
+
+
+def test_a_request_larger_than_any_probe_is_closed(served: Served) -> None:
+    with socket.create_connection((LOOPBACK, served.port), timeout=5) as one, suppress(OSError):
+        one.sendall(b"GET /livez HTTP/1.0\r\n" + b"a: b\r\n" * 2_000)
+        assert one.recv(100) == b""
+    assert served.get("/livez")[0] == 200
+
+
+def test_what_is_no_get_is_refused(served: Served) -> None:
+    with socket.create_connection((LOOPBACK, served.port), timeout=5) as one:
+        one.sendall(b"PUT /livez HTTP/1.1\r\n\r\n")
+        assert one.recv(100).startswith(b"HTTP/1.0 400 Bad Request\r\n")
+
+
+def is_closed(one: socket.socket) -> bool:
+    one.settimeout(0)
     try:
-        for one in silent[REQUESTS_AT_ONCE:]:
-            one.settimeout(10)
-            assert one.recv(1) == b"", "beyond the limit connections are closed"
-        assert threading.active_count() <= before + REQUESTS_AT_ONCE
-    finally:
-        for one in silent:
-            one.close()
+        return one.recv(1) == b""
+    except ConnectionResetError:
+        return True
+    except BlockingIOError:
+        return False
