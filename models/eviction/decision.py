@@ -39,6 +39,10 @@ _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 # node has one to three taints, a usual pod two to six tolerations.
 INDEXED_PAIRS: Final = 64
 
+MOST_COVERAGES: Final = 100
+"""Lists of tolerations whose coverage one step keeps; the pods of a node share some ten. One kept has an entry for each
+taint, at most 1,000, so all together take some 8 MB; others are worked out for each pod that has them."""
+
 Find = Callable[[Taint], Toleration | None]
 
 
@@ -76,7 +80,8 @@ class Coverage(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         untolerated: the first taint in node order that no toleration covers; the others do not matter then.
-        tolerated: the taints that are tolerated for a while, in node order.
+        tolerated: the taints that are tolerated for a while, in node order; without those that cannot be the reason
+            for any pod, as an earlier one with the same toleration came no later.
     """
 
     untolerated: TaintState | None
@@ -118,7 +123,7 @@ def decide(
         coverage = known[1]
     else:
         coverage = cover(node, pod.tolerations, comparison_operators=rules.comparison_operators)
-        if coverages is not None:
+        if coverages is not None and len(coverages) < MOST_COVERAGES:
             coverages[id(pod.tolerations)] = (pod.tolerations, coverage)
     state = coverage.untolerated
     if state is not None:
@@ -156,12 +161,17 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
     find = _finder(node, tolerations, comparison_operators=comparison_operators)
     tolerated = []
     others: dict[str, Toleration | None] = {}
+    came_us: dict[int, int] = {}  # when the earliest taint came, by the toleration in use
     for state in node.taints:
         match = find(state.taint)
         if match is None:
             return Coverage(state)
         seconds = bounded_seconds(match)
         if seconds is not None:
+            if state.taint.key not in HEALTH_KEYS:  # an outage shifts the deadline of these
+                if came_us.get(id(match), LAST_INSTANT_US + 1) <= state.since_us:
+                    continue
+                came_us[id(match)] = state.since_us
             longest = _outage_seconds(node, find, state.taint.key, seconds, others=others)
             tolerated.append(
                 ToleratedTaint(

@@ -10,15 +10,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from evictstream.models.eviction.lifecycle import end, reconcile
-from evictstream.models.eviction.rule_parameters import LONG_LIST, RuleParameters
-from evictstream.models.eviction.state import NodeAggregate, NodeState
+from evictstream.models.eviction.rule_parameters import RuleParameters
+from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step, merged
 from evictstream.models.eviction.taint_history import advance_outage, advance_taints
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
-from evictstream.models.kubernetes.taints import NO_EXECUTE
-from evictstream.models.kubernetes.tolerations import Tolerations
 from evictstream.models.messages.events import NodeEvent, Origin
-from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
 
 PODS_IN_SLICE: Final = 100
@@ -40,8 +37,8 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
 
     The step decides about every pod if the node is new, has another UID or is deleted, or if its `NoExecute` taints
     changed. Every newer version is written to the node's row, even if nothing else changed: after a restart a taint
-    list that arrives late must be recognised as old. With more to decide than `RuleParameters.largest_work` the node is
-    undecidable: its taints are not kept, and the open evictions of its pods are cancelled.
+    list that arrives late must be recognised as old. The taints of a node that is itself beyond a limit are not kept,
+    and the open evictions of its pods are cancelled.
 
     Args:
         aggregate: of this node; changed in place.
@@ -59,58 +56,25 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
         yield from _delete(aggregate, event, version, rules)
         return
     if known is not None and known.uid == seen.uid:
-        # An undecidable node is tried again with the same version: it may have fewer pods now.
+        # An undecidable node is tried again with the same version: each of its records is said to be so.
         if version == known.version and not known.is_undecidable:
             yield DUPLICATE
         elif is_older(version, known.version):
             yield STALE
         else:
-            step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.NODE, origin=event.origin)
-            _check_work(step, event)
-            yield from _update(step, known, event, version)
+            yield from _update(_step(aggregate, event, rules), known, event, version)
         return
     memory = aggregate.earlier_nodes.get(seen.uid)
     is_back = memory is not None and not is_newer(version, memory.version)
     if is_back or (known is not None and not is_newer(version, known.version)):  # or an earlier node with this name
         yield STALE
         return
-    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.NODE, origin=event.origin)
-    _check_work(step, event)
+    step = _step(aggregate, event, rules)
     if known is not None:
         yield from _remove(step, known, version)
     aggregate.earlier_nodes.pop(seen.uid, None)
     step.node_uid = seen.uid
     yield from _update(step, NodeState(uid=seen.uid, version=version), event, version)
-
-
-def is_crowded(aggregate: NodeAggregate, rules: RuleParameters) -> bool:
-    """Return whether the node has too many pods for its taints, now that a pod was added."""
-    node = aggregate.node
-    return node is not None and len(node.taints) * len(aggregate.pods) > rules.largest_work
-
-
-def crowd_slices(aggregate: NodeAggregate, at_us: int, rules: RuleParameters, origin: Origin) -> Iterator[Changes]:
-    """Make a crowded node undecidable, as its next change would do.
-
-    So it does not matter in which order the node and its pods are read.
-
-    Args:
-        aggregate: of the node, which is known; changed in place.
-        at_us: the instant of the pod's record.
-        rules: parameters of the rules.
-        origin: the record of the pod.
-
-    Yields:
-        The changes, slice by slice.
-    """
-    step = Step(aggregate, rules, at_us=at_us, kind=CauseKind.POD, origin=origin)
-    step.effect = InputEffect.UNDECIDABLE
-    node = aggregate.node
-    if node is not None:
-        aggregate.node = NodeState(uid=node.uid, version=node.version, is_undecidable=True)
-        step.write_node()
-        yield from _reconcile_all(step)
-    yield step.finish()
 
 
 def decide_all(aggregate: NodeAggregate, at_us: int, rules: RuleParameters, origin: Origin | None = None) -> Changes:
@@ -214,11 +178,21 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: RuleParameters) -> Chan
     return step.finish()
 
 
-def weight_of(node: NodeState | None, tolerations: Tolerations) -> int:
-    """Return the cost of one decision, in usual ones: it looks at all taints of the node and all these tolerations."""
-    if node is None or not node.taints:
+def weight_of(node: NodeState | None, pod: PodState) -> int:
+    """Return the cost of one decision, in usual ones: it looks at all taints of the node and all the pod's tolerations.
+
+    A finished, terminating or mirror pod costs no look at either.
+    """
+    if node is None or not node.taints or pod.exemptions:
         return 1
-    return 1 + (len(node.taints) + len(tolerations)) // _ENTRIES_LIKE_A_POD
+    return 1 + (len(node.taints) + len(pod.tolerations)) // _ENTRIES_LIKE_A_POD
+
+
+def _step(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameters) -> Step:
+    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.NODE, origin=event.origin)
+    if event.is_undecidable:
+        step.effect = InputEffect.UNDECIDABLE
+    return step
 
 
 def _reconcile_all(step: Step) -> Iterator[Changes]:
@@ -229,7 +203,7 @@ def _reconcile_all(step: Step) -> Iterator[Changes]:
     for pod in step.aggregate.pods.values():
         if has_taints or pod.eviction is not None:  # `has_to_decide` of a million pods, with the node's part once
             reconcile(step, pod)
-        weight += weight_of(node, pod.tolerations) if has_taints else 1
+        weight += weight_of(node, pod) if has_taints else 1
         if weight >= PODS_IN_SLICE:
             yield step.finish_slice()
             weight = 0
@@ -251,21 +225,6 @@ def _update(step: Step, known: NodeState, event: NodeEvent, version: Version) ->
     if is_new or taints != known.taints:
         yield from _reconcile_all(step)
     yield step.finish()
-
-
-def _check_work(step: Step, event: NodeEvent) -> None:
-    """Make the step undecidable if it is too much work: taints times pods, and the tolerations in long lists."""
-    if not event.node.taints:
-        if event.is_undecidable:
-            step.effect = InputEffect.UNDECIDABLE
-        return
-    pods, limit = step.aggregate.pods, step.rules.largest_work
-    taints = sum(taint.effect == NO_EXECUTE for taint in event.node.taints)
-    work = taints * len(pods)
-    if taints and len(pods) * LARGEST_LIST > limit:  # only then can the lists alone exceed the limit
-        work += sum(len(pod.tolerations) for pod in pods.values() if len(pod.tolerations) > LONG_LIST)
-    if event.is_undecidable or work > limit:
-        step.effect = InputEffect.UNDECIDABLE
 
 
 def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules: RuleParameters) -> Iterator[Changes]:

@@ -1,9 +1,9 @@
 """The parameters of the eviction rules: limits of work, waits and switches. Durations are integer microseconds.
 
-The limits bound how much work one record may cause. A step costs near linear work in its record, because taints and
-tolerations are found by key. Two products remain, so each has a limit: taints times pods of a node, and earlier nodes
-of a name times changes of the node. Real nodes are far below: they have up to a dozen taints and a hundred pods.
-`evictstream.models.messages.object_limits` bounds the objects themselves.
+The limits bound how much work one record may cause. A step costs near linear work in its record and in the pods that it
+is about: taints and tolerations are found by key, and `evictstream.models.messages.object_limits` bounds how many one
+object has. No limit counts several pods together, so no pod decides about another one. One product remains, earlier
+nodes of a name times changes of the node, so it has a limit.
 """
 
 from typing import Final
@@ -12,17 +12,9 @@ import msgspec
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
 
-LARGEST_WORK: Final = 100_000
-"""Look-ups that one change of a node's taints may cost; with more the node is undecidable. They are its `NoExecute`
-taints times its pods, plus the tolerations of pods with long lists. This many, done in slices, take a tenth of a
-second."""
-
 MOST_EARLIER_NODES: Final = 32
 """Earlier nodes of one name that are remembered: those that left last. They are in the node's row, which each change of
 the node writes."""
-
-LONG_LIST: Final = 64
-"""Tolerations of the longest list that does not count as work; real ones are shorter."""
 
 _MINUTE_US = 60 * MICROSECONDS_PER_SECOND
 
@@ -60,7 +52,6 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
             so that a late event cannot bring a deleted pod back (semantics.md 12.3).
         comparison_operators: whether `Gt` and `Lt` compare, the feature gate `TaintTolerationComparisonOperators`.
             Default off, as upstream (semantics.md 11.2).
-        largest_work: `LARGEST_WORK`, smaller in tests. Not a setting: only an attack exceeds it.
     """
 
     outage_gap_us: int = 5 * MICROSECONDS_PER_SECOND
@@ -72,7 +63,6 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
     accepted_limit_us: int = 15 * _MINUTE_US
     remember_deleted_us: int = 60 * _MINUTE_US
     comparison_operators: bool = False
-    largest_work: int = LARGEST_WORK
 
     def __post_init__(self) -> None:
         """Refuse a wait of 0, which would repeat attempts without a pause, and negative durations.

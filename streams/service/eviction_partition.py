@@ -15,7 +15,6 @@ import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from evictstream.models.eviction import (
-    InputEffect,
     NodeAggregate,
     NodeEvent,
     Origin,
@@ -25,11 +24,9 @@ from evictstream.models.eviction import (
     RowLoader,
     apply_pod,
     apply_result,
-    crowd_slices,
     decide_all_slices,
     fire,
     forget_slices,
-    is_crowded,
     node_slices,
     unlisted_node_slices,
     unlisted_pod_slices,
@@ -73,7 +70,6 @@ FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long 
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
 POD_ROWS = f"{RowKind.POD}\0".encode()  # what the keys of most rows begin with
-_UNDECIDABLE = InputEffect.UNDECIDABLE
 _ISSUED = DecisionKind.ISSUED
 
 
@@ -177,12 +173,9 @@ class EvictionPartition:
         rules = self._config.rules
         if isinstance(event, PodEvent):
             changes = apply_pod(aggregate, event, rules)
-            node = aggregate.node
-            if node is not None and node.taints:
-                if is_crowded(aggregate, rules):
-                    crowd = itertools.chain((changes,), crowd_slices(aggregate, event.at_us, rules, event.origin))
-                    return self._effects.put_long_step(crowd, aggregate, topic, record, outbox, effect=_UNDECIDABLE)
-                self._should_yield = self._should_yield or weight_of(node, event.pod.tolerations) > 1
+            pod = aggregate.pods.get(event.pod.uid)
+            if pod is not None and weight_of(aggregate.node, pod) > 1:
+                self._should_yield = True
         elif isinstance(event, NodeEvent):
             slices = node_slices(aggregate, event, rules)
             changes = next(slices)
@@ -324,7 +317,7 @@ class EvictionPartition:
             changes = fire(aggregate, uid, now_us, self._config.rules)
             pod = aggregate.pods.get(uid)
             if pod is not None:
-                cost += weight_of(aggregate.node, pod.tolerations) - 1
+                cost += weight_of(aggregate.node, pod) - 1
             else:
                 cost += len(changes.rows) // FORGOTTEN_PODS_PER_COST
             self._effects.put(changes, aggregate, outbox)

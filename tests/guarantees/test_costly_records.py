@@ -16,7 +16,6 @@ from kafka import KafkaProducer
 
 from evictstream.models.eviction import PodState, RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
-from evictstream.models.eviction.rule_parameters import LARGEST_WORK
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.engine.kafka.partitioner import partition_of
@@ -29,6 +28,7 @@ from tests.harness.workers import WorkerProcess
 
 TAINTS, TOLERATIONS = 27_000, 58_000  # 1.0 and 0.98 MB
 EMPTY_TOLERATIONS = 350_000  # 1.4 MB, with a space behind each comma
+FULL_PODS = 110  # as many as Kubernetes supports on a node
 CALM_PODS = 64
 LATE_SECONDS = 2.0
 LONGEST_PAUSE_SECONDS = 0.1
@@ -63,8 +63,7 @@ BEYOND_RECORDS = 7
 
 def as_much_as_may_be(lab: Feed) -> None:
     """What is still decided: as many taints as may be, and as many pods, each with a list of its own."""
-    pods = LARGEST_WORK // LARGEST_LIST
-    for number in range(pods):
+    for number in range(FULL_PODS):
         lab.pod(ATTACKED, f"full-{number}", *in_reverse(LARGEST_LIST, 600 + number))
     lab.node(ATTACKED, *taints(LARGEST_LIST))
     lab.node(ATTACKED, *taints(LARGEST_LIST)[::-1])
@@ -175,8 +174,7 @@ def test_others_are_evicted_in_time_after_taking_costly_rows_over(
     read = reader(service.commands_topic)
     as_much_as_may_be(feed)
     feed.flush()
-    full = LARGEST_WORK // LARGEST_LIST
-    read.wait_for(lambda seen: len(commands(seen, "Schedule")) >= full, "the schedules of the attacked node")
+    read.wait_for(lambda seen: len(commands(seen, "Schedule")) >= FULL_PODS, "the schedules of the attacked node")
     write_rows_of_before(service)
     for attempt in range(ATTEMPTS):
         with Feed(service, f"calm-{attempt}") as other:

@@ -8,6 +8,7 @@ from tests.mutations.matching import Change
 
 COST = "tests/models/eviction/test_cost.py"
 ROWS = "tests/models/eviction/test_rows.py"
+DECIDING = "tests/models/eviction/test_decision.py"
 UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
 JOINED = "tests/streams/service/test_due_and_issued.py"
 SLICES = "tests/streams/service/test_slices.py"
@@ -46,6 +47,28 @@ OF_COSTS = (
         "read lists of any length",
         (Change(product.OBJECT_LIMITS, "", "LARGEST_LIST: Final = 1_000", "LARGEST_LIST: Final = 10**9"),),
         (f"{COSTLY}::test_an_object_beyond_a_limit_is_a_dead_letter",),
+    ),
+    Mutation(
+        "let long lists of some pods decide about all pods of a node",
+        (
+            Change(
+                product.NODE_STEPS,
+                "_step",
+                "event.is_undecidable",
+                "$0 or sum(len(pod.tolerations) for pod in aggregate.pods.values()) > 100_000",
+            ),
+        ),
+        (UNDECIDABLE,),
+    ),
+    Mutation(
+        "look only at the first taint of a toleration",
+        (Change(product.DECISION, "cover", "came_us.get(...) <= state.since_us", "id(match) in came_us"),),
+        (DECIDING,),
+    ),
+    Mutation(
+        "keep how each list of tolerations covers the taints",
+        (Change(product.DECISION, "decide", "len(coverages) < MOST_COVERAGES", "True"),),
+        (DECIDING,),
     ),
     Mutation(
         "go on evicting by what was known before a limit was passed",

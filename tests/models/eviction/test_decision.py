@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction import Due, RuleParameters, decide
+from evictstream.models.eviction.decision import MOST_COVERAGES, Coverages
 from evictstream.models.instants import LAST_INSTANT_US
 from evictstream.models.kubernetes import NO_EXECUTE, UNREACHABLE, Taint, Toleration
-from tests.models.eviction.scene import NODE, SICK, SILENT, START_US, A, B, Scene, text, tolerate
+from tests.models.eviction.scene import NODE, SICK, SILENT, START_US, A, B, Scene, text, tolerate, us
 
 
 def test_example_tolerates_100_changed_to_30_at_10() -> None:
@@ -281,3 +282,40 @@ def test_reason_names_taint_toleration_and_outage() -> None:
     assert (decision.previous.state, decision.previous.deadline) == ("scheduled", text(300))
     assert (decision.cause.kind, decision.cause.topic, decision.cause.offset) == ("Pod", "evictstream.test", 42)
     assert decision.node == NODE
+
+
+EARLY, LATE = (Taint(key, "", NO_EXECUTE) for key in ("early", "late"))
+
+
+@pytest.mark.parametrize(
+    ("pod_at", "taints", "reason"),
+    [
+        pytest.param(20, (LATE, EARLY), LATE, id="both windows begin with the pod"),
+        pytest.param(5, (LATE, EARLY), EARLY, id="the later of both windows comes first in node order"),
+        pytest.param(5, (EARLY, LATE), EARLY, id="the earlier one comes first"),
+    ],
+)
+def test_the_reason_among_taints_of_one_toleration(pod_at: int, taints: tuple[Taint, Taint], reason: Taint) -> None:
+    scene = Scene()
+    scene.node(0, EARLY)
+    if pod_at == 5:
+        scene.pod(pod_at, tolerate("", 60))
+    scene.node(10, *taints)
+    scene.pod(20, tolerate("", 60))
+    eviction = scene.aggregate.pods["pod-1"].eviction
+    assert eviction is not None
+    assert (eviction.due.taint, scene.deadline) == (reason, 60 + pod_at)
+
+
+def test_a_step_keeps_a_bounded_number_of_coverages() -> None:
+    scene = Scene()
+    scene.pod(0)
+    scene.node(0, A)
+    pod = scene.aggregate.pods["pod-1"]
+    coverages: Coverages = {}
+    for seconds in range(2 * MOST_COVERAGES):
+        pod.tolerations = (tolerate("a", seconds),)
+        found = decide(scene.aggregate.node, pod, scene.rules, coverages)
+        assert isinstance(found, Due)
+        assert found.deadline_us == us(seconds)
+    assert len(coverages) == MOST_COVERAGES

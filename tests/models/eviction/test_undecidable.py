@@ -10,22 +10,23 @@ import pytest
 
 from evictstream.models.eviction import (
     PODS_IN_SLICE,
+    Changes,
     EventType,
     InputEffect,
+    NodeAggregate,
     NodeEvent,
     Origin,
     PodEvent,
     RowKind,
     RuleParameters,
-    crowd_slices,
-    is_crowded,
+    apply_node,
+    apply_pod,
     node_slices,
     row_key,
 )
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES
-from evictstream.models.eviction.step import merged
-from evictstream.models.kubernetes import NO_EXECUTE, Node, Taint, Toleration, Tolerations
+from evictstream.models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Toleration, Tolerations
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, is_too_long
 from evictstream.models.messages.unreadable import Unreadable
@@ -154,72 +155,102 @@ def test_a_node_within_the_limit_again_begins_new_windows() -> None:
     assert scene.actions == ["Schedule 61", "Cancel Undecidable", "Schedule 70"]
 
 
-class TestTaintsTimesPods:
-    RULES = RuleParameters(largest_work=6)
+class Shielded:
+    """A node with victims, half of them due at once, and a tenant's pods that are made to cost much."""
 
-    def crowd(self, pods: int) -> Scene:
-        scene = Scene(rules=self.RULES)
-        for number in range(1, pods + 1):
-            scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
-        return scene
+    LISTS = tuple(tolerate(f"k{entry}") for entry in range(LARGEST_LIST))
+    VICTIMS = 4
 
-    def test_a_node_change_up_to_the_limit_is_decided(self) -> None:
-        scene = self.crowd(3)
-        assert scene.node(1, A, B, Taint("c", "", "NoSchedule")).effect is InputEffect.CHANGED
-        assert scene.actions == ["Schedule 61"] * 3
+    def __init__(self) -> None:
+        self.aggregate = NodeAggregate(CLUSTER, NODE)
+        self.rules = RuleParameters()
+        self.version = 0
 
-    def test_a_node_change_beyond_the_limit_makes_it_undecidable(self) -> None:
-        scene = self.crowd(3)
+    def pods(self, count: int, prefix: str, *tolerations: Toleration, **more: Any) -> None:
+        for number in range(count):
+            name = f"{prefix}-{number}"
+            seen = Pod(prefix, name, name, self._next(), NODE, tolerations, **more)
+            event = PodEvent(type=EventType.MODIFIED, pod=seen, at_us=us(0), origin=ORIGIN)
+            apply_pod(self.aggregate, event, self.rules)
+
+    def victims(self) -> None:
+        self.pods(self.VICTIMS // 2, "now")
+        self.pods(self.VICTIMS // 2, "soon", tolerate("", 60))
+
+    def node(self, at: float, *taints: Taint) -> Changes:
+        seen = Node(NODE, "node-1", self._next(), taints, "True")
+        event = NodeEvent(type=EventType.MODIFIED, node=seen, at_us=us(at), origin=ORIGIN)
+        return apply_node(self.aggregate, event, self.rules)
+
+    def due(self) -> int:
+        """Count the victims with an open eviction."""
+        victims = [pod for pod in self.aggregate.pods.values() if pod.address.startswith(("now/", "soon/"))]
+        return sum(pod.eviction is not None for pod in victims)
+
+    def _next(self) -> str:
+        self.version += 1
+        return str(self.version)
+
+
+class TestNobodyShieldsANode:
+    """No pod decides about another one: only its own list may make it undecidable."""
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            pytest.param({"phase": "Running"}, id="running"),
+            pytest.param({"phase": "Failed"}, id="finished"),
+            pytest.param({"is_terminating": True}, id="terminating"),
+            pytest.param({"is_mirror": True}, id="mirror"),
+        ],
+    )
+    @pytest.mark.parametrize("is_first", [pytest.param(True, id="before"), pytest.param(False, id="after")])
+    def test_long_lists_of_others_shield_no_pod(self, more: dict[str, Any], *, is_first: bool) -> None:
+        node = Shielded()
+        if not is_first:
+            node.victims()
+        node.pods(101, "tenant", *Shielded.LISTS, **more)
+        if is_first:
+            node.victims()
+        assert node.node(1, A).effect is InputEffect.CHANGED
+        assert node.due() == Shielded.VICTIMS
+
+    def test_pods_times_taints_shield_no_pod(self) -> None:
+        node = Shielded()
+        node.pods(101, "tenant", tolerate("", 60))
+        node.victims()
+        taints = [Taint(f"t{number}", "", NO_EXECUTE) for number in range(LARGEST_LIST)]
+        assert node.node(1, *taints).effect is InputEffect.CHANGED
+        assert node.due() == Shielded.VICTIMS
+
+    def test_pods_that_come_cancel_nothing_of_others(self) -> None:
+        node = Shielded()
+        node.victims()
+        node.node(1, A)
+        node.pods(101, "tenant", *Shielded.LISTS)
+        changed = node.node(2, A, B)
+        assert [command.action for command in changed.commands if command.namespace != "tenant"] == []
+        assert node.due() == Shielded.VICTIMS
+
+    def test_a_pod_beyond_its_own_limit_is_alone_left_alone(self) -> None:
+        scene = Scene()
+        scene.pod(0, undecidable=True, uid="pod-2", name="web-1")
+        scene.pod(0)
         scene.node(1, A)
-        assert scene.node(2, A, B, Taint("c", "", NO_EXECUTE)).effect is InputEffect.UNDECIDABLE
-        assert scene.actions == ["Schedule 61"] * 3 + ["Cancel Undecidable"] * 3
+        scene.run_until(1)
+        assert [command.pod_uid for command in scene.commands] == ["pod-1"]
 
-    def test_the_first_pod_beyond_the_limit_makes_its_node_undecidable(self) -> None:
-        scene = self.crowd(3)
-        scene.node(1, A, B)
-        scene.pod(2, tolerate("", 60), uid="pod-4", name="web-4")
-        aggregate = scene.aggregate
-        assert is_crowded(aggregate, self.RULES)
-        changes = scene.keep(merged(crowd_slices(aggregate, us(2), self.RULES, ORIGIN)))
-        assert changes.effect is InputEffect.UNDECIDABLE
-        assert scene.actions == ["Schedule 61"] * 3 + ["Schedule 62"] + ["Cancel Undecidable"] * 4
-        assert set(aggregate.pods) == {"pod-1", "pod-2", "pod-3", "pod-4"}, "as if the node had changed after the pod"
-        scene.restart()
-        scene.run_until(1_000)
-        assert len(scene.commands) == 8
 
-    def test_the_same_version_ends_it_once_pods_have_gone(self) -> None:
-        scene = self.crowd(4)
-        assert scene.node(1, A, B, version="500").effect is InputEffect.UNDECIDABLE
-        assert scene.node(2, A, B, version="500").effect is InputEffect.UNDECIDABLE
-        scene.pod(3, uid="pod-4", name="web-4", event_type=DELETED)
-        assert scene.node(4, A, B, version="500").effect is InputEffect.CHANGED
-        assert scene.actions == ["Schedule 64"] * 3
-        assert scene.node(5, A, B, version="500").effect is InputEffect.DUPLICATE
-
-    def test_a_replacement_beyond_the_limit_is_reported_undecidable_too(self) -> None:
-        scene = Scene(rules=RuleParameters(largest_work=2 * PODS_IN_SLICE))
-        for number in range(2 * PODS_IN_SLICE):
-            scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
-        scene.node(1, A)
-        seen = Node(NODE, "node-2", "9999", (A, B), "True")
-        slices = list(
-            node_slices(
-                scene.aggregate, NodeEvent(type=EventType.ADDED, node=seen, at_us=us(2), origin=ORIGIN), scene.rules
-            )
-        )
-        assert [part.effect for part in slices] == [InputEffect.UNDECIDABLE] * len(slices)
-        assert len(slices) > 2
-
-    def test_long_lists_of_tolerations_count(self) -> None:
-        scene = Scene(rules=RuleParameters(largest_work=LARGEST_LIST))
-        for number in range(3):
-            tolerations = [tolerate(f"k{entry}") for entry in range(LARGEST_LIST // 2)]
-            scene.pod(0, *tolerations, uid=f"pod-{number}", name=f"web-{number}")
-        assert scene.node(1, A).effect is InputEffect.UNDECIDABLE
-        scene.pod(2, uid="pod-2", name="web-2", event_type=DELETED)
-        scene.pod(2, uid="pod-1", name="web-1", event_type=DELETED)
-        assert scene.node(3, A).effect is InputEffect.CHANGED
+def test_a_replacement_beyond_a_limit_is_reported_undecidable_too() -> None:
+    scene = Scene()
+    for number in range(2 * PODS_IN_SLICE):
+        scene.pod(0, tolerate("", 60), uid=f"pod-{number}", name=f"web-{number}")
+    scene.node(1, A)
+    seen = Node(NODE, "node-2", "9999", (), "True")
+    event = NodeEvent(type=EventType.ADDED, node=seen, at_us=us(2), origin=ORIGIN, is_undecidable=True)
+    slices = list(node_slices(scene.aggregate, event, scene.rules))
+    assert [part.effect for part in slices] == [InputEffect.UNDECIDABLE] * len(slices)
+    assert len(slices) > 2
 
 
 class TestTexts:

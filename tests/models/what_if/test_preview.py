@@ -106,9 +106,10 @@ def test_what_is_known_stays_as_it_is() -> None:
     assert repr((aggregate.node, aggregate.pods, known.nodes["n-1"].facts)) == before
 
 
-def test_too_much_to_decide_is_left_alone() -> None:
-    rules = RuleParameters(largest_work=1)
-    found = preview(cluster(node("n-1", {"p": (), "q": ()})), change("down:NoExecute"), N1, at_us=NOW, rules=rules)
+def test_a_node_beyond_a_limit_is_left_alone() -> None:
+    known = node("n-1", {"p": (), "q": ()})
+    known.aggregate.node = NodeState(uid="uid-n-1", version=1, is_undecidable=True)
+    found = see(cluster(known), PlannedChange())
     assert [one.after for one in found.outcomes] == [NothingDue.UNDECIDABLE] * 2
 
 
