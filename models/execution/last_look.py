@@ -8,7 +8,7 @@ so a pod that moved, a toleration that was edited and a taint that was removed m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ from evictstream.models.kubernetes.taints import HEALTH_KEYS, BareTaint, Taint, 
 from evictstream.models.kubernetes.tolerations import Toleration, read_tolerations
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
+from evictstream.models.shallow_json import shallow
 
 NO_EXECUTE: Final = "NoExecute"
 FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
@@ -96,18 +97,19 @@ class _Node(msgspec.Struct, gc=False):
     spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
 
 
+T = TypeVar("T")
+
 _pods: Final = msgspec.json.Decoder(_Pod)
 _nodes: Final = msgspec.json.Decoder(_Node)
 
 
 def read_pod(text: bytes) -> SeenPod:
-    """Read a pod.
+    """Read a pod. One that is deeper than a decoder reads is read without what lies too deep, which decides nothing.
 
     Raises:
         msgspec.DecodeError: it is none.
-        UnicodeDecodeError: it is no UTF-8.
     """
-    pod = _pods.decode(text)
+    pod = _decoded(_pods, text)
     return SeenPod(
         uid=pod.metadata.uid,
         resource_version=pod.metadata.resource_version,
@@ -122,13 +124,20 @@ def read_pod(text: bytes) -> SeenPod:
 
 def read_node(text: bytes) -> SeenNode:
     """Read a node. Raises what `read_pod` raises."""
-    node = _nodes.decode(text)
+    node = _decoded(_nodes, text)
     taints = [
         Taint(key=taint.key, value=taint.value, effect=taint.effect)
         for taint in node.spec.taints or ()
         if taint.effect == NO_EXECUTE
     ]
     return SeenNode(uid=node.metadata.uid, taints=taints)
+
+
+def _decoded(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    try:
+        return decoder.decode(text)
+    except (RecursionError, UnicodeDecodeError):
+        return decoder.decode(shallow(text))
 
 
 def last_look(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import re
 from typing import Any, Final, NamedTuple
 
 Object = dict[str, Any]
+
+_DEEP: Final = re.compile(rb'"@deep (\d+)@"')
 
 REASONS: Final = {
     400: "BadRequest",
@@ -138,6 +142,18 @@ class ApiWrite:
     def is_removal(self) -> bool:
         """Whether it is a delete, or an eviction, of a pod."""
         return self.what in {"delete pods", "create pods/eviction"}
+
+
+def deep(levels: int) -> str:
+    """Return what stands in an object for objects within one another, so many levels; `text_of` writes them."""
+    return f"@deep {levels}@"
+
+
+def text_of(found: Object) -> bytes:
+    """Write an object as JSON, with what `deep` stands for: deeper than `json` itself can write."""
+    return _DEEP.sub(
+        lambda match: b'{"f:a":' * int(match[1]) + b"{}" + b"}" * int(match[1]), json.dumps(found).encode()
+    )
 
 
 def refusal(status: int, message: str, *, cause: str = "", retry_after_seconds: int | None = None) -> FakeAnswer:

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from evictstream.streams.conformance.fake_cluster import PLURALS, is_selected
 from evictstream.streams.conformance.fake_discovery import DISCOVERY
-from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, refusal
+from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, Object, refusal, text_of
 from evictstream.streams.conformance.fake_requests import answer
 
 LARGEST_BODY_BYTES: Final = 3_145_728
@@ -193,7 +193,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _send(self, found: FakeAnswer, *, is_cut: bool = False) -> None:
-        body = json.dumps(found.body).encode()
+        body = text_of(found.body)
         retry = "" if found.retry_after_seconds is None else f"Retry-After: {found.retry_after_seconds}\r\n"
         head = (
             f"HTTP/1.1 {found.status} {_STATUS_TEXTS.get(found.status, 'No')}\r\nContent-Type: application/json\r\n"
@@ -205,4 +205,4 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
 
 
 def _line(type_: str, found: Object) -> bytes:
-    return json.dumps({"type": type_, "object": found}).encode() + b"\n"
+    return text_of({"type": type_, "object": found}) + b"\n"

@@ -168,3 +168,14 @@ def test_the_other_health_taint_stands_for_no_present_one() -> None:
 def test_what_is_no_object_is_an_error(text: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
         read_pod(text)
+
+
+@pytest.mark.parametrize("levels", [990, 1_500, 9_995])
+def test_an_object_too_deep_for_a_decoder_is_read(levels: int) -> None:
+    """A tenant's pod must not evade its eviction by what it writes into `managedFields`."""
+    deep = b'{"f:a":' * levels + b"{}" + b"}" * levels
+    for read, found in ((read_pod, pod()), (read_node, node(taint()))):
+        found["metadata"]["managedFields"] = "DEEP"
+        text = json.dumps(found).encode().replace(b'"DEEP"', deep)
+        found["metadata"].pop("managedFields")
+        assert read(text) == read(json.dumps(found).encode())

@@ -13,7 +13,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.conformance.fake_faults import Fault, deep
 from evictstream.streams.executor import eviction, pod_requests
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.pod_requests import PodRequests
@@ -281,4 +281,12 @@ def test_another_cluster_at_the_address_gets_no_write(api: FakeApi, connection: 
         found = one.evict(command(pod="b"), 0)
         assert isinstance(found, PutOff)
         assert found.is_of_cluster
+    assert deleted(api) == ["a"]
+
+
+@pytest.mark.parametrize("levels", [990, 1_500, 9_995])
+def test_a_pod_too_deep_for_a_decoder_is_evicted(api: FakeApi, connection: Connection, levels: int) -> None:
+    for kind, name in (("Pod", "a"), ("Node", "n-1")):
+        api.put(kind, name, metadata={"managedFields": [{"fieldsV1": deep(levels)}]})
+    assert outcome(evictor(connection).evict(command(), 0)) is Outcome.SUCCEEDED
     assert deleted(api) == ["a"]
