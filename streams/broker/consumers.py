@@ -8,7 +8,7 @@ counted and said, and the reader stands behind it: one batch of anybody must not
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeVar, cast
 
 import structlog
 from kafka import KafkaConsumer
@@ -35,7 +35,7 @@ FORMAT: Final = 2
 def open_consumer(
     settings: Settings, *, isolation: Isolation = "read_committed", is_of_inputs: bool = False, **more: Any
 ) -> BoundedConsumer:
-    """Make a consumer that commits nothing by itself. Nothing else in this project constructs one.
+    """Make a consumer that commits nothing by itself. Nothing but this and `open_as` constructs one.
 
     Args:
         settings: which Kafka, and how large a batch may be.
@@ -44,6 +44,18 @@ def open_consumer(
             open there, and without the records of transactions, of which a worker makes dead letters.
         more: as `KafkaConsumer` takes it.
     """
+    return open_as(BoundedConsumer, settings, isolation=isolation, is_of_inputs=is_of_inputs, **more)
+
+
+def open_as(
+    kind: type[C],
+    settings: Settings,
+    *,
+    isolation: Isolation = "read_committed",
+    is_of_inputs: bool = False,
+    **more: Any,
+) -> C:
+    """Make a consumer of this kind, as `open_consumer` does."""
     arguments = {
         **client_arguments(settings),
         "enable_auto_commit": False,
@@ -52,7 +64,10 @@ def open_consumer(
         "fetch_max_bytes": FETCHES_IN_ANSWER * settings.max_fetch_bytes,
         **more,
     }
-    return BoundedConsumer(settings.largest_batch_bytes, refuses_transactions=is_of_inputs, **arguments)
+    return kind(settings.largest_batch_bytes, refuses_transactions=is_of_inputs, **arguments)
+
+
+C = TypeVar("C", bound="BoundedConsumer")
 
 
 class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the library has no types

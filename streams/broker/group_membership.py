@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from typing import Any, Final
 
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
 from kafka.coordinator.base import MemberState
 
 from evictstream.streams.broker.clients import partitions_of
+from evictstream.streams.broker.consumers import BoundedConsumer
 
 
 def subscribe(consumer: KafkaConsumer, topic: str, listener: AsyncConsumerRebalanceListener | None = None) -> None:
@@ -34,6 +36,47 @@ def finish_joining(consumer: KafkaConsumer) -> None:
     coordinator = consumer._coordinator  # noqa: SLF001 - none is public
     if coordinator.rejoining and not coordinator.need_rejoin():
         coordinator.request_rejoin()
+
+
+IDLE_SECONDS: Final = 0.05
+"""A consumer that has nothing to fetch looks again after so long; the library's own pause is longer."""
+
+
+class GroupConsumer(BoundedConsumer):
+    """A consumer that reads on while its group joins, and gives partitions away only when it has handed them over.
+
+    The library's `poll` returns nothing from the begin of a join to its end. As partitions are moved cooperatively,
+    what a member has is its own meanwhile. What it must give away, nobody gets before it joins once more: the library
+    would do that in the next `poll`, and here it is not done while `is_handing_over` is set. The listener sets that
+    when partitions are revoked. Its method runs in the library's thread, while `poll` waits for it: so it must not wait
+    for the thread that polls.
+
+    Attributes:
+        is_handing_over: whether revoked partitions are still being worked on.
+    """
+
+    is_handing_over = False
+
+    def _poll_once(self, timer: Any, max_records: int, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
+        """Do one round, as the library's method of this name."""
+        coordinator = self._coordinator
+        is_joined = True
+        if not self.is_handing_over and coordinator.need_rejoin():
+            is_joined = coordinator.poll(timeout_ms=timer.timeout_ms)
+        if self.is_handing_over:  # perhaps since that join
+            coordinator._invoke_completed_offset_commit_callbacks()  # noqa: SLF001 - none is public
+            coordinator.poll_heartbeat()
+        elif is_joined:
+            return super()._poll_once(timer, max_records, update_offsets=update_offsets)
+        return self._fetch(timer, max_records, update_offsets)
+
+    def _fetch(self, timer: Any, max_records: int, update_offsets: bool) -> Any:  # noqa: FBT001
+        records, is_idle = self._fetcher.fetch_records(
+            max_records, update_offsets=update_offsets, timeout_ms=timer.timeout_ms
+        )
+        if not records and is_idle:
+            time.sleep(min(timer.timeout_ms / 1000, IDLE_SECONDS))
+        return records
 
 
 class Membership:

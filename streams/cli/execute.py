@@ -62,11 +62,16 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         ),
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Consumer group; executors of one group share the work.", metavar="NAME")
+        str | None,
+        typer.Option(
+            help="How the consumer groups are called: NAME-CLUSTER, and NAME-CLUSTER/observe for observers. Executors"
+            " of one group share the work of the cluster. Default: the application's name and -executor.",
+            metavar="NAME",
+        ),
     ] = None,
     instance: Annotated[
         str | None,
-        typer.Option(help="Fixed name in the group: a quick restart then moves no partition.", metavar="NAME"),
+        typer.Option(help="Fixed name in the groups: a quick restart then moves no partition.", metavar="NAME"),
     ] = None,
 ) -> ExitCode:
     """Carry out eviction commands in live clusters, until stopped.
@@ -79,17 +84,19 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     built-in controller does. `evict` uses the Eviction API and waits for disruption budgets.
 
     The rights of each mode are in deploy/kubernetes/executor-*.yaml, and are checked at the start. While Kafka or an
-    API server does not answer it waits. SIGTERM ends what runs, answers it, and exits with 0.
+    API server does not answer it waits. Each cluster is served for itself: one that cannot be does not hold up others.
+    SIGTERM ends what runs, answers it, and exits with 0.
 
     Examples:
 
-    * `evictstream execute --cluster prod-eu-1` to watch what would be done
+    * `evictstream execute --cluster prod-eu-1` to watch what would be done, also beside an executor that does it
     * `evictstream execute --cluster prod-eu-1=admin@eu --mode delete --rate 200`
     * `evictstream execute --cluster eu=a --cluster us=b --mode evict --mode us=observe`
     * `evictstream execute --cluster prod-eu-1 --mode evict --delete-after 3600`
     """
     from evictstream.models.instants import instant_us
-    from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions, execute_commands
+    from evictstream.streams.executor.execution import execute_commands
+    from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
     from evictstream.streams.kubernetes.access import ClusterAccess
 
     settings = global_options(context).settings
@@ -101,6 +108,8 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         raise WrongUseError(
             f"--from {start!r} is no time", next_step="write it with its zone, as 2026-11-21T02:15:00Z"
         ) from None
+    if group is not None and (not group or "/" in group):
+        raise WrongUseError(f"--group {group!r} is no name", next_step="name it without a slash")
     orders = [
         ClusterOrder(name=name, access=ClusterAccess(kubeconfig=kubeconfig, context=found), mode=mode_of[name])
         for name, found in chosen.items()
@@ -123,8 +132,8 @@ def _contexts(texts: list[str]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for text in texts:
         name, _, context = text.partition("=")
-        if not name:
-            raise WrongUseError(f"--cluster {text} names no cluster")
+        if not name or "/" in name or "\0" in name:
+            raise WrongUseError(f"--cluster {text!r} names no cluster: a name is not empty and has no slash")
         if name in found:
             raise WrongUseError(f"--cluster {name} is given twice")
         found[name] = context or None

@@ -14,7 +14,8 @@ from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.histogram import Histogram
-from evictstream.streams.executor.eviction import PodEvictor, PutOff
+from evictstream.streams.errors import KubernetesError
+from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, PodEvictor, PutOff
 from evictstream.streams.executor.rate_limit import RateLimit
 
 log = structlog.get_logger(__name__)
@@ -30,7 +31,7 @@ WAIT_SECONDS: Final = 600.0
 again when it is still owed. Less than the service's own `accepted_limit_seconds`, 900 s."""
 
 Respond = Callable[[QueuedEviction, CommandAnswer], None]
-"""Takes the outcome of an eviction; called by workers."""
+"""Takes the outcome of an eviction; called by workers, and must not wait."""
 
 
 class ClusterExecutor:
@@ -130,7 +131,9 @@ class ClusterExecutor:
     def _work(self) -> None:
         while (waiting := self._next()) is not None:
             try:
-                done = self._evictor.evict(waiting.command, waiting.tries)
+                done: CommandAnswer | PutOff = self._evictor.evict(waiting.command, waiting.tries)
+            except KubernetesError as error:  # it is not this cluster's API server, or another cluster's answers
+                done = PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
             except Exception as error:  # nothing may end a worker; the eviction is owed, so it comes again
                 log.exception("an eviction failed", cluster=self.name, eviction=waiting.command.eviction_id)
                 done = CommandAnswer(Outcome.FAILED, f"{type(error).__name__} in the executor")
@@ -172,11 +175,11 @@ class ClusterExecutor:
                 )
             else:
                 self._open()
+            self._respond(waiting, done)  # before `runs` says that nothing runs any more
             self._queue.finish(waiting)
             self.outcomes[done.outcome] += 1
             self.seconds.observe(now - waiting.queued_at)
             self._changed.notify()
-        self._respond(waiting, done)
 
     def _close(self, put_off: PutOff, now: float) -> None:
         if not put_off.is_of_cluster:

@@ -1,4 +1,4 @@
-"""Reads commands, says what was done with them, and commits what has an outcome.
+"""Reads the commands of one cluster, says what was done with them, and commits what has an outcome.
 
 One thread does all of it, the caller's: workers only leave their answers in a queue. A command counts as done when
 Kafka has its result; then its offset goes into the next commit.
@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import structlog
-from kafka import KafkaConsumer, TopicPartition
-from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
+from kafka import TopicPartition
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata
 
@@ -24,11 +23,13 @@ from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.clients import as_our_error
-from evictstream.streams.broker.group_membership import finish_joining, subscribe
+from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
-from evictstream.streams.executor.results import ResultWriter
+from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.executor.partition_moves import PartitionMoves
+from evictstream.streams.executor.results import ResultWriter, as_observed
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -37,8 +38,8 @@ POLL_MS: Final = 50
 """How long a poll waits for commands, and so how late a result may be."""
 
 MOST_WAITING: Final = 20_000
-"""Evictions that wait in all clusters together, some 40 MB; beyond it nothing more is read. The service repeats what
-stays unread, so it is worth some memory."""
+"""Evictions of the cluster that wait, some 40 MB; beyond it nothing more of it is read. The service repeats what stays
+unread, so it is worth some memory."""
 
 RESUME_AT: Final = 15_000
 """Reading goes on when so few wait."""
@@ -54,7 +55,10 @@ SWEEP_SECONDS: Final = 2.0
 
 COMMIT_SECONDS: Final = 1.0
 DRAIN_SECONDS: Final = 5.0
-"""How long a rebalance, or a stop, waits for evictions that are being carried out."""
+"""How long a stop waits for evictions that are being carried out."""
+
+COMMIT_TIMEOUT_MS: Final = 500
+"""For the commit before a partition goes; it takes some milliseconds."""
 
 RETRY_SECONDS: Final = 1.0
 """After an error of Kafka that may pass."""
@@ -68,11 +72,12 @@ Tell = Callable[[EvictionCommand, CommandAnswer | None], None]
 """Hears of each command that was read for the first time (without an answer) and of each answer."""
 
 
-class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
-    """Reads the commands topic for some clusters.
+class CommandConsumer:
+    """Reads the commands topic for one cluster.
 
     Attributes:
         commands: how many were read, by action.
+        passed_over: records of other clusters.
         unreadable: records that are no commands.
         looked_at: when it last went round, monotonic seconds.
         partitions: by number.
@@ -82,44 +87,44 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         self,
         *,
         settings: Settings,
-        consumer: KafkaConsumer,
+        consumer: GroupConsumer,
         producer: Any,
-        clusters: Mapping[str, ClusterExecutor],
+        cluster: ClusterExecutor,
         start_ms: int,
         is_start_forced: bool,
         oldest_seconds: float,
         answers: deque[tuple[QueuedEviction, CommandAnswer]],
         tell: Tell,
     ) -> None:
-        """Take clients and clusters as they are.
+        """Take clients and the cluster as they are.
 
         Args:
             settings: which topics.
             consumer: in its group, without a subscription.
             producer: of results.
-            clusters: by name; commands of others are passed over.
+            cluster: carries out its commands; those of others are passed over.
             start_ms: where to begin without a commit, milliseconds since 1970.
             is_start_forced: whether to begin there despite a commit.
             oldest_seconds: commands that were issued longer ago are obsolete.
-            answers: where the workers of the clusters leave theirs.
+            answers: where its workers leave theirs.
             tell: hears of commands and answers.
         """
         self.commands: Counter[Action] = Counter()
+        self.passed_over = 0
         self.unreadable = 0
         self.looked_at = time.monotonic()
         self.partitions: dict[int, CommandsPartition] = {}
         self._settings = settings
         self._consumer = consumer
         self._results = ResultWriter(producer, settings.results_topic)
-        self._clusters = clusters
+        self._cluster = cluster
+        self._key = cluster.name.encode()
         self._start_ms = start_ms
         self._forced: set[int] | None = set() if is_start_forced else None
         self._log = CommandLog(oldest_seconds=oldest_seconds)
         self._answers = answers
         self._tell = tell
-        self._revoked: deque[set[int]] = deque()
-        self._lost: deque[tuple[set[int], list[QueuedEviction]]] = deque()
-        self._is_ended = False
+        self._moves = PartitionMoves(consumer, self._give_up)
         self._commit_at = 0.0
         self._sweep_at = 0.0
         self._is_in_trouble = False
@@ -131,7 +136,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             BrokerError: Kafka refuses for good.
             TopicsDifferError: the topic is missing.
         """
-        subscribe(self._consumer, self._settings.commands_topic, self)
+        subscribe(self._consumer, self._settings.commands_topic, self._moves)
         while not is_stopped():
             try:
                 self._turn()
@@ -143,39 +148,17 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                     log.warning("Kafka does not serve", error=str(error) or type(error).__name__)
                 self._is_in_trouble = True
                 time.sleep(RETRY_SECONDS)
-        for cluster in self._clusters.values():
-            cluster.stop()
+        self._cluster.stop()
         self._drain(self.partitions)
-        self._is_ended = True  # `close` of the consumer revokes all, and there is nothing left to do
-
-    # kafka-python calls the three below in its own thread. The reader's thread does what they ask for in its next turn.
-
-    async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Do nothing: `_turn` takes over what is assigned."""
-
-    async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Have what runs of these partitions ended and committed before another executor begins to read there."""
-        numbers = {partition.partition for partition in revoked}
-        self._revoked.append(numbers)
-        give_up_at = time.monotonic() + 2 * DRAIN_SECONDS
-        while not self._is_ended and not numbers.isdisjoint(self.partitions) and time.monotonic() < give_up_at:
-            await self._consumer._net.sleep(POLL_MS / 1000)  # noqa: SLF001 - of the library's own loop; none is public
-
-    async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
-        """Begin nothing more of these partitions: another executor has them."""
-        numbers = {partition.partition for partition in lost}
-        self._lost.append((numbers, self._give_up(numbers)))
+        self._moves.end()
 
     def _turn(self) -> None:
         finish_joining(self._consumer)
         batches = self._consumer.poll(timeout_ms=POLL_MS)
         now = self._look_around()
-        while self._lost:
-            self._let_go(*self._lost.popleft())
-        while self._revoked:
-            numbers = self._revoked.popleft() & self.partitions.keys()
-            self._drain(numbers)
-            self._let_go(numbers)
+        for numbers, given_up in self._moves.lost():
+            self._let_go(numbers, given_up)
+        self._hand_over(now)
         # From here on nothing may raise before all that was polled has been read: it is not polled again.
         for partition in self._consumer.assignment():
             if partition.partition not in self.partitions:
@@ -183,7 +166,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                 with contextlib.suppress(KafkaError):  # the next turn tries again
                     self._take_over(partition, now)
         for partition, records in batches.items():
-            if partition.partition in self.partitions:
+            if partition.partition in self.partitions and partition.partition not in self._moves:
                 self._read(self.partitions[partition.partition], partition, records, now)
         self._say_answers()
         if now >= self._sweep_at:
@@ -191,10 +174,11 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             self._say_accepted(now)
         self._results.send()
         self._note_delivered()
-        waiting = sum(map(len, self._clusters.values())) + sum(len(each.held) for each in self.partitions.values())
+        waiting = len(self._cluster) + sum(len(each.held) for each in self.partitions.values())
         for number, found in self.partitions.items():
-            self._release(found, now)
-            self._pause_or_resume(number, found, waiting)
+            if number not in self._moves:
+                self._release(found, now)
+                self._pause_or_resume(number, found, waiting)
         if now >= self._commit_at:
             self._commit_at = now + COMMIT_SECONDS
             self._commit(self.partitions)
@@ -207,9 +191,28 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             log.warning("stood still: reads its partitions anew", seconds=round(stalled, 1))
             self._let_go(tuple(self.partitions))
         self.looked_at = now
-        for cluster in self._clusters.values():
-            cluster.permit(now + STALL_SECONDS)
+        self._cluster.permit(now + STALL_SECONDS)
         return now
+
+    def _hand_over(self, now: float) -> None:
+        """Begin nothing more of revoked partitions, and let each go when what ran of it is answered and committed."""
+        for numbers in self._moves.begin(self.partitions, now):
+            for waiting in self._give_up(numbers):
+                self._log.give_up(waiting.command)
+        still = {number for number, until in self._moves.leaving() if now < until and self._cluster.runs(number)}
+        self._say_answers()
+        self._results.send()
+        for number, until in self._moves.leaving():
+            found = self.partitions.get(number)
+            if number in still or (found is not None and found.unsaid and now < until):
+                continue
+            with contextlib.suppress(KafkaError):
+                changed = self._changed_commits((number,) if found is not None else ())
+                if changed:
+                    self._consumer.commit(changed, timeout_ms=COMMIT_TIMEOUT_MS)
+            self._moves.let_go(number)
+            self._let_go((number,))
+        self._moves.settle()
 
     def _take_over(self, partition: TopicPartition, now: float) -> None:
         committed = self._consumer.committed(partition, metadata=True)
@@ -234,6 +237,10 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         for record in records:
             found.reach(record.offset)
             found.has_read(record.offset)
+            if record.key is not None and record.key.partition(b"/")[0] != self._key:
+                self.passed_over += 1
+                found.answered.add(record.offset)
+                continue
             try:
                 command = decode_command(record.value or b"")
             except Unreadable as error:
@@ -244,24 +251,18 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
                     log.warning("no command", partition=record.partition, offset=record.offset, reason=str(error))
                 found.answered.add(record.offset)
                 continue
-            cluster = self._clusters.get(command.cluster)
-            if cluster is None:
+            if command.cluster != self._cluster.name:
+                self.passed_over += 1
                 found.answered.add(record.offset)
             elif record.offset in found.answered:
                 self._log.note_answered(command)
             else:
-                self._read_command(found, cluster, command, record, now, now_us)
+                self._read_command(found, command, record, now, now_us)
         with contextlib.suppress(KafkaError):  # it may have been given away just now
             found.reach(self._consumer.position(partition))
 
     def _read_command(
-        self,
-        found: CommandsPartition,
-        cluster: ClusterExecutor,
-        command: EvictionCommand,
-        record: Any,
-        now: float,
-        now_us: int,
+        self, found: CommandsPartition, command: EvictionCommand, record: Any, now: float, now_us: int
     ) -> None:
         self.commands[command.action] += 1
         waiting = QueuedEviction(
@@ -276,13 +277,13 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             self._say(waiting, reading, is_final=True)
             return
         if reading is not Reading.IGNORE:
-            earlier = found.held.pop(command.eviction_id, None) or cluster.withdraw(command.eviction_id)
+            earlier = found.held.pop(command.eviction_id, None) or self._cluster.withdraw(command.eviction_id)
             if earlier is not None:
                 self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
             self._tell(command, None)
         if reading is Reading.EVICT:
             if found.is_caught_up(now):
-                cluster.put(waiting)
+                self._cluster.put(waiting)
             else:
                 found.held[command.eviction_id] = waiting
         else:
@@ -292,7 +293,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         """Queue what was held, once the partition has been read to where it ended at its assignment."""
         if found.held and found.is_caught_up(now):
             for waiting in found.held.values():
-                self._clusters[waiting.command.cluster].put(waiting)
+                self._cluster.put(waiting)
             found.held.clear()
 
     def _pause_or_resume(self, number: int, found: CommandsPartition, waiting: int) -> None:
@@ -317,20 +318,26 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         self._say(waiting, answer, is_final=True)
 
     def _say_accepted(self, now: float) -> None:
-        for cluster in self._clusters.values():
-            for waiting in cluster.unsaid(now - ACCEPTED_SECONDS):
-                if self._results.is_full:
-                    return
-                waiting.said_at = now
-                self._say(waiting, CommandAnswer(Outcome.ACCEPTED, "queued"), is_final=False)
+        for waiting in self._cluster.unsaid(now - ACCEPTED_SECONDS):
+            if self._results.is_full:
+                return
+            waiting.said_at = now
+            self._say(waiting, CommandAnswer(Outcome.ACCEPTED, "queued"), is_final=False)
 
     def _say(self, waiting: QueuedEviction, answer: CommandAnswer, *, is_final: bool) -> None:
+        if self._cluster.mode is ExecutorMode.OBSERVE:
+            if not is_final:
+                return
+            answer = as_observed(answer)
+        if is_final and waiting.partition in self.partitions:
+            self.partitions[waiting.partition].unsaid.add(waiting.offset)
         self._results.say(waiting.command, answer, (waiting.partition, waiting.offset) if is_final else None)
 
     def _note_delivered(self) -> None:
         for number, offset in self._results.delivered():
             found = self.partitions.get(number)
             if found is not None:
+                found.unsaid.discard(offset)
                 found.answered.add(offset)
 
     def _commit(self, numbers: Iterable[int]) -> None:
@@ -363,8 +370,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
 
     def _give_up(self, numbers: Iterable[int]) -> list[QueuedEviction]:
         """Begin nothing more of these partitions; returns what waited or runs."""
-        clusters = self._clusters.values()
-        return [waiting for cluster in clusters for number in numbers for waiting in cluster.remove_partition(number)]
+        return [waiting for number in numbers for waiting in self._cluster.remove_partition(number)]
 
     def _drain(self, numbers: Iterable[int]) -> None:
         """Wait for what runs of these partitions, say it, and commit; what takes longer is done again."""
@@ -372,7 +378,7 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
         for waiting in self._give_up(numbers):
             self._log.give_up(waiting.command)
         end_at = time.monotonic() + DRAIN_SECONDS
-        while self._runs(numbers) and time.monotonic() < end_at:
+        while any(map(self._cluster.runs, numbers)) and time.monotonic() < end_at:
             time.sleep(POLL_MS / 1000)
         self._say_answers()
         self._results.send()
@@ -382,6 +388,3 @@ class CommandConsumer(AsyncConsumerRebalanceListener):  # type: ignore[misc] # t
             changed = self._changed_commits(numbers)
             if changed:
                 self._consumer.commit(changed, timeout_ms=DRAIN_SECONDS * 1000)
-
-    def _runs(self, numbers: Iterable[int]) -> bool:
-        return any(cluster.runs(number) for cluster in self._clusters.values() for number in numbers)

@@ -16,6 +16,7 @@ class CommandsPartition:
 
     Attributes:
         answered: which offsets have an outcome.
+        unsaid: offsets of commands whose outcome Kafka has not confirmed yet.
         held: evictions by `evictionId`, until what was there at the assignment has been read.
         is_paused: whether nothing more is read now.
     """
@@ -30,6 +31,7 @@ class CommandsPartition:
             now: monotonic seconds.
         """
         self.answered = answered
+        self.unsaid: set[int] = set()
         self.held: dict[str, QueuedEviction] = {}
         self.is_paused = False
         self._position = start

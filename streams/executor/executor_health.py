@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
@@ -12,9 +12,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
-from evictstream.streams.executor.cluster_executor import ClusterExecutor
-from evictstream.streams.executor.command_consumer import CommandConsumer
-from evictstream.streams.executor.pod_events import PodEvents
+from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 
 STILL_SECONDS: Final = 120.0
@@ -24,50 +22,64 @@ STILL_SECONDS: Final = 120.0
 class ExecutorHealth(Collector):
     """Answers probes, and makes metrics at each scrape from plain numbers."""
 
-    def __init__(
-        self, reader: CommandConsumer, clusters: Sequence[ClusterExecutor], events: Mapping[str, PodEvents]
-    ) -> None:
-        self._reader = reader
-        self._clusters = clusters
-        self._events = events
+    def __init__(self) -> None:
+        self.lives: Sequence[ClusterLife] = ()
 
     def live(self, now: float) -> Report:
-        """Report whether the reader goes round and no worker has ended."""
-        dead = [cluster.name for cluster in self._clusters if not cluster.are_workers_alive()]
-        is_stuck = now - self._reader.looked_at > STILL_SECONDS
-        body: dict[str, object] = {"status": "stuck" if is_stuck or dead else "ok", "clusters": dead}
-        return Report(UNAVAILABLE if is_stuck or dead else OK, body)
+        """Report whether every reader goes round and no worker has ended. A cluster that is not served is no reason."""
+        stuck = [life.order.name for life in self.lives if _is_stuck(life, now)]
+        return Report(UNAVAILABLE if stuck else OK, {"status": "stuck" if stuck else "ok", "clusters": stuck})
 
     def ready(self, now: float) -> Report:
-        """Report whether every API server takes evictions. An executor without a partition stands by, and is ready."""
+        """Report whether every cluster is served. An executor without a partition stands by, and is ready."""
         del now
-        hindered = {cluster.name: cluster.hindrance for cluster in self._clusters if cluster.hindrance is not None}
+        hindered = {life.order.name: reason for life in self.lives if (reason := _hindrance(life)) is not None}
+        partitions = {life.order.name: sorted(life.reader.partitions) for life in self.lives if life.reader is not None}
+        is_ready = self.lives and not hindered
         body: dict[str, object] = {
-            "status": "not ready" if hindered else "ready",
+            "status": "ready" if is_ready else "not ready",
             "hindered": hindered,
-            "partitions": sorted(self._reader.partitions),
+            "partitions": partitions,
         }
-        return Report(UNAVAILABLE if hindered else OK, body)
+        return Report(OK if is_ready else UNAVAILABLE, body)
 
     def collect(self) -> Iterable[Metric]:
         """Make all metrics from the numbers of this moment."""
         build = GaugeMetricFamily("evictstream_build_info", "Version; always 1.", labels=("version",))
         build.add_metric([importlib.metadata.version("evictstream")], 1)
         yield build
-        read = CounterMetricFamily("evictstream_executor_commands", "Commands read.", labels=("action",))
-        for action, count in self._reader.commands.items():
-            read.add_metric([action], count)
-        yield read
-        yield CounterMetricFamily(
-            "evictstream_executor_unreadable", "Records that are no commands.", value=self._reader.unreadable
-        )
-        yield GaugeMetricFamily(
-            "evictstream_executor_partitions", "Partitions that it reads.", value=len(self._reader.partitions)
-        )
+        yield from self._of_readers()
         yield from self._of_clusters()
+
+    def _of_readers(self) -> Iterator[Metric]:
+        read = CounterMetricFamily("evictstream_executor_commands", "Commands read.", labels=("cluster", "action"))
+        unreadable = CounterMetricFamily(
+            "evictstream_executor_unreadable", "Records that are no commands.", labels=("cluster",)
+        )
+        passed_over = CounterMetricFamily(
+            "evictstream_executor_passed_over", "Records of other clusters, left to theirs.", labels=("cluster",)
+        )
+        partitions = GaugeMetricFamily(
+            "evictstream_executor_partitions", "Partitions that are read for the cluster.", labels=("cluster",)
+        )
+        for life in self.lives:
+            reader, name = life.reader, life.order.name
+            if reader is None:
+                continue
+            for action, count in reader.commands.items():
+                read.add_metric([name, action], count)
+            unreadable.add_metric([name], reader.unreadable)
+            passed_over.add_metric([name], reader.passed_over)
+            partitions.add_metric([name], len(reader.partitions))
+        yield from (read, unreadable, passed_over, partitions)
 
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()
+        served = GaugeMetricFamily(
+            "evictstream_executor_served",
+            "Whether the cluster is checked and its commands are read.",
+            labels=("cluster",),
+        )
         waiting = GaugeMetricFamily("evictstream_executor_waiting", "Evictions queued or running.", labels=("cluster",))
         oldest = GaugeMetricFamily(
             "evictstream_executor_oldest_seconds", "How long the oldest of them has waited.", labels=("cluster",)
@@ -80,17 +92,32 @@ class ExecutorHealth(Collector):
             "evictstream_executor_seconds", "From reading a command to its answer.", labels=("cluster",)
         )
         events = CounterMetricFamily("evictstream_executor_events", "Kubernetes Events.", labels=("cluster", "what"))
-        for cluster in self._clusters:
-            waiting.add_metric([cluster.name], len(cluster))
-            oldest.add_metric([cluster.name], cluster.oldest_seconds(now))
-            hindered.add_metric([cluster.name], cluster.hindrance is not None)
+        for life in self.lives:
+            name, cluster = life.order.name, life.executor
+            served.add_metric([name], life.is_served)
+            hindered.add_metric([name], _hindrance(life) is not None)
+            if cluster is None:
+                continue
+            waiting.add_metric([name], len(cluster))
+            oldest.add_metric([name], cluster.oldest_seconds(now))
             for outcome, count in cluster.outcomes.items():
-                results.add_metric([cluster.name, cluster.mode, outcome], count)
+                results.add_metric([name, cluster.mode, outcome], count)
             bounds = [*map(str, cluster.seconds.bounds), "+Inf"]
             buckets = list(zip(bounds, accumulate(cluster.seconds.counts), strict=True))
-            seconds.add_metric([cluster.name], buckets, cluster.seconds.total)
-            found = self._events.get(cluster.name)
-            if found is not None:
-                events.add_metric([cluster.name, "written"], found.written)
-                events.add_metric([cluster.name, "dropped"], found.dropped)
-        yield from (waiting, oldest, hindered, results, seconds, events)
+            seconds.add_metric([name], buckets, cluster.seconds.total)
+            if life.events is not None:
+                events.add_metric([name, "written"], life.events.written)
+                events.add_metric([name, "dropped"], life.events.dropped)
+        yield from (served, waiting, oldest, hindered, results, seconds, events)
+
+
+def _is_stuck(life: ClusterLife, now: float) -> bool:
+    if not life.is_served or life.reader is None or life.executor is None:
+        return False
+    return now - life.reader.looked_at > STILL_SECONDS or not life.executor.are_workers_alive()
+
+
+def _hindrance(life: ClusterLife) -> str | None:
+    if life.problem is not None or life.executor is None:
+        return life.problem
+    return life.executor.hindrance

@@ -14,7 +14,7 @@ from kafka.errors import KafkaError
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.result import RESULT_KIND, EvictionResult
-from evictstream.models.messages.vocabulary import API_VERSION
+from evictstream.models.messages.vocabulary import API_VERSION, Outcome
 
 log = structlog.get_logger(__name__)
 
@@ -81,6 +81,13 @@ class ResultWriter:
         """Count it as said, in the producer's thread: the service takes silence for a failure and sends it again."""
         log.error("a result was not written", error=str(error))
         self._landed.append(place)
+
+
+def as_observed(answer: CommandAnswer) -> CommandAnswer:
+    """Turn what an observer has found into its answer: the eviction is another executor's, and so is every outcome."""
+    if answer.outcome is Outcome.OBSERVED:
+        return answer
+    return CommandAnswer(Outcome.OBSERVED, f"would answer {answer.outcome}: {answer.reason}")
 
 
 def result_text(command: EvictionCommand, answer: CommandAnswer) -> bytes:

@@ -10,11 +10,13 @@ import msgspec
 from kafka import KafkaProducer
 
 from evictstream.models.messages.command import EvictionCommand
-from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions, execute_commands
+from evictstream.streams.executor.execution import execute_commands
+from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.settings import Settings
 
 JOIN_SECONDS = 60.0
-EXECUTOR_THREAD = "executor"
+EXECUTOR_THREAD = "c1 executor"
+"""The thread that reads the commands of the cluster `c1`."""
 
 
 class CommandWriter:
@@ -55,9 +57,7 @@ class RunningExecutor:
     def __init__(self, settings: Settings, orders: Sequence[ClusterOrder], options: ExecutionOptions) -> None:
         self.failure: BaseException | None = None
         self._stopped = threading.Event()
-        self._thread = threading.Thread(
-            target=self._run, args=(settings, orders, options), name=EXECUTOR_THREAD, daemon=True
-        )
+        self._thread = threading.Thread(target=self._run, args=(settings, orders, options), daemon=True)
 
     def _run(self, settings: Settings, orders: Sequence[ClusterOrder], options: ExecutionOptions) -> None:
         try:

@@ -12,6 +12,7 @@ LOG = "tests/models/execution/test_command_log.py"
 QUEUE = "tests/models/execution/test_work_queue.py"
 EVICTION = "tests/streams/executor/test_eviction.py"
 EXECUTION = "tests/streams/executor/test_execution.py"
+UNLIKE = "tests/streams/executor/test_unlike_executors.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
 OF_ENDS = (
@@ -144,8 +145,35 @@ OF_ENDS = (
     ),
     Mutation(
         "read commands of transactions that were aborted",
-        (Change(product.EXECUTION, "_consumer", "'read_committed'", "'read_uncommitted'"),),
+        (Change(product.CLUSTER_LIFE, "ClusterLife._consumer", "'read_committed'", "'read_uncommitted'"),),
         (f"{EXECUTION}::test_each_evict_is_answered_and_nothing_else",),
+    ),
+    Mutation(
+        "let observers share the work with those that act",
+        (Change(product.ORDERS, "group_of", "order.mode is ExecutorMode.OBSERVE", "False"),),
+        ("tests/streams/executor/test_orders.py::test_no_observers_group_is_one_that_acts",),
+    ),
+    Mutation(
+        "say as an observer what only one that acts may say",
+        (Change(product.COMMAND_CONSUMER, "CommandConsumer._say", "as_observed(answer)", "answer"),),
+        (f"{UNLIKE}::test_an_observer_takes_nothing_from_one_that_acts",),
+    ),
+    Mutation(
+        "give a partition away while something of it runs",
+        (
+            Change(
+                product.PARTITION_MOVES,
+                "PartitionMoves.on_partitions_revoked",
+                "self._consumer.is_handing_over = True",
+                "pass",
+            ),
+        ),
+        (f"{UNLIKE}::test_what_runs_is_answered_before_its_partition_goes",),
+    ),
+    Mutation(
+        "read nothing while the group joins",
+        (Change(product.GROUP_MEMBERSHIP, "GroupConsumer._fetch", "self._fetcher.fetch_records(...)", "({}, True)"),),
+        (f"{UNLIKE}::test_nothing_waits_for_a_member_that_joins_or_leaves",),
     ),
     Mutation(
         "leave a pod alone that etcd has brought back",

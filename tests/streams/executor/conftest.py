@@ -1,15 +1,26 @@
-"""A fake API server with a tainted node and pods on it, and connections to it."""
+"""A fake API server with a tainted node and pods on it, connections to it, and topics for commands and results."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from evictstream.models.instants import instant_text
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.vocabulary import Action
+from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
+from evictstream.streams.settings import Settings
+from tests.conftest import MakeSettings
+from tests.harness.executing import CommandWriter
+from tests.harness.reading import TopicReader
+from tests.models.execution import samples
 
 TAINTED = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
 
@@ -35,3 +46,29 @@ def connection(access: ClusterAccess) -> Iterator[Connection]:
     found = Connection(access)
     yield found
     found.close()
+
+
+@pytest.fixture
+def declared(make_settings: MakeSettings) -> Settings:
+    found = make_settings(health_port=0)
+    declare_topics(found)
+    return found
+
+
+@pytest.fixture
+def writer(declared: Settings) -> Iterator[CommandWriter]:
+    found = CommandWriter(declared)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def results(declared: Settings) -> Iterator[TopicReader]:
+    found = TopicReader(declared, declared.results_topic)
+    yield found
+    found.close()
+
+
+def command_now(pod: str = "a", action: Action = Action.EVICT, **changes: Any) -> EvictionCommand:
+    """Return one that was issued now."""
+    return samples.command(action, pod, **({"issued_at": instant_text(time.time_ns() // 1000)} | changes))

@@ -15,9 +15,9 @@ from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import cluster_executor
 from evictstream.streams.executor.cluster_executor import WAIT_SECONDS, ClusterExecutor
+from evictstream.streams.executor.cluster_life import HEARTBEAT_SECONDS, SESSION_SECONDS
 from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import OLDEST_LOOK_SECONDS, ExecutorMode, PutOff
-from evictstream.streams.executor.execution import SESSION_SECONDS
 from tests.models.execution.samples import command
 
 PATIENCE_SECONDS = 20.0
@@ -106,6 +106,5 @@ def test_nothing_begins_once_a_permission_has_ended(clock: HandedClock, make: Ca
 
 
 def test_a_stall_shows_before_a_session_can_have_ended() -> None:
-    heartbeat_seconds = SESSION_SECONDS / 5
-    assert SESSION_SECONDS - heartbeat_seconds >= STALL_SECONDS
+    assert SESSION_SECONDS - HEARTBEAT_SECONDS >= STALL_SECONDS
     assert SESSION_SECONDS >= OLDEST_LOOK_SECONDS

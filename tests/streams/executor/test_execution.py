@@ -6,60 +6,38 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
-from evictstream.models.instants import instant_text
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor import command_consumer, eviction, execution
+from evictstream.streams.executor import cluster_check, command_consumer, eviction
 from evictstream.streams.executor.eviction import ExecutorMode
-from evictstream.streams.executor.execution import ClusterOrder, ExecutionOptions
+from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
-from tests.conftest import MakeSettings
 from tests.harness.executing import EXECUTOR_THREAD, CommandWriter, RunningExecutor, executing
 from tests.harness.reading import Seen, TopicReader
 from tests.models.execution import samples
-from tests.streams.executor.conftest import TAINTED
+from tests.streams.executor.conftest import TAINTED, command_now
 
 pytestmark = pytest.mark.kafka
 
 PATIENCE_SECONDS = 40.0
 
 
-@pytest.fixture
-def declared(make_settings: MakeSettings) -> Settings:
-    found = make_settings(health_port=0)
-    declare_topics(found)
-    return found
-
-
-@pytest.fixture
-def writer(declared: Settings) -> Iterator[CommandWriter]:
-    found = CommandWriter(declared)
-    yield found
-    found.close()
-
-
-@pytest.fixture
-def results(declared: Settings) -> TopicReader:
-    return TopicReader(declared, declared.results_topic)
-
-
 def command(action: Action = Action.EVICT, pod: str = "a", **changes: Any) -> EvictionCommand:
     """Return one that was issued now."""
-    return samples.command(action, pod, **({"issued_at": instant_text(time.time_ns() // 1000)} | changes))
+    return command_now(pod, action, **changes)
 
 
 def run(settings: Settings, access: ClusterAccess, mode: ExecutorMode = ExecutorMode.DELETE, **options: Any) -> Any:
@@ -332,7 +310,7 @@ def test_an_old_command_is_obsolete_whatever_the_start(
 def test_missing_rights_are_named_at_the_start(
     declared: Settings, api: FakeApi, access: ClusterAccess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(execution, "RIGHTS_SECONDS", 0.0)
+    monkeypatch.setattr(cluster_check, "RIGHTS_SECONDS", 0.0)
     api.forbidden = {"delete pods", "create events"}
     with pytest.raises(MissingRightsError) as raised, run(declared, access) as running:
         wait_for(lambda: running.failure is not None)

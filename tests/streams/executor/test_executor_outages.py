@@ -4,27 +4,22 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evictstream.models.instants import instant_text
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
-from evictstream.streams.executor.execution import SESSION_SECONDS
+from evictstream.streams.executor.cluster_life import SESSION_SECONDS
 from evictstream.streams.settings import Settings
-from tests.conftest import MakeSettings
 from tests.guarantees.conftest import own_settings
 from tests.harness.ends import executor_process, group_members
 from tests.harness.executing import CommandWriter
 from tests.harness.reading import Seen, TopicReader
-from tests.models.execution import samples
-from tests.streams.executor.conftest import TAINTED
+from tests.streams.executor.conftest import TAINTED, command_now
 
 pytestmark = pytest.mark.kafka
 
@@ -33,23 +28,8 @@ PODS = 60
 RATE = 5
 
 
-@pytest.fixture
-def declared(make_settings: MakeSettings) -> Settings:
-    found = make_settings(health_port=0)
-    declare_topics(found)
-    return found
-
-
-@pytest.fixture
-def writer(declared: Settings) -> Iterator[CommandWriter]:
-    found = CommandWriter(declared)
-    yield found
-    found.close()
-
-
 def command(pod: str, action: Action = Action.EVICT, *, node: int = 0) -> EvictionCommand:
-    now = instant_text(time.time_ns() // 1000)
-    return samples.command(action, pod, issued_at=now, node=f"m-{node}", node_uid=f"uid-m-{node}")
+    return command_now(pod, action, node=f"m-{node}", node_uid=f"uid-m-{node}")
 
 
 def fill(api: FakeApi, pods: int = PODS) -> list[EvictionCommand]:
@@ -100,7 +80,7 @@ def test_a_kafka_that_is_gone_beyond_a_session(
     assert set(outcomes(seen)) == {f"p-{pod}" for pod in range(PODS)} | {"later"}
     assert {outcome for found in outcomes(seen).values() for outcome in found} == {"Succeeded"}
     assert set(deletes(api).values()) == {1}
-    assert not group_members(settings, f"{settings.application_id}-executor")
+    assert not group_members(settings, f"{settings.application_id}-executor-c1")
     results.close()
     writer.close()
 
@@ -112,7 +92,7 @@ def test_sigterm_ends_what_runs_answers_and_leaves(
     """What runs is answered before the end, and the next one does the rest and nothing twice."""
     commands = fill(api, 2 * NODES)
     api.trouble["delete pods"] = [Fault(delay_seconds=1.5)] * NODES
-    group, results = f"{declared.application_id}-executor", TopicReader(declared, declared.results_topic)
+    group, results = f"{declared.application_id}-executor-c1", TopicReader(declared, declared.results_topic)
     with executor_process(declared, api, tmp_path) as executor:
         writer.write(*commands)
         executor.wait_for(lambda: len(deletes(api)) or api.requests.count("delete pods") == NODES, "deletes that run")
@@ -135,7 +115,7 @@ def test_a_frozen_executor_does_nothing_wrong_afterwards(
 ) -> None:
     """What another one has done or cancelled meanwhile is left alone, and the late one shares the work again."""
     commands, results = fill(api), TopicReader(declared, declared.results_topic)
-    group = f"{declared.application_id}-executor"
+    group = f"{declared.application_id}-executor-c1"
     burst = 20
     next_ones = commands[burst : 2 * burst]  # which it may do at once when it goes on
     cancelled = {one.pod for one in next_ones}

@@ -1,0 +1,57 @@
+"""What is asked of a cluster before anything is done there: what this executor may do, and which cluster it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from evictstream.streams.broker.feed_states import read_state
+from evictstream.streams.errors import ApiRefusedError, ClusterNameTakenError, MissingRightsError
+from evictstream.streams.executor.access_review import check_rights
+from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
+from evictstream.streams.kubernetes.connection import Connection
+from evictstream.streams.settings import Settings
+
+RIGHTS_SECONDS: Final = 10.0
+"""How long missing rights are asked for again: an API server that has just started knows no roles for some seconds."""
+
+RIGHTS_PAUSE_SECONDS: Final = 1.0
+
+
+def check_cluster(
+    order: ClusterOrder,
+    options: ExecutionOptions,
+    connection: Connection,
+    *,
+    settings: Settings,
+    is_stopped: Callable[[], bool],
+) -> str:
+    """Check one cluster; returns the UID of its namespace `kube-system`.
+
+    Raises:
+        MissingRightsError: the mode needs more rights.
+        ClusterNameTakenError: another cluster is fed under the name.
+        KubernetesError: the API server does not answer, or refuses.
+        BrokerError: what is kept of the cluster cannot be read.
+    """
+    give_up_at = time.monotonic() + RIGHTS_SECONDS
+    while True:
+        try:
+            check_rights(
+                order.name,
+                connection,
+                order.mode,
+                writes_events=options.events != "none",
+                deletes_late=options.delete_after_seconds is not None,
+            )
+            break
+        except (MissingRightsError, ApiRefusedError):
+            if time.monotonic() > give_up_at or is_stopped():
+                raise
+            time.sleep(RIGHTS_PAUSE_SECONDS)
+    uid = connection.cluster_uid()
+    kept = read_state(settings, order.name)
+    if kept is not None and kept.cluster_uid != uid:
+        raise ClusterNameTakenError(cluster=order.name, uid=uid, other_uid=kept.cluster_uid)
+    return uid

@@ -1,0 +1,167 @@
+"""Executors that differ, on a real Kafka: none takes a command away from another one, or holds it up."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+
+from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
+from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.settings import Settings
+from tests.harness.executing import CommandWriter, RunningExecutor, executing
+from tests.harness.reading import Seen, TopicReader
+from tests.streams.executor.conftest import TAINTED, command_now
+
+pytestmark = pytest.mark.kafka
+
+PODS = 20
+LONGEST_WAIT_SECONDS = 2.0
+"""A second, and another one for a machine with other tests; what it holds off took 13 s."""
+
+BETWEEN_SECONDS = 0.1
+JOINED_SECONDS = 4.0
+
+
+@contextlib.contextmanager
+def cluster(name: str, folder: Path) -> Iterator[tuple[FakeApi, ClusterAccess]]:
+    """Give a cluster with pods that have to leave, each on a node of its own."""
+    with FakeApi() as api:
+        for number in range(PODS):
+            api.put("Node", f"m-{number}", uid=f"uid-m-{number}", spec=TAINTED)
+            api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": f"m-{number}"})
+        file = folder / f"kubeconfig-of-{name}"
+        file.write_text(api.kubeconfig())
+        yield api, ClusterAccess(kubeconfig=str(file))
+
+
+def order(name: str, access: ClusterAccess, mode: ExecutorMode = ExecutorMode.DELETE) -> ClusterOrder:
+    return ClusterOrder(name=name, access=access, mode=mode)
+
+
+def run(settings: Settings, *orders: ClusterOrder) -> contextlib.AbstractContextManager[RunningExecutor]:
+    return executing(settings, orders, ExecutionOptions(group=f"{settings.application_id}-executor"))
+
+
+def commands(name: str) -> list[Any]:
+    return [
+        command_now(f"p-{number}", cluster=name, node=f"m-{number}", node_uid=f"uid-m-{number}")
+        for number in range(PODS)
+    ]
+
+
+def outcomes(seen: list[Seen], name: str) -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for one in seen:
+        if one.value["cluster"] == name:
+            found.setdefault(one.value["pod"], set()).add(one.value["outcome"])
+    return found
+
+
+def has_all(seen: list[Seen], name: str, outcome: str) -> bool:
+    found = outcomes(seen, name)
+    return len(found) == PODS and all(outcome in each for each in found.values())
+
+
+def test_executors_of_other_clusters_take_nothing_away(
+    declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
+) -> None:
+    with (
+        cluster("eu", tmp_path) as (_, eu),
+        cluster("us", tmp_path) as (_, us),
+        run(declared, order("eu", eu)),
+        run(declared, order("us", us)),
+    ):
+        writer.write(*commands("eu"), *commands("us"))
+        for name in ("eu", "us"):
+            results.wait_for(lambda seen, name=name: has_all(seen, name, "Succeeded"), f"each pod of {name}")  # type: ignore[misc]
+
+
+def test_an_observer_takes_nothing_from_one_that_acts(
+    declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
+) -> None:
+    with (
+        cluster("c1", tmp_path) as (api, access),
+        run(declared, order("c1", access, ExecutorMode.OBSERVE)),
+        run(declared, order("c1", access)),
+    ):
+        writer.write(*commands("c1"))
+        results.wait_for(lambda seen: has_all(seen, "c1", "Succeeded"), "each pod gone")
+        results.wait_for(lambda seen: has_all(seen, "c1", "Observed"), "each command observed")
+    assert not any(kind == "Pod" for kind, _ in api.objects)
+
+
+class Stream:
+    """Pods that become due one after another, until `stop`. Use as a context manager."""
+
+    def __init__(self, api: FakeApi, writer: CommandWriter) -> None:
+        self.written: dict[str, float] = {}
+        self._api = api
+        self._writer = writer
+        self._is_over = threading.Event()
+        self._thread = threading.Thread(target=self._write, daemon=True)
+
+    def _write(self) -> None:
+        while not self._is_over.wait(BETWEEN_SECONDS):
+            name, node = f"q-{len(self.written)}", f"m-{len(self.written) % PODS}"
+            self._api.put("Pod", name, uid=f"uid-{name}", spec={"nodeName": node})
+            self.written[name] = time.time()
+            self._writer.write(command_now(name, node=node, node_uid=f"uid-{node}"))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def stop(self) -> None:
+        self._is_over.set()
+        self._thread.join()
+
+
+def deletes(api: FakeApi) -> list[tuple[str, float]]:
+    return [(one.name, one.at) for one in list(api.writes) if one.what == "delete pods"]
+
+
+def test_nothing_waits_for_a_member_that_joins_or_leaves(
+    declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
+) -> None:
+    with cluster("c1", tmp_path) as (api, access), contextlib.ExitStack() as first:
+        first.enter_context(run(declared, order("c1", access)))
+        with Stream(api, writer) as stream:
+            results.wait_for(bool, "the first result")
+            begun = len(stream.written)
+            with run(declared, order("c1", access)):
+                time.sleep(JOINED_SECONDS)  # in which it joins
+                first.close()
+                time.sleep(JOINED_SECONDS)
+                stream.stop()
+                results.wait_for(lambda seen: len(seen) >= len(stream.written), "each result")
+    done = deletes(api)
+    waits = {name: at - stream.written[name] for name, at in done if name in list(stream.written)[begun:]}
+    assert len(done) == len(stream.written)
+    assert max(waits.values()) < LONGEST_WAIT_SECONDS, sorted(waits.items(), key=lambda each: -each[1])[:5]
+
+
+def test_what_runs_is_answered_before_its_partition_goes(
+    declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
+) -> None:
+    with cluster("c1", tmp_path) as (api, access), run(declared, order("c1", access)):
+        api.trouble["delete pods"] = [Fault(delay_seconds=0.3)] * 1_000
+        with Stream(api, writer) as stream:
+            results.wait_for(bool, "the first result")
+            with run(declared, order("c1", access)):
+                time.sleep(JOINED_SECONDS)  # in which it joins
+                stream.stop()
+                seen = results.wait_for(lambda seen: len(seen) >= len(stream.written), "each result")
+    assert {outcome for each in outcomes(seen, "c1").values() for outcome in each} == {"Succeeded"}
+    assert sorted(name for name, _ in deletes(api)) == sorted(stream.written)
