@@ -26,6 +26,7 @@ from evictstream.models.eviction.state import (
 from evictstream.models.kubernetes.resource_versions import Version, read_version
 from evictstream.models.kubernetes.taints import NO_EXECUTE, Taint
 from evictstream.models.kubernetes.tolerations import read_tolerations_row, shared_tolerations_row, tolerations_row
+from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
@@ -263,7 +264,7 @@ def read_deleted_pod_value(key: bytes, value: bytes) -> DeletionMemory:
 def _read(decoder: msgspec.msgpack.Decoder[_Row], key: bytes, value: bytes) -> _Row:
     try:
         row = decoder.decode(value)
-    except msgspec.DecodeError as error:
+    except DECODE_ERRORS as error:
         raise _refusal(key, value) from error
     if row.format != FORMAT:
         raise UnsupportedFormatError(key, f"format {row.format}, this program writes {FORMAT}")
@@ -274,7 +275,7 @@ def _refusal(key: bytes, value: bytes) -> RowError:
     """Return the error for a row that does not decode: the format of another version, or a broken row."""
     try:
         number = msgspec.msgpack.decode(_format_decoder.decode(value)[0])
-    except (msgspec.DecodeError, IndexError):
+    except (*DECODE_ERRORS, IndexError):
         number = FORMAT
     if number != FORMAT:
         return UnsupportedFormatError(key, f"format {number!r}, this program writes {FORMAT}")

@@ -4,7 +4,7 @@ A record is decoded once, into structs that skip unused fields. Key and value mu
 record that cannot be read raises `Unreadable` and becomes a dead letter.
 """
 
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -72,6 +72,8 @@ class PodWatch(_Watch, gc=False):
     object: PodObject | None = None
 
 
+_WatchT = TypeVar("_WatchT", bound=_Watch)
+
 _node_decoder: Final = msgspec.json.Decoder(_NodeWatch)
 _pod_decoder: Final = msgspec.json.Decoder(PodWatch)
 
@@ -86,16 +88,16 @@ def read_node_record(
         value: a watch event.
         append_at_us: append time of the record, microseconds since 1970.
         origin: place of the record.
-        limits: size and delay.
+        limits: size and delay. Of a node or a pod only what decides is limited, and each part of that by itself.
 
     Raises:
         Unreadable: the record is a dead letter.
     """
-    if value is None or len(value) > limits.largest_value_bytes:
+    if value is None:
         raise refused_value(value, limits)
     cluster, node_name = split_key(key)
     try:
-        found = _node_decoder.decode(value)
+        found = _decoded(_node_decoder, value, limits)
         event_type = _CHANGES.get(found.type)
         if event_type is None:
             return _read_signal(found, cluster, append_at_us, origin, limits)
@@ -137,14 +139,30 @@ def decode_pod_record(value: bytes | None, limits: InputLimits = DEFAULT_LIMITS)
     """Decode a record of the pods topic and check nothing yet; the first half of `read_pod_record`.
 
     Raises:
-        Unreadable: no value, too large, not JSON, or a wrong type.
+        Unreadable: no value, not JSON, a wrong type, or too large and not about one pod.
     """
-    if value is None or len(value) > limits.largest_value_bytes:
+    if value is None:
         raise refused_value(value, limits)
     try:
-        return _pod_decoder.decode(value)
+        return _decoded(_pod_decoder, value, limits)
     except DECODE_ERRORS as error:
         raise unreadable(error) from error
+
+
+def _decoded(decoder: msgspec.json.Decoder[_WatchT], value: bytes, limits: InputLimits) -> _WatchT:
+    """Decode a watch event, and refuse a value beyond the limit unless it is about one object.
+
+    What decides nothing about an object, such as a pod's affinity, is most of a large one, and is passed over.
+    """
+    if len(value) <= limits.largest_value_bytes:
+        return decoder.decode(value)
+    try:
+        found = decoder.decode(value)
+    except DECODE_ERRORS as error:
+        raise refused_value(value, limits) from error
+    if found.type not in _CHANGES:
+        raise refused_value(value, limits)
+    return found
 
 
 def read_decoded_pod(

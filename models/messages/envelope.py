@@ -22,7 +22,8 @@ class InputLimits(msgspec.Struct, frozen=True):
     """Limits of the inputs.
 
     Attributes:
-        largest_value_bytes: larger values are not read. Default 1,572,864: etcd's own limit for an object is 1.5 MiB.
+        largest_value_bytes: larger values are refused, unless they are about one object: what decides of that has
+            limits of its own. Default 1,572,864: etcd's own limit for an object is 1.5 MiB, which JSON may exceed.
         longest_delay_us: how far before the append time `observedAt` may be and still count. Default 60 s: a later
             feed, or one with a slow clock, would start windows that nobody saw
             (docs/messages.md#the-time-that-counts).

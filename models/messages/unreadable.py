@@ -35,7 +35,7 @@ class UnreadableReason(enum.StrEnum):
     FOREIGN_NODE = "ForeignNode"
     """The node in the value is not the one in the key."""
     OVERSIZED = "Oversized"
-    """The value, a name, a UID or a resource version is larger than its limit."""
+    """The value, a name, a UID or a resource version is larger than its limit. Values about one object have none."""
 
 
 class Unreadable(ValueError):  # noqa: N818 - the name says the state of the record, which is what callers handle

@@ -128,7 +128,7 @@ class _Show:
                 break
             try:
                 line = self._line(record.value)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 typer.echo(f"evictstream: {self._topic}, {record.place} cannot be read: {error}", err=True)
                 continue
             if line is not None:

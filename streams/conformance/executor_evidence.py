@@ -47,7 +47,7 @@ class SeenResult:
         try:
             found = json.loads(record.value or b"")
             body = found if isinstance(found, dict) else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         return cls(at=record.at, partition=record.partition, key=record.key, body=body, problem=problem)
 

@@ -78,7 +78,7 @@ class FeedRecord:
         try:
             found = json.loads(record.value or b"")
             event = found if isinstance(found, dict) else {}
-        except ValueError:
+        except (ValueError, RecursionError):
             pass
         return cls(
             at=record.at,

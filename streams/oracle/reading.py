@@ -94,15 +94,17 @@ def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
     """
     try:
         return _read(record, limits, partitions)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UnreadableRecordError(repr(error)) from error
 
 
 def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
     cluster, node = _split(record.key)
-    if record.value is None or len(record.value) > limits.max_object_bytes:
-        raise UnreadableRecordError("no value, or too large")
+    if record.value is None:
+        raise UnreadableRecordError("no value")
     value = json.loads(record.value)
+    if len(record.value) > limits.max_object_bytes and value.get("type") not in CHANGES:
+        raise UnreadableRecordError("too large")
     at_us = _instant(value, record, limits)
     if record.topic == "results":
         said = _result(record, value, cluster, node, at_us)

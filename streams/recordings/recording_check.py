@@ -112,7 +112,7 @@ class RecordingCheck:
             found = _heading(record.value)
             metadata = found.object.metadata if found.object is not None else None
             version = 0 if metadata is None else read_version(metadata.resource_version)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._found(UNREADABLE, record)
             return
         if found.cluster is not None and found.cluster != cluster:

@@ -1,8 +1,8 @@
 """Recordings on disk: a folder with one file for each partition of a topic, and a manifest that says what they hold.
 
 `pods-00003.jsonl.gz` holds the records of partition 3 of the topic for pods in the order of their offsets, one a line.
-A value that is JSON stands in its line as it is, byte for byte; all other bytes are base64. `manifest.json` is written
-last: a folder without one was cut, and is read up to where it ends.
+A value that is JSON stands in its line as it is, byte for byte; very deep JSON and all other bytes are base64.
+`manifest.json` is written last: a folder without one was cut, and is read up to where it ends.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import heapq
 import importlib.metadata
+import itertools
 import re
 import zlib
 from collections import Counter
@@ -23,6 +24,7 @@ from typing import Annotated, Final, Self, TypeAlias, cast
 import msgspec
 
 from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US
+from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import RecordingError, WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord, Role
 
@@ -37,6 +39,12 @@ BLOCK_BYTES: Final = 256 * 1024
 LONGEST_LINE_BYTES: Final = 64 * 1024**2
 """More than any broker takes as a record, in base64."""
 
+DEEPEST_LEVELS: Final = 500
+"""Of JSON that stands in its line as it is. A line has a level more, and another Python may read it: 3.11 reads some
+980 levels, where 3.13 reads 9,990."""
+
+_TEXT: Final = re.compile(rb'"(?:[^"\\]|\\.)*"')
+_NO_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 _ABSENT: Final = msgspec.Raw(b"null")
 _FILE_NAME: Final = re.compile(r"(nodes|pods|results|commands|decisions)-(\d{5})\.jsonl\.gz")
 
@@ -196,9 +204,15 @@ def _is_line_of_json(value: bytes) -> bool:
         return False
     try:
         _any_decoder.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except DECODE_ERRORS:
         return False
-    return True
+    return value.count(b"[") + value.count(b"{") <= DEEPEST_LEVELS or _levels(value) <= DEEPEST_LEVELS
+
+
+def _levels(value: bytes) -> int:
+    """Count how deep a value is nested, which is JSON."""
+    brackets = _TEXT.sub(b"", value).translate(None, delete=_NO_BRACKETS)
+    return max(itertools.accumulate(1 if one in b"[{" else -1 for one in brackets), default=0)
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -212,7 +226,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         found = _manifest_decoder.decode((folder / MANIFEST).read_bytes())
     except FileNotFoundError:
         return None
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError) as error:
+    except (*DECODE_ERRORS, OSError) as error:
         raise WrongUseError(f"{folder / MANIFEST} cannot be read: {error}") from error
     if found.format != FORMAT:
         problem = f"{folder} has format {found.format}"
@@ -267,7 +281,7 @@ def _read_file(stack: ExitStack, path: Path, topic: Role, partition: int) -> Ite
         for line in _lines(stack.enter_context(gzip.GzipFile(path, "rb"))):
             yield _record(topic, partition, line)
             number += 1
-    except (OSError, EOFError, zlib.error, ValueError) as error:  # msgspec's errors are ValueErrors
+    except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
         raise RecordingError(str(path), line=number, reason=str(error) or "it is cut") from error
 
 
@@ -306,7 +320,7 @@ def _lines(stream: gzip.GzipFile) -> Iterator[_Line]:
 def _decoded(lines: bytes) -> Iterable[_Line]:
     try:
         return _decoder.decode_lines(lines)
-    except ValueError:
+    except (ValueError, RecursionError):
         return map(_decoder.decode, lines.split(b"\n"))  # gives what stands before the damage, then raises
 
 

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import inspect
 
 from evictstream.models.kubernetes.objects import LIST_OF, NodeObject, PodObject
+from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.what_if.facts import NodeFactsObject, PodFactsObject
 from evictstream.streams.recordings.entries import Kind
 
@@ -44,7 +45,7 @@ def _trimmed(found: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
             return msgspec.Raw(msgspec.json.encode({name: value for name, value in kept.items() if value != _NULL}))
         if isinstance(tree, list):
             return msgspec.Raw(msgspec.json.encode([_trimmed(item, tree[0]) for item in _items.decode(found)]))
-    except msgspec.DecodeError:
+    except DECODE_ERRORS:
         return found  # the reader says what is wrong with it
     return found
 

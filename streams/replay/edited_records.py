@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
+from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord
 
@@ -52,6 +53,6 @@ def _edited(value: bytes, seconds: Mapping[str, int]) -> bytes | None:
             if key in seconds and toleration.get("tolerationSeconds") is not None:
                 toleration["tolerationSeconds"] = seconds[key]
                 is_changed = True
-    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        return _encode(event) if is_changed else None
+    except (*DECODE_ERRORS, KeyError, TypeError, AttributeError):
         return None
-    return _encode(event) if is_changed else None

@@ -68,7 +68,8 @@ class TopicSettings(SettingsGroup):
     reads."""
 
     max_object_bytes: Annotated[int, Field(ge=1024)] = 1_572_864
-    """Largest value of an input event. 1.5 MiB is etcd's limit on a request, so no object of Kubernetes is larger."""
+    """Largest value of an input event that is not about one node or pod; of these only what decides is limited. 1.5 MiB
+    is etcd's limit on a request."""
 
     max_record_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
     """Largest record that is written: an object with envelope and headers. Under the next one by what Kafka adds to a

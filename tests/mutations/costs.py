@@ -8,6 +8,8 @@ from tests.mutations.matching import Change
 
 COST = "tests/models/eviction/test_cost.py"
 ROWS = "tests/models/eviction/test_rows.py"
+DEEP_RECORDS = "tests/models/messages/test_deep_records.py"
+RECORDING_FOLDER = "tests/streams/recordings/test_recording_folder.py"
 DECIDING = "tests/models/eviction/test_decision.py"
 UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
 JOINED = "tests/streams/service/test_due_and_issued.py"
@@ -69,6 +71,28 @@ OF_COSTS = (
         "keep how each list of tolerations covers the taints",
         (Change(product.DECISION, "decide", "len(coverages) < MOST_COVERAGES", "True"),),
         (DECIDING,),
+    ),
+    Mutation(
+        "refuse a pod for the size of what decides nothing",
+        (Change(product.DECODING, "_decoded", "found.type not in _CHANGES", "True"),),
+        (DEEP_RECORDS,),
+    ),
+    Mutation(
+        "let deep JSON end a worker",
+        (
+            Change(
+                product.ENVELOPE,
+                "",
+                "(msgspec.DecodeError, UnicodeDecodeError, RecursionError)",
+                "(msgspec.DecodeError, UnicodeDecodeError)",
+            ),
+        ),
+        (DEEP_RECORDS,),
+    ),
+    Mutation(
+        "keep deep JSON in a line that no Python reads again",
+        (Change(product.RECORDING_FOLDER, "_is_line_of_json", "_levels(value) <= DEEPEST_LEVELS", "True"),),
+        (RECORDING_FOLDER,),
     ),
     Mutation(
         "go on evicting by what was known before a limit was passed",

@@ -43,7 +43,12 @@ class Player:
             self._push(change, is_planned=True)
         # Idempotent: while a broker is away records wait and keep their order. What is not written for good did not
         # happen: the oracle reads the log.
-        self._producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers, linger_ms=0, max_block_ms=BLOCK_MS)
+        self._producer = KafkaProducer(
+            bootstrap_servers=settings.bootstrap_servers,
+            linger_ms=0,
+            max_block_ms=BLOCK_MS,
+            max_request_size=settings.max_message_bytes,  # by default it refuses absurd records, and what follows them
+        )
         for topic in settings.input_topics:
             self._producer.partitions_for(topic)
         self._commands = new_consumer(settings, [settings.commands_topic])

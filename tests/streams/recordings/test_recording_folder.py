@@ -8,13 +8,14 @@ import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evictstream.streams.errors import EvictstreamError, RecordingError, WrongUseError
 from evictstream.streams.recordings.record import RecordedRecord, Role
-from evictstream.streams.recordings.recording_folder import RecordingWriter, read_folder, read_manifest
+from evictstream.streams.recordings.recording_folder import DEEPEST_LEVELS, RecordingWriter, read_folder, read_manifest
 
 ROLES: tuple[Role, ...] = ("nodes", "pods", "results")
 BYTES = (
@@ -163,3 +164,22 @@ def test_reading_holds_little_at_once(tmp_path: Path) -> None:
     tracemalloc.stop()
     assert count == 100_000
     assert peak < 4_000_000
+
+
+@pytest.mark.parametrize("levels", [400, 501, 900, 987, 1_500, 9_995])
+def test_json_of_any_depth_comes_back_as_it_was(levels: int, tmp_path: Path) -> None:
+    """The line of a record has a level more than its value, and another version of Python may read it."""
+    value = b'{"f":' * levels + b'"[{"' + b"}" * levels
+    deep = msgspec.structs.replace(record(0), value=value)
+    folder = written(tmp_path / "r", [deep, record(1)])
+    assert list(read_folder(folder)) == [deep, record(1)]
+    line = gzip.decompress(next(folder.glob("*.gz")).read_bytes()).splitlines()[0]
+    assert (b"value64" in line) is (levels > DEEPEST_LEVELS)
+
+
+def test_a_line_that_is_too_deep_is_damage(tmp_path: Path) -> None:
+    folder = written(tmp_path / "r", [record(0)])
+    file = next(folder.glob("*.gz"))
+    file.write_bytes(gzip.compress(b'{"offset":0,"timestamp":1,"value":' + b"[" * 9_995 + b"]" * 9_995 + b"}\n"))
+    with pytest.raises(RecordingError):
+        list(read_folder(folder))

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evictstream.streams.engine.core.outbox import Outbox
-from tests.streams.service.story import FakeRecord, Story
+from tests.streams.service.story import TAINT, FakeRecord, Story
 
 POD = b'{"cluster":"lab","type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"namespace":"x",'
 BEHIND = (
@@ -31,6 +31,35 @@ def test_unreadable_tolerations_of_a_known_pod_are_a_dead_letter(tolerations: by
     story.raw(1, "pods", POD + BEHIND % tolerations)
     (letter,) = story.outbox.messages["dead-letters"]
     assert dict(letter.headers)["reason"] == reason
+
+
+AFFINITY = b'],"affinity":{"nodeAffinity":[%s]}'
+
+
+def test_a_pod_is_decided_however_large_what_decides_nothing_is() -> None:
+    story = Story()
+    story.node(0, TAINT)
+    large = AFFINITY % b",".join([b'{"operator":"DoesNotExist"}'] * 70_000) + b',"x":['
+    story.raw(1, "pods", POD + BEHIND % (b"[" + large + b"]"))
+    story.fire(2)
+    assert [message.key for message in story.outbox.messages["commands"]] == [b"lab/n"]
+    assert "dead-letters" not in story.outbox.messages
+
+
+@pytest.mark.parametrize("levels", [990, 1_500, 9_995, 200_000])
+def test_a_deep_record_costs_no_other_one_anything(levels: int) -> None:
+    story = Story()
+    story.node(0, TAINT)
+    deep = b'[{"x":' * levels + b"1" + b"}]" * levels
+    story.raw(1, "pods", POD.replace(b'"Pod",', b'"Pod","managedFields":%s,' % deep) + BEHIND % b"[]")
+    story.raw(1, "nodes", b'{"cluster":"lab","type":"MODIFIED","object":{"kind":"Node","metadata":%s}}' % deep)
+    story.raw(1, "results", b'{"cluster":"lab","kind":%s}' % deep)
+    story.pod(2, "other", None)
+    story.fire(3)
+    assert [json.loads(message.value)["pod"] for message in story.outbox.messages["commands"]] == ["other"]
+    letters = story.outbox.messages["dead-letters"]
+    assert {dict(letter.headers)["reason"] for letter in letters} <= {b"BadJson", b"WrongType", b"Oversized"}
+    assert len(letters) == 3
 
 
 def test_many_earlier_nodes_do_not_make_a_row_too_large() -> None:
