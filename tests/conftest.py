@@ -39,6 +39,7 @@ if "TRANSACTION_VERSION" in os.environ:
 IN_ONE_PROCESS = {
     "tests/deploy/test_image_build.py",
     "tests/deploy/test_packaging.py",
+    "tests/guarantees/test_kafka_rights.py",
     "tests/streams/cli/test_secrets.py",
     "tests/streams/demo/test_demo_command.py",
     "tests/streams/engine/test_markers.py",

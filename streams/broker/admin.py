@@ -207,8 +207,15 @@ def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, An
         configs = client.describe_configs(resources, config_filter="all")["topic"]
         is_whole = all(partitions.get(name) and configs.get(name) for name in names)
         if is_whole or time.monotonic() > give_up_at:
-            return partitions, configs
+            break
         time.sleep(RETRY_SECONDS)
+    if hidden := [name for name in names if partitions.get(name) and not configs.get(name)]:
+        raise BrokerRefusedError(
+            f"describe the settings of {', '.join(hidden)}",
+            reason="it shows none",
+            next_step="give this user the right DescribeConfigs on these topics",
+        )
+    return partitions, configs
 
 
 def compare(

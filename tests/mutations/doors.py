@@ -31,4 +31,9 @@ OF_DOORS = (
         (Change(product.ENDPOINT, "_Shared.get", "self._underway is None or self._underway.done()", "True"),),
         (f"{ENDPOINT}::test_one_answer_serves_all_that_wait_for_it",),
     ),
+    Mutation(
+        "take settings that a user may not see for settings that Kafka does not know",
+        (Change(product.TOPICS, "_described", "partitions.get(name) and not configs.get(name)", "False"),),
+        ("tests/streams/broker/test_admin.py::test_settings_that_a_user_may_not_see_are_a_refusal",),
+    ),
 )

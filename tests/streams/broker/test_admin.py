@@ -215,3 +215,18 @@ def test_topic_that_nobody_knows_is_reported_in_the_end(monkeypatch: pytest.Monk
     spec = TopicSpec("fresh", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
     found = admin._differences(LaggingBroker(spec), [spec])
     assert ("cleanup.policy", "unknown to this Kafka") in {(one.what, one.actual) for one in found}
+
+
+class HidingBroker(LaggingBroker):
+    """Answers whoever may see topics, and not their settings."""
+
+    def describe_configs(self, resources: list[object], config_filter: str) -> dict[str, Any]:
+        return {"topic": {self._spec.name: {}}}
+
+
+def test_settings_that_a_user_may_not_see_are_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin, "RETRY_SECONDS", 0.0)
+    monkeypatch.setattr(admin, "PROPAGATION_SECONDS", 0.01)
+    spec = TopicSpec("hidden", 3, 1, {"cleanup.policy": "compact"}, frozenset({"partitions"}))
+    with pytest.raises(BrokerRefusedError, match=r"hidden.*DescribeConfigs"):
+        admin._differences(HidingBroker(spec), [spec])
