@@ -25,6 +25,7 @@
     │   │   ├── ClusterMovedError          1  a kubeconfig leads elsewhere than when the process began
     │   │   ├── ClusterChangedError        1  another cluster answers at the same address
     │   │   ├── ApiUnreachableError        1  no answer, or half of one
+    │   │   ├── NotSentError               1  its time was over before it could be sent
     │   │   ├── ApiRefusedError            1  an answer that refuses
     │   │   ├── ClusterNameTakenError      1  another cluster is fed under this name
     │   │   └── MissingRightsError         1  an executor may not do what its mode needs
@@ -93,6 +94,7 @@ from evictstream.streams.errors.kubernetes import (
     CredentialsError,
     KubernetesError,
     MissingRightsError,
+    NotSentError,
 )
 
 __all__ = [
@@ -124,6 +126,7 @@ __all__ = [
     "InternalFailureError",
     "KubernetesError",
     "MissingRightsError",
+    "NotSentError",
     "ObjectFileError",
     "OtherStateVersionError",
     "PartitionLostError",

@@ -61,6 +61,14 @@ class ApiUnreachableError(KubernetesError):
         super().__init__(f"no answer from {host}: {reason}")
 
 
+class NotSentError(KubernetesError):
+    """A request was not sent to `host`: credentials or a connection took longer than it may wait."""
+
+    def __init__(self, host: str) -> None:
+        self.host = host
+        super().__init__(f"a request was not sent to {host}: credentials or a connection came too late for it")
+
+
 class ApiRefusedError(KubernetesError):
     """The API server at `host` answered a request for `path` with `status`, for `reason`.
 

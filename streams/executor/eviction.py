@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import time
@@ -14,7 +15,7 @@ from evictstream.models.execution.last_look import SeenPod, last_look
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
+from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError, NotSentError
 from evictstream.streams.executor.pod_requests import NOT_FOUND, PodRequests
 from evictstream.streams.kubernetes.connection import ApiAnswer
 
@@ -22,8 +23,9 @@ MOST_LOOKS: Final = 3
 """Each change of the pod between look and write needs another look. Nothing changes a pod that often."""
 
 OLDEST_LOOK_SECONDS: Final = 15.0
-"""A write that comes later than this after the begin of its look needs another one: the process was frozen, for longer
-than a session, or requests take seconds. No precondition would tell that the node's taint is gone."""
+"""A write that would be sent later than this after the begin of its look needs another one: the process was frozen, for
+longer than a session, credentials were renewed, or requests take seconds. No precondition would tell that the node's
+taint is gone."""
 
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
@@ -109,9 +111,10 @@ class PodEvictor:
             return CommandAnswer(Outcome.REFUSED, "a name in the command cannot be that of an object")
         try:
             for _ in range(MOST_LOOKS):
-                done = self._look_and_write(command, tries)
-                if done is not None:
-                    return done
+                with contextlib.suppress(NotSentError):
+                    done = self._look_and_write(command, tries)
+                    if done is not None:
+                        return done
         except ApiRefusedError as refusal:
             return self._of_status(
                 refusal.status, refusal.reason, tries, retry_after_seconds=refusal.retry_after_seconds
@@ -137,11 +140,9 @@ class PodEvictor:
         assert pod is not None  # noqa: S101 - without a pod there is a veto
         if self.mode is ExecutorMode.OBSERVE:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
-        if time.monotonic() > look_until:
-            return None
         if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us):
             return self._delete(command, pod, tries, look_until)
-        answer = self.requests.evict(command)
+        answer = self.requests.evict(command, send_until=look_until)
         if answer.status == TOO_MANY_REQUESTS and _is_of_budget(answer):
             return PutOff(seconds=answer.retry_after_seconds or BUDGET_SECONDS, reason=answer.said().message)
         return self._of_write(answer, tries)
@@ -151,13 +152,11 @@ class PodEvictor:
     ) -> CommandAnswer | PutOff | None:
         version = pod.resource_version
         if not pod.is_disruption_target:
-            marked = self.requests.mark(command, pod)
+            marked = self.requests.mark(command, pod, send_until=look_until)
             if not marked.is_done:
                 return self._of_write(marked, tries)
             version = self.requests.marked_version(marked)
-            if time.monotonic() > look_until:
-                return None
-        return self._of_write(self.requests.delete(command, version), tries)
+        return self._of_write(self.requests.delete(command, version, send_until=look_until), tries)
 
     def _of_write(self, answer: ApiAnswer, tries: int) -> CommandAnswer | PutOff | None:
         if answer.is_done:

@@ -69,12 +69,13 @@ class PodRequests:
             self._nodes[command.node] = (now, node)  # as old as the request, not as the answer
         return node
 
-    def mark(self, command: EvictionCommand, seen: SeenPod) -> ApiAnswer:
+    def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiAnswer:
         """Set the condition `DisruptionTarget`, which tells a Job that its pod did not fail by itself.
 
         Raises:
+            NotSentError: the monotonic time `send_until` was over before it could be sent.
             ApiUnreachableError: no answer.
-            CredentialsError: they are refused.
+            KubernetesError: no credentials, or another cluster answers.
         """
         condition = {
             "type": DISRUPTION_TARGET,
@@ -91,17 +92,19 @@ class PodRequests:
                 "status": {"conditions": [condition]},
             },
             content_type="application/strategic-merge-patch+json",
+            send_until=send_until,
         )
 
-    def delete(self, command: EvictionCommand, resource_version: str) -> ApiAnswer:
+    def delete(self, command: EvictionCommand, resource_version: str, *, send_until: float) -> ApiAnswer:
         """Delete the pod as it was seen, with its own grace period.
 
         Raises: as `mark`.
         """
         preconditions = {"uid": command.pod_uid, "resourceVersion": resource_version}
-        return self._connection.send("DELETE", _pod_path(command), body=_delete_options(preconditions))
+        body = _delete_options(preconditions)
+        return self._connection.send("DELETE", _pod_path(command), body=body, send_until=send_until)
 
-    def evict(self, command: EvictionCommand) -> ApiAnswer:
+    def evict(self, command: EvictionCommand, *, send_until: float) -> ApiAnswer:
         """Ask for its eviction, which a disruption budget may refuse. The API server sets `DisruptionTarget` itself.
 
         Raises: as `mark`.
@@ -112,7 +115,7 @@ class PodRequests:
             "metadata": {"namespace": command.namespace, "name": command.pod},
             "deleteOptions": _delete_options({"uid": command.pod_uid}),
         }
-        return self._connection.send("POST", f"{_pod_path(command)}/eviction", body=eviction)
+        return self._connection.send("POST", f"{_pod_path(command)}/eviction", body=eviction, send_until=send_until)
 
     def marked_version(self, answer: ApiAnswer) -> str:
         """Read the pod's resource version from the answer to `mark`.

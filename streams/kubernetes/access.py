@@ -23,6 +23,7 @@ from kubernetes.config.config_exception import ConfigException
 from evictstream.streams.errors import ClusterMovedError, CredentialsError
 from evictstream.streams.kubernetes.credentials import Credentials, read_credentials
 from evictstream.streams.kubernetes.kubeconfig import KubeconfigContext, read_context, text_of
+from evictstream.streams.kubernetes.time_limits import limit_connections
 
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError)
 """What reading raises for a file that is not as it should be, as while somebody writes it."""
@@ -137,7 +138,7 @@ class ClusterAccess:
                     raise ClusterMovedError(place=self.place, fixed=target.host, found=found.host)
                 credentials = read_credentials(context)
                 _configure(settings, context, credentials)
-            pool = RESTClientObject(settings).pool_manager
+            pool = limit_connections(RESTClientObject(settings).pool_manager)
             return ClusterClient(target=target, pool=pool, credentials=credentials, read_at=time.time())
         except _UNREADABLE as error:
             raise CredentialsError(self.place, _reason(error)) from error

@@ -1,46 +1,29 @@
 """Requests to one API server, and watches read line by line. Used by several threads.
 
-Every request has a time limit. Credentials are read again where they may be out of date: when they have expired, after
-401, as tokens rotate, plugins give new ones and certificates are replaced, and where TLS fails, as authorities are
-replaced too. The request is sent once more then, if the server cannot have taken it; no other one is repeated here.
+Every request has a limit on its whole time; a watch has one on its headers. Credentials are read again where they may
+be out of date: when they have expired, after 401, as tokens rotate, plugins give new ones and certificates are
+replaced, and where TLS fails, as authorities are replaced too. The request is sent once more then, if the server cannot
+have taken it; no other one is repeated here.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import datetime as dt
+import math
 import ssl
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
-from urllib.parse import urlencode
+from typing import Final
 
 import msgspec
-import urllib3
-from urllib3.exceptions import HTTPError
 
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError
 from evictstream.streams.kubernetes.access import ClusterAccess, ClusterClient
-from evictstream.streams.kubernetes.answers import ApiAnswer, Status, retry_after_seconds
+from evictstream.streams.kubernetes.answers import ApiAnswer, Status
+from evictstream.streams.kubernetes.exchange import ApiCall, Exchange
 from evictstream.streams.kubernetes.expected_cluster import ExpectedCluster
 from evictstream.streams.kubernetes.renewed_client import RenewedClient
 
 __all__ = ["ApiAnswer", "Connection", "Status"]
-
-CONNECT_SECONDS: Final = 10.0
-"""To reach the API server, TLS included: it is near, or a load balancer is."""
-
-REQUEST_SECONDS: Final = 60.0
-"""For the next bytes of an answer. The API server itself ends requests after 60 s."""
-
-LARGEST_ANSWER_BYTES: Final = 268_435_456
-"""256 MiB: a page of 500 objects of etcd's largest size would be three times that, and no real one is a tenth of it."""
-
-LONGEST_LINE_BYTES: Final = 16_777_216
-"""16 MiB: etcd takes 1.5 MiB for an object, and JSON is at most some times longer than protobuf."""
-
-PIECE_BYTES: Final = 262_144
-"""Read at once from a watch: some hundred events."""
 
 OK: Final = 200
 UNAUTHORIZED: Final = 401
@@ -54,18 +37,6 @@ class _Namespace(msgspec.Struct):
         uid: str
 
     metadata: Metadata
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
-    """One request, as it may be sent more than once."""
-
-    method: str
-    path: str
-    query: Mapping[str, str] | None = None
-    read_seconds: float = REQUEST_SECONDS
-    data: bytes | None = None
-    content_type: str = "application/json"
 
 
 class Connection:
@@ -117,9 +88,9 @@ class Connection:
 
         Raises: as `get`, and `ApiUnreachableError` if the answer is no namespace.
         """
-        with self._opened(_Call(method="GET", path=IDENTITY), is_any_cluster=True) as (client, response):
-            uid = self._uid(response)
-        self._identity.learn(client, uid)
+        with self._opened(ApiCall(method="GET", path=IDENTITY), is_any_cluster=True) as exchange:
+            uid = self._uid(exchange.answer())
+        self._identity.learn(exchange.client, uid)
         return uid
 
     def send(
@@ -130,19 +101,31 @@ class Connection:
         *,
         body: object = None,
         content_type: str = "application/json",
+        send_until: float = math.inf,
     ) -> ApiAnswer:
         """Send a request and read the whole answer, which may be a refusal.
 
+        Args:
+            method: of HTTP.
+            path: of the object.
+            query: parameters.
+            body: is sent as JSON.
+            content_type: of the body.
+            send_until: monotonic time after which it is not sent, however long credentials or a connection take.
+
         Raises:
+            NotSentError: `send_until` was over before.
             ApiUnreachableError: no answer, or half of one. The server may have done what it was asked for.
             CredentialsError: they are refused, and what would replace them cannot be read.
             ClusterMovedError: what would replace them belongs to another address.
             ClusterChangedError: another cluster answers than the expected one.
         """
         data = None if body is None else msgspec.json.encode(body)
-        call = _Call(method=method, path=path, query=query, data=data, content_type=content_type)
-        with self._opened(call) as (_, response):
-            return self._answer(response, path)
+        call = ApiCall(
+            method=method, path=path, query=query, data=data, content_type=content_type, send_until=send_until
+        )
+        with self._opened(call) as exchange:
+            return exchange.answer()
 
     @contextlib.contextmanager
     def watch(self, path: str, query: Mapping[str, str], *, quiet_seconds: float) -> Iterator[Iterator[bytes]]:
@@ -160,10 +143,10 @@ class Connection:
             ApiRefusedError: the server opens no watch.
             KubernetesError: others as for `send`.
         """
-        with self._opened(_Call(method="GET", path=path, query=query, read_seconds=quiet_seconds)) as (_, response):
-            if response.status != OK:
-                raise self.refusal(path, self._answer(response, path))
-            yield self._lines(response, path)
+        with self._opened(ApiCall(method="GET", path=path, query=query, quiet_seconds=quiet_seconds)) as exchange:
+            if exchange.status != OK:
+                raise self.refusal(path, exchange.answer())
+            yield exchange.lines()
 
     def close(self) -> None:
         """Close idle connections; running requests go on."""
@@ -181,115 +164,69 @@ class Connection:
         )
 
     @contextlib.contextmanager
-    def _opened(self, call: _Call, *, is_any_cluster: bool = False) -> Iterator[tuple[ClusterClient, Any]]:
-        client = self._clients.current()
+    def _opened(self, call: ApiCall, *, is_any_cluster: bool = False) -> Iterator[Exchange]:
+        client = self._clients.current(call.end_at)
         try:
-            response = self._sent(client, call, is_any_cluster=is_any_cluster)
+            exchange = self._sent(client, call, is_any_cluster=is_any_cluster)
         except ApiUnreachableError as error:
             found = _tls_error(error)
             if found is None:
                 raise
-            renewed = self._clients.renewed(client)
+            renewed = self._clients.renewed(client, call.end_at)
             if not isinstance(found, ssl.SSLCertVerificationError):  # it was sent, perhaps
                 raise
-            response = self._sent(renewed, call, is_any_cluster=is_any_cluster)
-        if response.status == UNAUTHORIZED:
-            self._discard(response)
-            client = self._clients.renewed(client)
-            response = self._sent(client, call, is_any_cluster=is_any_cluster)
+            exchange = self._sent(renewed, call, is_any_cluster=is_any_cluster)
+        if exchange.status == UNAUTHORIZED:
+            exchange.close()
+            exchange = self._sent(
+                self._clients.renewed(exchange.client, call.end_at), call, is_any_cluster=is_any_cluster
+            )
         try:
-            yield client, response
+            yield exchange
+        except ApiUnreachableError:
+            self._identity.forget()
+            raise
         finally:
-            self._discard(response)
+            exchange.close()
 
-    def _sent(self, client: ClusterClient, call: _Call, *, is_any_cluster: bool) -> Any:
+    def _sent(self, client: ClusterClient, call: ApiCall, *, is_any_cluster: bool) -> Exchange:
         """Send it, to the expected cluster; refused credentials end with an answer 401, of whichever request."""
-        if is_any_cluster or self._identity.is_known(client):
-            return self._request(client, call)
-        with self._identity.one_asks():
-            if not self._identity.is_known(client):  # else another thread has asked meanwhile
-                response = self._request(client, _Call(method="GET", path=IDENTITY))
-                if response.status == UNAUTHORIZED:
-                    return response
-                try:
-                    self._identity.check(client, self._uid(response))
-                except ApiRefusedError as error:  # is about the cluster, not about what was to be sent
-                    raise ApiUnreachableError(host=self.host, reason=f"it does not say who it is: {error}") from error
-                finally:
-                    self._discard(response)
-        return self._request(client, call)
+        try:
+            if not is_any_cluster and not self._identity.is_known(client):
+                with self._identity.one_asks(call.end_at):
+                    if not self._identity.is_known(client):  # else another thread has asked meanwhile
+                        refused = self._ask(client, call.end_at)
+                        if refused is not None:
+                            return refused
+            return Exchange(client, call)
+        except ApiUnreachableError:
+            self._identity.forget()  # the next connection may lead to another cluster
+            raise
 
-    def _uid(self, response: Any) -> str:
-        answer = self._answer(response, IDENTITY)
+    def _ask(self, client: ClusterClient, end_at: float) -> Exchange | None:
+        """Ask who answers; returns the answer 401, if it is one.
+
+        Raises:
+            ClusterChangedError: another cluster does.
+        """
+        exchange = Exchange(client, ApiCall(method="GET", path=IDENTITY, end_at=end_at))
+        if exchange.status == UNAUTHORIZED:
+            return exchange
+        try:
+            self._identity.check(client, self._uid(exchange.answer()))
+        except ApiRefusedError as error:  # is about the cluster, not about what was to be sent
+            raise ApiUnreachableError(host=self.host, reason=f"it does not say who it is: {error}") from error
+        finally:
+            exchange.close()
+        return None
+
+    def _uid(self, answer: ApiAnswer) -> str:
         if not answer.is_done:
             raise self.refusal(IDENTITY, answer)
         try:
             return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise ApiUnreachableError(host=self.host, reason="it does not say who it is") from error
-
-    def _request(self, client: ClusterClient, call: _Call) -> Any:
-        headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "evictstream"})
-        if call.data is not None:
-            headers["Content-Type"] = call.content_type
-        for name, value in client.credentials.headers:
-            headers.add(name, value)
-        url = f"{client.target.server}{call.path}" + (f"?{urlencode(call.query)}" if call.query else "")
-        try:
-            return client.pool.request(
-                call.method,
-                url,
-                body=call.data,
-                headers=headers,
-                timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=call.read_seconds),
-                preload_content=False,
-                redirect=False,
-            )
-        except (HTTPError, OSError) as error:
-            raise self._broken(error) from error
-
-    def _broken(self, error: Exception) -> ApiUnreachableError:
-        """Make an error of a connection that has failed; the next one may lead to another cluster."""
-        self._identity.forget()
-        return ApiUnreachableError(host=self.host, reason=_reason(error))
-
-    def _answer(self, response: Any, path: str) -> ApiAnswer:
-        try:
-            body = response.read(LARGEST_ANSWER_BYTES + 1)
-        except (HTTPError, OSError) as error:
-            raise self._broken(error) from error
-        if len(body) > LARGEST_ANSWER_BYTES:
-            raise ApiUnreachableError(host=self.host, reason=f"{path}: more than {LARGEST_ANSWER_BYTES} bytes")
-        wait = retry_after_seconds(response.headers.get("Retry-After"), dt.datetime.now(dt.UTC))
-        return ApiAnswer(status=response.status, body=body, retry_after_seconds=wait)
-
-    def _lines(self, response: Any, path: str) -> Iterator[bytes]:
-        rest: list[bytes] = []
-        waiting = 0
-        while True:
-            try:
-                piece = response.read1(PIECE_BYTES)
-            except (HTTPError, OSError) as error:
-                raise self._broken(error) from error
-            if not piece:
-                return
-            *whole, last = piece.split(b"\n")
-            if whole:
-                whole[0] = b"".join((*rest, whole[0]))
-                rest, waiting = [], 0
-                yield from whole
-            rest.append(last)
-            waiting += len(last)
-            if waiting > LONGEST_LINE_BYTES:
-                raise ApiUnreachableError(host=self.host, reason=f"{path}: a line of over {LONGEST_LINE_BYTES} bytes")
-
-    @staticmethod
-    def _discard(response: Any) -> None:
-        """Give the connection back if all was read, else close it."""
-        if response.isclosed():
-            response.release_conn()
-        else:
-            response.close()
 
 
 def _tls_error(error: BaseException) -> BaseException | None:
@@ -299,11 +236,3 @@ def _tls_error(error: BaseException) -> BaseException | None:
         below = found.args[0] if found.args and isinstance(found.args[0], BaseException) else None
         found = below or found.__cause__
     return found
-
-
-def _reason(error: Exception) -> str:
-    """Say what happened without the address, which the error has as a field."""
-    found: BaseException = error
-    while (below := getattr(found, "reason", None)) is not None and isinstance(below, BaseException):
-        found = below
-    return str(found) or type(found).__name__

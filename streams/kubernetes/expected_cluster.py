@@ -15,9 +15,6 @@ from evictstream.streams.kubernetes.access import ClusterClient
 IDENTITY_SECONDS: Final = 10.0
 """How long an answer about the cluster's UID serves: an address may lead elsewhere without a connection that breaks."""
 
-QUESTION_SECONDS: Final = 60.0
-"""Longest wait for the thread that asks."""
-
 
 class ExpectedCluster:
     """The UID of `kube-system` that is expected; with which client it was seen, and when. Used by several threads."""
@@ -61,13 +58,13 @@ class ExpectedCluster:
             raise ClusterChangedError(host=self._host, uid=uid, expected=self._uid)
 
     @contextlib.contextmanager
-    def one_asks(self) -> Iterator[None]:
-        """Let one thread ask; the others wait.
+    def one_asks(self, end_at: float) -> Iterator[None]:
+        """Let one thread ask; the others wait, until `end_at` on the monotonic clock.
 
         Raises:
             ApiUnreachableError: another one has been asking for too long.
         """
-        if not self._lock.acquire(timeout=QUESTION_SECONDS):
+        if not self._lock.acquire(timeout=max(end_at - time.monotonic(), 0.0)):
             raise ApiUnreachableError(host=self._host, reason="it does not say who it is")
         try:
             yield

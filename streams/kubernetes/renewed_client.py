@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import threading
-from typing import Final
+import time
 
 from evictstream.streams.errors import CredentialsError
 from evictstream.streams.kubernetes.access import ClusterAccess, ClusterClient
-
-RENEWAL_SECONDS: Final = 70.0
-"""Longest wait for new credentials: more than a plugin may take."""
 
 
 class RenewedClient:
@@ -21,13 +18,17 @@ class RenewedClient:
         self._client: ClusterClient | None = None
         self._renewal: _Renewal | None = None
 
-    def current(self) -> ClusterClient:
-        """Return the client, a new one if its credentials have expired. Raises what `renewed` raises."""
+    def current(self, end_at: float) -> ClusterClient:
+        """Return the client, a new one if its credentials have expired. As `renewed`."""
         client = self._client
-        return self.renewed(client) if client is None or client.has_expired() else client
+        return self.renewed(client, end_at) if client is None or client.has_expired() else client
 
-    def renewed(self, client: ClusterClient | None) -> ClusterClient:
+    def renewed(self, client: ClusterClient | None, end_at: float) -> ClusterClient:
         """Return another client than this one: read the credentials again, unless another thread has done it, or does.
+
+        Args:
+            client: that is out of date; None before the first one.
+            end_at: how long to wait for them, on the monotonic clock.
 
         Raises:
             CredentialsError: they cannot be read, or not in time.
@@ -40,7 +41,7 @@ class RenewedClient:
                 self._renewal = _Renewal(self._access, client)
                 self._renewal.start()
             renewal = self._renewal
-        found = renewal.result(RENEWAL_SECONDS)
+        found = renewal.result(end_at - time.monotonic())
         with self._lock:
             if self._client is client:
                 self._client = found
@@ -92,8 +93,8 @@ class _Renewal(threading.Thread):
             CredentialsError: they cannot be read, or not in time.
             ClusterMovedError: they belong to another address.
         """
-        if not self._ended.wait(seconds):
-            raise CredentialsError(self._place, f"they were not read within {seconds:g} s")
+        if not self._ended.wait(max(seconds, 0.0)):
+            raise CredentialsError(self._place, "they were not read in time: a plugin, or a file, is slow")
         if self._found is None:
             assert self._failure is not None  # noqa: S101 - one of both is set
             raise self._failure

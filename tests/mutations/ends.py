@@ -102,10 +102,7 @@ OF_ENDS = (
     ),
     Mutation(
         "write upon a look of before a freeze",
-        (
-            Change(product.EVICTION, "PodEvictor._look_and_write", "time.monotonic() > look_until", "False"),
-            Change(product.EVICTION, "PodEvictor._delete", "time.monotonic() > look_until", "False"),
-        ),
+        (Change(product.TIME_LIMITS, "TimeLimit.before_sending", "time.monotonic() > self._send_until", "False"),),
         (f"{EVICTION}::test_a_look_of_before_a_freeze_does_not_count",),
     ),
     Mutation(

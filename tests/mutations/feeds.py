@@ -146,7 +146,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "keep credentials that are refused",
-        (Change(product.CONNECTION_TO_API, "Connection._opened", "response.status == UNAUTHORIZED", "False"),),
+        (Change(product.CONNECTION_TO_API, "Connection._opened", "exchange.status == UNAUTHORIZED", "False"),),
         (f"{CREDENTIALS}::test_a_token_that_is_replaced_is_read_anew",),
     ),
     Mutation(
@@ -168,8 +168,8 @@ OF_FEEDS = (
         "take half a line for a line",
         (
             Change(
-                product.CONNECTION_TO_API,
-                "Connection._lines",
+                product.EXCHANGE,
+                "Exchange._lines",
                 "if not piece: ...",
                 "if not piece: yield from rest; return",
             ),

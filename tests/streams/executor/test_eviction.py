@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,6 +20,7 @@ from evictstream.streams.conformance.fake_faults import Fault, deep
 from evictstream.streams.executor import eviction, pod_requests
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.pod_requests import PodRequests
+from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
 from tests.models.execution.samples import T0_US, command
 from tests.streams.executor.conftest import TAINTED
@@ -119,6 +123,29 @@ def test_a_look_of_before_a_freeze_does_not_count(
 
     assert outcome(late.evict(command(), 0)) is Outcome.OBSOLETE
     assert not api.writes
+
+
+@pytest.mark.parametrize("mode", [ExecutorMode.DELETE, ExecutorMode.EVICT])
+def test_a_look_of_before_new_credentials_does_not_count(
+    mode: ExecutorMode, api: FakeApi, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The write is answered with 401; while a plugin takes its time, the node's taint is removed."""
+    monkeypatch.setattr(eviction, "OLDEST_LOOK_SECONDS", 1.0)
+    config, plugin = json.loads(api.kubeconfig()), tmp_path / "plugin.sh"
+    version = "client.authentication.k8s.io/v1"
+    shown = {"apiVersion": version, "kind": "ExecCredential", "status": {"token": "t"}}
+    plugin.write_text(f"#!/bin/sh\n[ -e {tmp_path}/slow ] && sleep 1.2\necho '{json.dumps(shown)}'\n")
+    plugin.chmod(0o755)
+    config["users"][0]["user"] = {"exec": {"apiVersion": version, "command": str(plugin)}}
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+    connection = Connection(ClusterAccess(kubeconfig=str(tmp_path / "kubeconfig")))
+    connection.get("/api/v1/nodes")
+    (tmp_path / "slow").touch()
+    api.trouble |= {"patch pods/status": [401], "create pods/eviction": [401]}
+    threading.Timer(0.6, lambda: api.put("Node", "n-1", spec={})).start()
+
+    assert outcome(evictor(connection, mode).evict(command(), 0)) is Outcome.OBSOLETE
+    assert [write.status for write in api.writes] == [401]
 
 
 @pytest.mark.parametrize("hours", [-1.0, 1.0])

@@ -9,7 +9,7 @@ import pytest
 
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.errors import ApiUnreachableError
-from evictstream.streams.kubernetes import connection as connections
+from evictstream.streams.kubernetes import exchange as exchanges
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.backoff import LONGEST_SECONDS, Backoff
 from evictstream.streams.kubernetes.connection import Connection
@@ -41,14 +41,14 @@ def test_half_an_answer_is_none(api: FakeApi, connection: Connection) -> None:
 
 
 def test_an_answer_without_an_end_is_read_to_its_limit(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LARGEST_ANSWER_BYTES", 4_000)
+    monkeypatch.setattr(exchanges, "LARGEST_ANSWER_BYTES", 4_000)
     with pytest.raises(ApiUnreachableError, match="more than 4000 bytes"):
         connection.get(PODS)
 
 
 def test_a_line_without_an_end_is_read_to_its_limit(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "LONGEST_LINE_BYTES", 2_000)
-    monkeypatch.setattr(connections, "PIECE_BYTES", 500)
+    monkeypatch.setattr(exchanges, "LONGEST_LINE_BYTES", 2_000)
+    monkeypatch.setattr(exchanges, "PIECE_BYTES", 500)
     query = {"watch": "true", "timeoutSeconds": "5"}
     with (
         pytest.raises(ApiUnreachableError, match="a line of over 2000 bytes"),

@@ -1,0 +1,176 @@
+"""One request over HTTP and what comes of it, within its time."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime as dt
+import math
+import time
+from collections.abc import Iterator, Mapping
+from typing import Final
+from urllib.parse import urlencode
+
+import urllib3
+from urllib3.exceptions import HTTPError
+
+from evictstream.streams.errors import ApiUnreachableError
+from evictstream.streams.kubernetes.access import ClusterClient
+from evictstream.streams.kubernetes.answers import ApiAnswer, retry_after_seconds
+from evictstream.streams.kubernetes.time_limits import TimeLimit
+
+CONNECT_SECONDS: Final = 10.0
+"""To reach the API server, TLS included: it is near, or a load balancer is."""
+
+REQUEST_SECONDS: Final = 60.0
+"""For a request with its whole answer, new credentials included. The API server itself ends requests after 60 s."""
+
+LARGEST_ANSWER_BYTES: Final = 268_435_456
+"""256 MiB: a page of 500 objects of etcd's largest size would be three times that, and no real one is a tenth of it."""
+
+LONGEST_LINE_BYTES: Final = 16_777_216
+"""16 MiB: etcd takes 1.5 MiB for an object, and JSON is at most some times longer than protobuf."""
+
+PIECE_BYTES: Final = 262_144
+"""Read at once from a watch: some hundred events."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ApiCall:
+    """One request, as it may be sent more than once.
+
+    Attributes:
+        method: of HTTP.
+        path: after the server's address.
+        query: parameters.
+        data: the body.
+        content_type: of the body.
+        end_at: when the whole answer has to be there, on the monotonic clock; of a watch its headers.
+        send_until: when it may be sent at the latest.
+        quiet_seconds: of a watch, longest time without a byte.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, str] | None = None
+    data: bytes | None = None
+    content_type: str = "application/json"
+    end_at: float = dataclasses.field(default_factory=lambda: time.monotonic() + REQUEST_SECONDS)
+    send_until: float = math.inf
+    quiet_seconds: float | None = None
+
+
+class Exchange:
+    """A request that was sent, with its answer that is not read yet. To be closed.
+
+    Attributes:
+        client: that sent it.
+        status: of HTTP.
+    """
+
+    def __init__(self, client: ClusterClient, call: ApiCall) -> None:
+        """Send it.
+
+        Raises:
+            ApiUnreachableError: no answer.
+            NotSentError: its time to be sent was over before.
+        """
+        self.client = client
+        self._call = call
+        self._limit = TimeLimit(client.target.host, end_at=call.end_at, send_until=call.send_until)
+        headers = urllib3.HTTPHeaderDict({"Accept": "application/json", "User-Agent": "evictstream"})
+        if call.data is not None:
+            headers["Content-Type"] = call.content_type
+        for name, value in client.credentials.headers:
+            headers.add(name, value)
+        url = f"{client.target.server}{call.path}" + (f"?{urlencode(call.query)}" if call.query else "")
+        try:
+            with self._limit.applied():
+                self._response = client.pool.request(
+                    call.method,
+                    url,
+                    body=call.data,
+                    headers=headers,
+                    timeout=urllib3.Timeout(connect=CONNECT_SECONDS, read=call.quiet_seconds or REQUEST_SECONDS),
+                    preload_content=False,
+                    redirect=False,
+                )
+        except (HTTPError, OSError) as error:
+            raise self._broken(error) from self._cause(error)
+        if self._limit.is_over:  # headers that are cut count as whole
+            self.close()
+            raise self._broken(TimeoutError())
+        self.status: int = self._response.status
+
+    def answer(self) -> ApiAnswer:
+        """Read the whole answer.
+
+        Raises:
+            ApiUnreachableError: half of it came, it is too large, or its time is over.
+        """
+        try:
+            body = self._response.read(LARGEST_ANSWER_BYTES + 1)
+        except (HTTPError, OSError) as error:
+            raise self._broken(error) from self._cause(error)
+        if self._limit.is_over:
+            raise self._broken(TimeoutError())
+        if len(body) > LARGEST_ANSWER_BYTES:
+            raise self._unreachable(f"{self._call.path}: more than {LARGEST_ANSWER_BYTES} bytes")
+        wait = retry_after_seconds(self._response.headers.get("Retry-After"), dt.datetime.now(dt.UTC))
+        return ApiAnswer(status=self.status, body=body, retry_after_seconds=wait)
+
+    def lines(self) -> Iterator[bytes]:
+        """Read the lines of a watch as they come, however long they take; a last one without an end is dropped.
+
+        Raises:
+            ApiUnreachableError: the stream broke, or a line is too long.
+        """
+        self._limit.cancel()
+        return self._lines()
+
+    def _lines(self) -> Iterator[bytes]:
+        rest: list[bytes] = []
+        waiting = 0
+        while True:
+            try:
+                piece = self._response.read1(PIECE_BYTES)
+            except (HTTPError, OSError) as error:
+                raise self._broken(error) from self._cause(error)
+            if not piece:
+                return
+            *whole, last = piece.split(b"\n")
+            if whole:
+                whole[0] = b"".join((*rest, whole[0]))
+                rest, waiting = [], 0
+                yield from whole
+            rest.append(last)
+            waiting += len(last)
+            if waiting > LONGEST_LINE_BYTES:
+                raise self._unreachable(f"{self._call.path}: a line of over {LONGEST_LINE_BYTES} bytes")
+
+    def close(self) -> None:
+        """Give the connection back if all was read, else close it."""
+        self._limit.cancel()
+        if self._response.isclosed():
+            self._response.release_conn()
+        else:
+            self._response.close()
+
+    def _broken(self, error: Exception) -> ApiUnreachableError:
+        if self._limit.is_over:
+            return self._unreachable(f"no whole answer within {REQUEST_SECONDS:g} s")
+        return self._unreachable(_reason(error))
+
+    def _cause(self, error: Exception) -> Exception | None:
+        """Return what it came of, which says whether TLS has failed; an end that came from here says nothing of it."""
+        return None if self._limit.is_over else error
+
+    def _unreachable(self, reason: str) -> ApiUnreachableError:
+        return ApiUnreachableError(host=self.client.target.host, reason=reason)
+
+
+def _reason(error: Exception) -> str:
+    """Say what happened without the address, which the error has as a field."""
+    found: BaseException = error
+    while (below := getattr(found, "reason", None)) is not None and isinstance(below, BaseException):
+        found = below
+    return str(found) or type(found).__name__
