@@ -81,7 +81,7 @@ def end(step: Step, pod: PodState, eviction: Eviction, verdict: Verdict) -> None
     """
     previous = as_previous(eviction)
     is_issued = eviction.state in (_ISSUED, _RETRYING)
-    eviction.next_attempt_us = None
+    eviction.next_attempt_us = eviction.unanswered_since_us = None
     if is_issued and verdict in _LEAVING:
         eviction.state = _DONE
         record(step, DecisionKind.COMPLETED, pod, eviction, verdict, previous)
@@ -107,6 +107,8 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     # The wait is counted from `issuedAt`, so that an executor that does the same sees no early repeat.
     eviction.issued_at_us = issued_at_us(step, due)
     eviction.outcome = None
+    if eviction.unanswered_since_us is None:
+        eviction.unanswered_since_us = eviction.issued_at_us
     send(step, _EVICT, pod, eviction, due.verdict)
     rules = step.rules
     eviction.next_attempt_us = eviction.issued_at_us + wait_us(
@@ -153,7 +155,7 @@ def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     eviction.due = due
     eviction.revision += 1
     eviction.is_announced = True
-    eviction.next_attempt_us = None
+    eviction.next_attempt_us = eviction.unanswered_since_us = None
     send(step, _SCHEDULE, pod, eviction, due.verdict)
     record(step, DecisionKind.WITHDRAWN, pod, eviction, due.verdict, previous)
     step.write_eviction(pod)

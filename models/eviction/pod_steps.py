@@ -134,7 +134,7 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
             return DUPLICATE
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
     previous = as_previous(eviction)
-    eviction.outcome = reported
+    eviction.outcome, eviction.unanswered_since_us = reported, None
     eviction.next_attempt_us = next_attempt_us
     if reported not in _DELETION_EXPECTED and reported is not _ACCEPTED:
         eviction.state = EvictionState.RETRYING

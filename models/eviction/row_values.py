@@ -91,6 +91,7 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     issued_at_us: int | None
     next_attempt_us: int | None
     outcome: Outcome | None
+    unanswered_since_us: int | None = None  # older rows have no such field
 
 
 class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -212,6 +213,7 @@ def eviction_value(eviction: Eviction) -> bytes:
             issued_at_us=eviction.issued_at_us,
             next_attempt_us=eviction.next_attempt_us,
             outcome=eviction.outcome,
+            unanswered_since_us=eviction.unanswered_since_us,
         )
     )
 
@@ -241,6 +243,7 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         issued_at_us=row.issued_at_us,
         next_attempt_us=row.next_attempt_us,
         outcome=row.outcome,
+        unanswered_since_us=row.unanswered_since_us,
     )
 
 

@@ -106,6 +106,7 @@ class Eviction(msgspec.Struct, gc=False, kw_only=True):
         issued_at_us: when the newest attempt was issued, None before the first.
         next_attempt_us: when the next attempt is owed, None unless issued or retrying.
         outcome: the result that was counted for the current attempt, if any.
+        unanswered_since_us: when the first attempt was issued since the last result; None if a result came since.
     """
 
     state: EvictionState
@@ -117,6 +118,7 @@ class Eviction(msgspec.Struct, gc=False, kw_only=True):
     issued_at_us: int | None = None
     next_attempt_us: int | None = None
     outcome: Outcome | None = None
+    unanswered_since_us: int | None = None
 
     @property
     def wakeup_us(self) -> int | None:

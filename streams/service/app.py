@@ -18,6 +18,7 @@ from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import UncleanStopError, WrongUseError
 from evictstream.streams.health.endpoint import Endpoint
+from evictstream.streams.service.cluster_signs import ClusterSigns
 from evictstream.streams.service.health import Health
 from evictstream.streams.service.memory_tuning import give_memory_back_in_pauses
 from evictstream.streams.service.metrics import WorkerMetrics
@@ -67,6 +68,7 @@ class EvictionService:
         self._settings = settings
         self._counters = config.counters
         self._snapshot = Snapshot()
+        self._signs = ClusterSigns()
 
     async def _crash(self, error: BaseException) -> None:
         await self.app.crash(error)
@@ -98,6 +100,7 @@ class EvictionService:
         while True:
             self.partitions.waits.loop.progress(SYSTEM_CLOCK.monotonic())
             self._snapshot = self._core.snapshot()
+            self._signs.look(self._snapshot)
             await asyncio.sleep(PULSE_SECONDS)
 
     async def run(self) -> BaseException | None:

@@ -49,7 +49,7 @@ from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import ELSEWHERE, TOO_LARGE, UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.service.fast_path import YIELD_AFTER_BYTES, FastPath
-from evictstream.streams.service.overdue import count_open, deadline_us, overdue
+from evictstream.streams.service.overdue import deadline_us, open_evictions, overdue
 from evictstream.streams.service.record_sizes import SHARE, fitting
 from evictstream.streams.service.step_effects import StepEffects
 
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.timers import Wakeup
     from evictstream.streams.service.overdue import Overdue
     from evictstream.streams.service.service_config import ServiceConfig
+    from evictstream.streams.service.snapshot import Waiting
 
     Event = NodeEvent | PodEvent | ResultEvent
     E = TypeVar("E", bound=Event)
@@ -110,9 +111,13 @@ class EvictionPartition:
             found.first_ordinal = self._clusters.first_ordinal(found.cluster)
         self._by_key.update((found.record_key, found) for found in self._aggregates.values())
         self._timers.rebuild()
+        evictions: list[tuple[NodeAggregate, str]] = []
         for found in self._aggregates.values():
             self._nodes[found.cluster] += 1
-            self._effects.pending[found.cluster] += count_open(found)
+            uids = open_evictions(found)
+            self._effects.pending[found.cluster] += len(uids)
+            evictions += [(found, uid) for uid in uids]
+        self._effects.unanswered.load(evictions)
 
     def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
         """Apply records of one input in offset order; yields where other tasks may run."""
@@ -333,6 +338,17 @@ class EvictionPartition:
     def open_evictions(self) -> dict[str, int]:
         """Count open evictions by cluster: 0 for others that have nodes here, or a feed that sends heartbeats."""
         return {**dict.fromkeys(self._clusters.heard(), 0), **self._effects.pending}
+
+    def unanswered(self) -> dict[str, Waiting]:
+        """Return how many evictions of each cluster were issued and not answered since, and since when the oldest."""
+        return self._effects.unanswered.by_cluster()
+
+    def silent_since_us(self, now_us: int) -> dict[str, int]:
+        """Return since when each feed is silent that is silent for too long."""
+        older_than_us = now_us - self._config.feed_silence_us
+        return {
+            name: self._clusters.states[name].silent_since_us() or 0 for name in self._clusters.silent(older_than_us)
+        }
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Yield evictions that are due and have not fired, those that wait for their feed first.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
+from evictstream.streams.service.cluster_signs import cluster_signs
 
 if TYPE_CHECKING:
     from evictstream.streams.service.snapshot import Snapshot
@@ -40,7 +41,10 @@ class Health:
         return Report(OK if stuck is None else UNAVAILABLE, body)
 
     def ready(self, now: float) -> Report:
-        """Report whether the timers of all partitions may fire, and the reason for each that may not."""
+        """Report whether the timers of all partitions may fire, and the reason for each that may not.
+
+        What is wrong with single clusters is said too; it leaves the worker ready, which serves the others.
+        """
         snapshot = self._snapshot()
         reasons: list[dict[str, object]] = []
         loop_age = self._watchdog.ages(now)[WaitKind.LOOP]
@@ -60,4 +64,12 @@ class Health:
             "partitions": [view.partition for view in snapshot.partitions],
             "reasons": reasons,
         }
+        signs = cluster_signs(snapshot)
+        if signs:
+            body["clusters"] = [
+                {"cluster": sign.cluster}
+                | ({} if sign.gate is None else {"gate": str(sign.gate)})
+                | {"evictions": sign.evictions, "reason": sign.reason}
+                for sign in signs
+            ]
         return Report(UNAVAILABLE if reasons else OK, body)

@@ -183,6 +183,23 @@ class WorkerMetrics(Collector):
             {place: part.count for place, part in waiting.items()},
         )
         now_us = self._clock.now_us()
+        unanswered = dict.fromkeys(by_cluster, NONE_WAITING)
+        for view in snapshot.partitions:
+            for cluster, part in view.unanswered.items():
+                label = _label(cluster, shown)
+                unanswered[label] = unanswered.get(label, NONE_WAITING).joined(part)
+        yield _gauge(
+            "evictstream_evictions_unanswered",
+            "Evictions that were issued, and that no executor has answered since.",
+            ("cluster",),
+            {cluster: part.count for cluster, part in unanswered.items()},
+        )
+        yield _gauge(
+            "evictstream_evictions_unanswered_oldest_seconds",
+            "How long the oldest of them has been unanswered.",
+            ("cluster",),
+            {cluster: max(0, now_us - part.oldest_at_us) / SECOND_US for cluster, part in unanswered.items()},
+        )
         yield _gauge(
             "evictstream_evictions_waiting_oldest_seconds",
             "How long the oldest of them has waited.",

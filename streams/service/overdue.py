@@ -1,4 +1,4 @@
-"""Counts open evictions and finds the overdue ones."""
+"""Finds open evictions, and the overdue ones."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def overdue(
             yield Overdue(aggregate.cluster, owed_us, waits_for_feed)
 
 
-def count_open(aggregate: NodeAggregate) -> int:
-    """Count the evictions of a node that have not ended."""
-    return sum(pod.eviction is not None and pod.eviction.state is not _DONE for pod in aggregate.pods.values())
+def open_evictions(aggregate: NodeAggregate) -> list[str]:
+    """Return the UIDs of the pods of a node whose evictions have not ended."""
+    return [uid for uid, pod in aggregate.pods.items() if pod.eviction is not None and pod.eviction.state is not _DONE]
 
 
 def deadline_us(aggregate: NodeAggregate, uid: str, now_us: int) -> int:

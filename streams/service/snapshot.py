@@ -49,6 +49,8 @@ class PartitionView:
         lag_records: offsets not applied yet, by input topic.
         pending: open evictions by cluster, 0 for known clusters without one.
         waiting: due evictions that may not fire, by gate and cluster.
+        unanswered: evictions that were issued and not answered since, by cluster.
+        silent_since_us: append time of the newest heartbeat of each feed that is silent for too long, by cluster.
     """
 
     partition: int
@@ -59,6 +61,8 @@ class PartitionView:
     lag_records: Mapping[str, int]
     pending: Mapping[str, int]
     waiting: Mapping[tuple[Gate, str], Waiting]
+    unanswered: Mapping[str, Waiting] = dataclasses.field(default_factory=dict)
+    silent_since_us: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -68,10 +72,12 @@ class Snapshot:
     Attributes:
         is_settled: whether all assigned partitions are taken over; false before the first assignment.
         partitions: the partitions that are taken over, in order.
+        at_us: when it was taken, microseconds UTC.
     """
 
     is_settled: bool = False
     partitions: tuple[PartitionView, ...] = ()
+    at_us: int = 0
 
 
 def view_of(
@@ -91,6 +97,8 @@ def view_of(
         lag_records={topic: lag.records((topic, number), p) for topic, p in writer.positions.items()},
         pending=logic.open_evictions(),
         waiting=_waiting(logic, closed, now_us),
+        unanswered=logic.unanswered(),
+        silent_since_us=logic.silent_since_us(now_us),
     )
 
 

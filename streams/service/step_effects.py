@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from evictstream.models.eviction import PODS_IN_SLICE, STALE, InputEffect
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.dead_letters import TOO_MUCH, UNDECIDABLE, put_dead_letter
+from evictstream.streams.service.unanswered import Unanswered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +31,7 @@ class StepEffects:
 
     Attributes:
         pending: open evictions by cluster, 0 for clusters that have nodes here but none.
+        unanswered: issued evictions without a result since.
         counts: what became of the records of the input that is being applied.
         stepped: the nodes whose step has begun and has slices to come.
     """
@@ -44,12 +46,14 @@ class StepEffects:
         "counts",
         "pending",
         "stepped",
+        "unanswered",
     )
 
     def __init__(self, partition: int, config: ServiceConfig, timers: TimerHeap, clusters: Clusters) -> None:
         self.pending: collections.Counter[str] = collections.Counter()
         self.counts: collections.Counter[str] = collections.Counter()
         self.stepped: set[NodeAggregate] = set()
+        self.unanswered = Unanswered()
         self._postponed: list[Wakeup] = []
         self._clusters = clusters
         self._partition = partition
@@ -63,6 +67,8 @@ class StepEffects:
         if changes.decisions or changes.commands:
             self._writer.put(changes, key, outbox, self._clusters.uid(aggregate.cluster))
             self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
+            for decision in changes.decisions:
+                self.unanswered.note(aggregate, decision.pod_uid)
         else:  # most changes need no message
             for row, value in changes.rows:
                 outbox.put(row, value)

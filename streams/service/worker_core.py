@@ -96,7 +96,7 @@ class WorkerCore:
         now_us = self._clock.now_us()
         is_settled = self.partitions.waits.ownership.since is None
         views = [view_of(w, self.gates.closed(w), self.freshness, now_us) for w in self.partitions.live()]
-        return Snapshot(is_settled, tuple(views))
+        return Snapshot(is_settled, tuple(views), now_us)
 
     def parts(self) -> dict[str, Coroutine[Any, Any, None]]:
         """Return the background coroutines by name. None ends by itself; an error ends the worker."""

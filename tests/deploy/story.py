@@ -21,7 +21,7 @@ from evictstream.models.messages.events import NodeEvent, PodEvent
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.engine.kafka.partitioner import partition_of
-from evictstream.streams.service.overdue import count_open
+from evictstream.streams.service.overdue import open_evictions
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import Example
 
@@ -70,7 +70,7 @@ class Story:
     @property
     def is_owed(self) -> bool:
         """Whether an eviction is open."""
-        return count_open(self._aggregate) > 0
+        return bool(open_evictions(self._aggregate))
 
     def _record(self, topic: str, text: str) -> None:
         observed_at = (decode_result if topic == "results" else decode_watch_event)(text).observed_at

@@ -10,6 +10,7 @@ from kafka.admin import KafkaAdminClient
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import Seen, commands, instant, name_of
 from tests.harness.workers import WorkerProcess
@@ -165,6 +166,28 @@ def test_sigterm_right_after_the_first_take_over_leaves_the_group(service: Setti
     admin = KafkaAdminClient(bootstrap_servers=service.bootstrap_servers)
     assert not admin.describe_groups([service.group_id])[service.group_id]["members"]
     admin.close()
+
+
+def test_owed_evictions_count_until_an_executor_answers(
+    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+) -> None:
+    worker = start_worker(service.model_copy(update={"result_silence_seconds": 0.5})).wait_ready()
+    feed.node("n0", taint())
+    feed.pod("n0", "a")
+    feed.flush()
+    probe = Probe(worker)
+
+    def owed() -> tuple[float, float]:
+        names = ("evictstream_evictions_unanswered", "evictstream_evictions_unanswered_oldest_seconds")
+        found = probe.metrics()
+        return found.get((names[0], feed.cluster), 0), found.get((names[1], feed.cluster), 0)
+
+    worker.wait_for(lambda: owed()[0] == 1 and owed()[1] > 2, "an eviction that is unanswered over its repeats")
+    read = reader(service.commands_topic)
+    latest = read.wait_for(lambda seen: len(_evicts(seen).get("a", ())) >= 2, "a repeat")
+    feed.result(_evicts(latest)["a"][-1].value, "Accepted", "")
+    worker.wait_for(lambda: owed() == (0, 0), "an answered eviction")
+    assert worker.stop() == 0
 
 
 def test_owed_evictions_are_repeated_while_the_executor_is_down(

@@ -9,6 +9,7 @@ from tests.mutations.matching import Change
 LISTINGS = "tests/streams/service/test_listings.py"
 CLUSTERS = "tests/streams/service/test_clusters.py"
 MESSAGES = "tests/streams/service/test_messages.py"
+SIGNS = "tests/streams/service/test_cluster_signs.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
 FEED_OUTAGES = "tests/streams/feed/test_feed_outages.py"
 CREDENTIALS = "tests/streams/kubernetes/test_credentials_that_change.py"
@@ -51,6 +52,38 @@ OF_FEEDS = (
             ),
         ),
         (f"{MESSAGES}::test_commands_name_the_cluster_that_the_feed_named",),
+    ),
+    Mutation(
+        "count an attempt that was answered as unanswered",
+        (
+            Change(
+                product.POD_STEPS,
+                "apply_result",
+                "eviction.outcome, eviction.unanswered_since_us = reported, None",
+                "eviction.outcome = reported",
+            ),
+        ),
+        (SIGNS,),
+    ),
+    Mutation(
+        "count what is unanswered from its newest attempt on",
+        (Change(product.LIFECYCLE, "issue", "eviction.unanswered_since_us is None", "True"),),
+        (SIGNS,),
+    ),
+    Mutation(
+        "say nothing of what nobody answers",
+        (Change(product.CLUSTER_SIGNS, "cluster_signs", "age > UNANSWERED_LIMIT_SECONDS", "False"),),
+        (SIGNS,),
+    ),
+    Mutation(
+        "say nothing of a silent feed that holds evictions",
+        (Change(product.CLUSTER_SIGNS, "cluster_signs", "view.silent_since_us.items()", "()"),),
+        (SIGNS,),
+    ),
+    Mutation(
+        "log a sign at each look",
+        (Change(product.CLUSTER_SIGNS, "ClusterSigns.look", "place not in self.shown", "True"),),
+        (SIGNS,),
     ),
     Mutation(
         "take in records of an earlier epoch",
