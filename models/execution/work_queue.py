@@ -1,5 +1,7 @@
-"""Evictions that wait for their turn: in order on each node, one at a time there, in turns between namespaces.
+"""Evictions that wait for their turn: in order in each namespace, in turns between namespaces, one at a time for a pod.
 
+Pods of a node need not wait for one another: each eviction has its own pod as precondition, and what orders commands is
+their `evictionId`. No namespace has all that may run at once, so that slow ones, whose webhook is dead, leave room.
 Each operation costs the same whatever waits, but for those that are said to look at everything.
 """
 
@@ -8,10 +10,15 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import itertools
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
+from typing import Final
 
 from evictstream.models.messages.command import EvictionCommand
+
+SHARE: Final = 3
+"""A namespace may run so many times as many as could still begin: three quarters of all if it is alone, three sevenths
+each if there are two. The rest is free for the next one."""
 
 
 @dataclasses.dataclass(slots=True, eq=False, kw_only=True)
@@ -41,78 +48,70 @@ class QueuedEviction:
     is_given_up: bool = False
 
 
-class _Lane:
-    """What waits on one node."""
-
-    __slots__ = ("is_busy", "is_listed", "queue")
-
-    def __init__(self) -> None:
-        self.queue: deque[QueuedEviction] = deque()
-        self.is_busy = False
-        self.is_listed = False
-
-
 class WorkQueue:
     """All that waits in one cluster. The caller keeps the number of entries within its limit."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, QueuedEviction] = {}
-        self._lanes: dict[str, _Lane] = {}
-        # Nodes whose turn it may be, by the namespace of their first pod; namespaces in the order of their turns.
-        self._ready: dict[str, deque[str]] = {}
+        self._waiting: dict[str, QueuedEviction] = {}  # by `evictionId`
+        self._running: dict[str, QueuedEviction] = {}
+        # What may begin, by namespace; namespaces in the order of their turns.
+        self._ready: dict[str, deque[QueuedEviction]] = {}
         self._turns: deque[str] = deque()
+        self._behind: dict[str, deque[QueuedEviction]] = {}  # by UID of a pod that is being evicted: what comes after
+        self._running_in: Counter[str] = Counter()
         self._put_off: list[tuple[float, int, QueuedEviction]] = []
         self._numbers = itertools.count()
 
     def __len__(self) -> int:
         """How many wait or run."""
-        return len(self._by_id)
+        return len(self._waiting) + len(self._running)
 
     def __iter__(self) -> Iterator[QueuedEviction]:
         """All that wait or run; looks at everything."""
-        return iter(tuple(self._by_id.values()))
+        return iter((*self._waiting.values(), *self._running.values()))
+
+    @property
+    def waits(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
 
     def put(self, waiting: QueuedEviction) -> None:
-        """Queue an eviction behind all others of its node. No other one of its `evictionId` may be queued."""
-        self._by_id[waiting.command.eviction_id] = waiting
+        """Queue an eviction behind all others of its namespace. No other one of its `evictionId` may wait."""
+        self._waiting[waiting.command.eviction_id] = waiting
         self._append(waiting)
 
     def withdraw(self, eviction_id: str) -> QueuedEviction | None:
         """Take an eviction out that no worker has; None if there is none. One that runs is only marked."""
-        waiting = self._by_id.get(eviction_id)
-        if waiting is None:
-            return None
-        waiting.is_withdrawn = True
-        if waiting.is_running:
-            return None
-        del self._by_id[eviction_id]
+        running = self._running.get(eviction_id)
+        if running is not None:
+            running.is_withdrawn = True
+        waiting = self._waiting.pop(eviction_id, None)
+        if waiting is not None:
+            waiting.is_withdrawn = True
         return waiting
 
-    def take(self, now: float) -> QueuedEviction | None:
-        """Give a worker what is next, and keep its node busy until `finish` or `put_off`; None if nothing is ready."""
+    def take(self, now: float, most: int) -> QueuedEviction | None:
+        """Give a worker what is next; its pod is busy until `finish` or `put_off`. None if nothing may begin.
+
+        Looks at as many namespaces as have something running at most.
+
+        Args:
+            now: monotonic seconds.
+            most: how many may run at once.
+        """
         while self._put_off and self._put_off[0][0] <= now:
             waiting = heapq.heappop(self._put_off)[2]
             if not waiting.is_withdrawn:
                 self._append(waiting)
-        while self._turns:
+        share = SHARE * (most - len(self._running))
+        for _ in range(len(self._turns) if share > 0 else 0):
             namespace = self._turns.popleft()
-            nodes = self._ready[namespace]
-            node = nodes.popleft()
-            if nodes:
+            if self._running_in[namespace] >= share:
                 self._turns.append(namespace)
-            else:
-                del self._ready[namespace]
-            lane = self._lanes[node]
-            lane.is_listed = False
-            head = self._head(lane)
-            if head is None:
-                del self._lanes[node]
-            elif head.command.namespace != namespace:
-                self._list(node, lane)  # what stood before it was withdrawn
-            else:
-                lane.queue.popleft()
-                lane.is_busy = head.is_running = True
-                return head
+                continue
+            found = self._first(namespace)
+            if found is not None:
+                return self._begin(found)
         return None
 
     def next_at(self) -> float | None:
@@ -120,53 +119,77 @@ class WorkQueue:
         return self._put_off[0][0] if self._put_off else None
 
     def finish(self, waiting: QueuedEviction) -> None:
-        """Forget what a worker has done; its node's next may begin."""
-        if self._by_id.get(waiting.command.eviction_id) is waiting:
-            del self._by_id[waiting.command.eviction_id]
+        """Forget what a worker has done; the next of its pod may begin."""
         self._release(waiting)
 
     def put_off(self, waiting: QueuedEviction, until: float) -> None:
-        """Queue again, at that monotonic second, what a worker could not do now; others of the node go first."""
+        """Queue again, at that monotonic second, what a worker could not do now; others go first."""
         waiting.is_running = False
         waiting.tries += 1
         self._release(waiting)
+        self._waiting[waiting.command.eviction_id] = waiting
         heapq.heappush(self._put_off, (until, next(self._numbers), waiting))
 
     def remove_partition(self, partition: int) -> list[QueuedEviction]:
         """Give up everything of a partition, without an answer; looks at everything. Returns also what a worker has."""
         found = [waiting for waiting in self if waiting.partition == partition]
         for waiting in found:
-            waiting.is_given_up = True
-            self.withdraw(waiting.command.eviction_id)
+            waiting.is_given_up = waiting.is_withdrawn = True
+            if not waiting.is_running:
+                del self._waiting[waiting.command.eviction_id]
+        return found
+
+    def remove_older(self, before: float) -> list[QueuedEviction]:
+        """Take out what was queued before that monotonic second and does not run; looks at everything."""
+        found = [waiting for waiting in self._waiting.values() if waiting.queued_at <= before]
+        for waiting in found:
+            waiting.is_withdrawn = True
+            del self._waiting[waiting.command.eviction_id]
         return found
 
     def _append(self, waiting: QueuedEviction) -> None:
-        lane = self._lanes.setdefault(waiting.command.node, _Lane())
-        lane.queue.append(waiting)
-        self._list(waiting.command.node, lane)
+        behind = self._behind.get(waiting.command.pod_uid)
+        if behind is not None:
+            behind.append(waiting)
+            return
+        namespace = waiting.command.namespace
+        if namespace not in self._ready:
+            self._ready[namespace] = deque()
+            self._turns.append(namespace)
+        self._ready[namespace].append(waiting)
+
+    def _first(self, namespace: str) -> QueuedEviction | None:
+        """Take the first one of a namespace whose turn it is; None if all were withdrawn, or their pods are busy."""
+        ready, found = self._ready[namespace], None
+        while ready and found is None:
+            first = ready.popleft()
+            if first.is_withdrawn:
+                continue
+            if first.command.pod_uid in self._behind:
+                self._behind[first.command.pod_uid].append(first)
+            else:
+                found = first
+        if ready:
+            self._turns.append(namespace)
+        else:
+            del self._ready[namespace]
+        return found
+
+    def _begin(self, waiting: QueuedEviction) -> QueuedEviction:
+        command = waiting.command
+        waiting.is_running = True
+        del self._waiting[command.eviction_id]
+        self._running[command.eviction_id] = waiting
+        self._running_in[command.namespace] += 1
+        self._behind[command.pod_uid] = deque()
+        return waiting
 
     def _release(self, waiting: QueuedEviction) -> None:
-        lane = self._lanes[waiting.command.node]
-        lane.is_busy = False
-        if self._head(lane) is None:
-            del self._lanes[waiting.command.node]
-        else:
-            self._list(waiting.command.node, lane)
-
-    def _list(self, node: str, lane: _Lane) -> None:
-        head = self._head(lane)
-        if lane.is_busy or lane.is_listed or head is None:
-            return
-        lane.is_listed = True
-        namespace = head.command.namespace
-        nodes = self._ready.get(namespace)
-        if nodes is None:
-            nodes = self._ready[namespace] = deque()
-            self._turns.append(namespace)
-        nodes.append(node)
-
-    @staticmethod
-    def _head(lane: _Lane) -> QueuedEviction | None:
-        while lane.queue and lane.queue[0].is_withdrawn:
-            lane.queue.popleft()
-        return lane.queue[0] if lane.queue else None
+        command = waiting.command
+        if self._running.get(command.eviction_id) is waiting:
+            del self._running[command.eviction_id]
+        self._running_in[command.namespace] -= 1
+        if not self._running_in[command.namespace]:
+            del self._running_in[command.namespace]
+        for next_one in self._behind.pop(command.pod_uid):
+            self._append(next_one)

@@ -42,20 +42,14 @@ SECOND_TOKEN: Final = "second-token"  # noqa: S105 - of a server that holds noth
 
 OTHER_CLUSTER: Final = "another"
 
-NODE_PODS: Final = 8
-"""Pods of the case that is about order."""
-
 KILL_NODES: Final = 6
 KILL_PODS: Final = 12
 KILL_AFTER: Final = 3
 """Answers after which the executor is killed; the others are on their way or unread."""
 
-HOLD_SECONDS: Final = 0.6
-"""How late the API server looks at the first delete of the case about order."""
-
 KILL_HOLD_SECONDS: Final = 0.15
-"""The same for the case with the kill, for each pod so much later than for the one before: however many are deleted at
-once, some are answered when others are not."""
+"""How late the API server looks at a delete of the case with the kill, for each pod so much later than for the one
+before: however many are deleted at once, some are answered when others are not."""
 
 REFUSED_TIMES: Final = 1_000
 """A fault that lasts until it is taken away."""
@@ -126,7 +120,7 @@ class ExecutorPlay:
     def _furnish(self) -> None:
         """Put the nodes and the pods of all cases, before the executor looks."""
         api = self._playground.api
-        for case in ("uncommitted", "rest", "order", "unreadable", "foreign", "schedule", "repeated", "token"):
+        for case in ("uncommitted", "rest", "unreadable", "foreign", "schedule", "repeated", "token"):
             self._node(case)
         for number in range(3):
             self._node(f"plain-{number}")
@@ -136,8 +130,6 @@ class ExecutorPlay:
         for name in ("cancelled", "moved", "overtaken", *_FAULTS):
             self._pod(name, "rest")
         self._pod("other-uid", "rest", uid="the pod that came after it")
-        for number in range(NODE_PODS):
-            self._pod(f"order-{number}", "order")
         self._node("untainted", taints=[])
         self._pod("untainted", "untainted")
         for name in ("unreadable", "foreign", "foreign-later", "schedule", "schedule-later", "repeated", "token"):
@@ -149,7 +141,7 @@ class ExecutorPlay:
 
     @staticmethod
     def _trouble() -> dict[str, list[int | str | Fault]]:
-        by_pod: dict[str, list[int | str | Fault]] = {**_FAULTS, "order-0": [Fault(hold_seconds=HOLD_SECONDS)]}
+        by_pod: dict[str, list[int | str | Fault]] = {**_FAULTS}
         by_pod |= {f"kill-{number}": [Fault(hold_seconds=number * KILL_HOLD_SECONDS)] for number in range(KILL_PODS)}
         removals = ("delete pods", "create pods/eviction")
         found = {f"{what} {pod}": list(faults) for pod, faults in by_pod.items() for what in removals}
@@ -178,7 +170,6 @@ class ExecutorPlay:
     def _play_most(self, writer: CommandWriter) -> None:
         for number in range(3):
             self._write(writer, self._evict("plain", f"plain-{number}", f"plain-{number}"))
-        self._write(writer, *(self._evict("order", f"order-{number}", "order") for number in range(NODE_PODS)))
         for case in ("other-uid", "absent", *_FAULTS):
             self._write(writer, self._evict(case, case, "rest"))
         evict = self._evict("cancelled", "cancelled", "rest")

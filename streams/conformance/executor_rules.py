@@ -165,18 +165,6 @@ def _untouched(case: str, why: str, action: str = "Evict") -> Judge:
     return judge
 
 
-def _order(evidence: ExecutorEvidence) -> Finding:
-    wanted = [one.pod_uid for one in evidence.of("order")]
-    names = {one.pod_uid: one.pod for one in evidence.of("order")}
-    done = [one.done_to for one in evidence.writes if one.is_removal and one.done_to is not None]
-    done = [uid for uid in done if uid in names]
-    if len(done) < 2:  # noqa: PLR2004 - one alone has no order
-        return not_shown(f"{len(done)} of {len(wanted)} pods deleted")
-    if done == [uid for uid in wanted if uid in done]:
-        return held(f"{len(done)} pods deleted in the order of their commands, though the first one took longer")
-    return broken("deleted " + ", ".join(names[uid] for uid in done))
-
-
 def _fault(case: str, outcomes: Collection[str]) -> Judge:
     """Make a rule: an `Evict` that the API server does not just do gets one of these answers."""
 
@@ -282,7 +270,6 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("committed-only", "Commands of aborted transactions are not seen", _uncommitted),
     ("owed-nothing", "Schedule and Cancel alone: nothing done, nothing answered", _scheduled),
     ("own-cluster", "Commands of another cluster are left alone", _untouched("foreign", "nothing happened")),
-    ("order", "The order of a node is kept", _order),
     ("refused-429", "A disruption budget, or a busy server, refuses (429): answered", _fault("429", _TRIED)),
     ("refused-500", "The API server fails (500): answered", _fault("500", {"Failed"})),
     ("refused-403", "It may not (403): answered", _fault("403", {"Refused", "Failed"})),

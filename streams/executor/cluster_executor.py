@@ -1,4 +1,7 @@
-"""The evictions of one cluster: a queue with a limit on its rate, and the threads that work on it."""
+"""The evictions of one cluster: a queue with a limit on its rate, and the threads that work on it.
+
+There are as many threads as work needs, up to a limit that follows from the rate: slow calls must not hold quick ones.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,16 @@ from evictstream.streams.executor.rate_limit import RateLimit
 
 log = structlog.get_logger(__name__)
 
-WORKERS: Final = 16
-"""Evictions at once. With 20 ms for each of three requests that is 260 a second, and few for an API server."""
+SECONDS_AT_ONCE: Final = 2.0
+"""The rate is kept while evictions take so long: so many seconds of it run at once."""
+
+FEWEST_AT_ONCE: Final = 16
+MOST_AT_ONCE: Final = 200
+"""Writes that an API server takes at once from all its clients (`--max-mutating-requests-inflight`). Where a webhook
+takes 10 s this makes 10 evictions a second of two writes each."""
+
+IDLE_SECONDS: Final = 10.0
+"""After so long without work a thread ends, but for one."""
 
 LOOK_SECONDS: Final = 0.5
 """Longest wait of an idle worker, and so how late it notices a stop."""
@@ -32,6 +43,11 @@ again when it is still owed. Less than the service's own `accepted_limit_seconds
 
 Respond = Callable[[QueuedEviction, CommandAnswer], None]
 """Takes the outcome of an eviction; called by workers, and must not wait."""
+
+
+def most_at_once(rate: float) -> int:
+    """Return how many evictions of a cluster may run at once, with this rate a second."""
+    return min(max(int(rate * SECONDS_AT_ONCE), FEWEST_AT_ONCE), MOST_AT_ONCE)
 
 
 class ClusterExecutor:
@@ -59,15 +75,9 @@ class ClusterExecutor:
         self._permitted_until = 0.0
         self._changed = threading.Condition()
         self._is_stopped = False
-        self._threads = [
-            threading.Thread(target=self._work, name=f"{name} worker {number}", daemon=True)
-            for number in range(WORKERS)
-        ]
-
-    def start(self) -> None:
-        """Begin to work."""
-        for thread in self._threads:
-            thread.start()
+        self._most = most_at_once(rate)
+        self._threads: set[threading.Thread] = set()
+        self._idle = 0
 
     def stop(self) -> None:
         """Begin no other eviction."""
@@ -78,12 +88,12 @@ class ClusterExecutor:
     def join(self, timeout_seconds: float) -> None:
         """Wait until what runs has ended."""
         end_at = time.monotonic() + timeout_seconds
-        for thread in self._threads:
+        for thread in tuple(self._threads):
             thread.join(max(0.0, end_at - time.monotonic()))
 
     def are_workers_alive(self) -> bool:
-        """Whether no worker has ended."""
-        return all(thread.is_alive() for thread in self._threads)
+        """Whether no worker has ended by mistake."""
+        return all(thread.is_alive() for thread in tuple(self._threads))
 
     def __len__(self) -> int:
         """How many evictions wait or run."""
@@ -93,7 +103,7 @@ class ClusterExecutor:
         """Queue an eviction; what waits of an earlier attempt is to be withdrawn before."""
         with self._changed:
             self._queue.put(waiting)
-            self._changed.notify()
+            self._call_worker()
 
     def withdraw(self, eviction_id: str) -> QueuedEviction | None:
         """Take out what waits of an eviction, and return it; None if none waits. One that runs is left to its end."""
@@ -107,6 +117,8 @@ class ClusterExecutor:
             self._permitted_until = until
             if is_late:
                 self._changed.notify_all()
+            if self._queue.waits:  # perhaps what was put off
+                self._call_worker()
 
     def remove_partition(self, partition: int) -> list[QueuedEviction]:
         """Take out all that waits of a partition, since another executor does it now; returns it, and what runs."""
@@ -123,12 +135,36 @@ class ClusterExecutor:
         with self._changed:
             return [waiting for waiting in self._queue if waiting.said_at <= before]
 
+    def give_back(self, now: float) -> list[tuple[QueuedEviction, CommandAnswer]]:
+        """Take out what has waited for `WAIT_SECONDS`, whether or not workers come to it, and return its answer."""
+        with self._changed:
+            reason = self.hindrance or f"it has waited for {WAIT_SECONDS:g} s"
+            found = [
+                (one, CommandAnswer(Outcome.FAILED, reason)) for one in self._queue.remove_older(now - WAIT_SECONDS)
+            ]
+            self.outcomes[Outcome.FAILED] += len(found)
+            for one, _ in found:
+                self.seconds.observe(now - one.queued_at)
+            return found
+
     def oldest_seconds(self, now: float) -> float:
         """Return how long the oldest entry has waited."""
         with self._changed:
             return max((now - waiting.queued_at for waiting in self._queue), default=0.0)
 
+    def _call_worker(self) -> None:
+        """Wake a thread that has nothing to do, or begin another one."""
+        if self._idle or len(self._threads) >= self._most or self._is_stopped:
+            self._changed.notify()
+            return
+        thread = threading.Thread(target=self._work, name=f"{self.name} worker", daemon=True)
+        self._threads.add(thread)
+        self._idle += 1  # until it has begun
+        thread.start()
+
     def _work(self) -> None:
+        with self._changed:
+            self._idle -= 1
         while (waiting := self._next()) is not None:
             try:
                 done: CommandAnswer | PutOff = self._evictor.evict(waiting.command, waiting.tries)
@@ -140,22 +176,37 @@ class ClusterExecutor:
             self._end(waiting, done)
 
     def _next(self) -> QueuedEviction | None:
-        """Wait for a turn; None when stopped."""
+        """Wait for a turn; None when stopped, or idle for long."""
         with self._changed:
+            idle_at = time.monotonic() + IDLE_SECONDS
             while not self._is_stopped:
                 now = time.monotonic()
-                pause = LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
-                if pause <= 0:
-                    pause = self._limit.wait_seconds(now)
-                if pause <= 0:
-                    waiting = self._queue.take(now)
-                    if waiting is not None:
-                        self._limit.spend()
-                        return waiting
-                    next_at = self._queue.next_at()
-                    pause = LOOK_SECONDS if next_at is None else next_at - now
+                if now > idle_at and self._idle and not self._queue:
+                    break
+                waiting, pause = self._turn(now)
+                if waiting is not None:
+                    if self._queue.waits:
+                        self._call_worker()
+                    return waiting
+                self._idle += 1
                 self._changed.wait(min(max(pause, 0.001), LOOK_SECONDS))
+                self._idle -= 1
+            self._threads.discard(threading.current_thread())
             return None
+
+    def _turn(self, now: float) -> tuple[QueuedEviction | None, float]:
+        """Take what may begin now; else None, and how long to wait for it."""
+        pause = LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
+        if pause <= 0:
+            pause = self._limit.wait_seconds(now)
+        if pause > 0:
+            return None, pause
+        waiting = self._queue.take(now, self._most)
+        if waiting is not None:
+            self._limit.spend()
+            return waiting, 0.0
+        next_at = self._queue.next_at()
+        return None, LOOK_SECONDS if next_at is None else next_at - now
 
     def _end(self, waiting: QueuedEviction, done: CommandAnswer | PutOff) -> None:
         now = time.monotonic()

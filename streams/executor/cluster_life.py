@@ -26,7 +26,7 @@ from evictstream.streams.broker.consumers import open_as
 from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, BrokerError, EvictstreamError
 from evictstream.streams.executor.cluster_check import check_cluster
-from evictstream.streams.executor.cluster_executor import WORKERS, ClusterExecutor
+from evictstream.streams.executor.cluster_executor import ClusterExecutor, most_at_once
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
@@ -52,6 +52,9 @@ REFUSED_SECONDS: Final = 10.0
 
 STOP_SECONDS: Final = 10.0
 """For evictions that are being carried out at a stop; Kubernetes gives a container 30 s."""
+
+OTHER_REQUESTS: Final = 2
+"""Beside those of evictions: Events, and which cluster it is."""
 
 FETCH_BYTES: Final = 1_048_576
 """Commands fetched at once: some thousand. The library's 50 MiB would be there for each cluster."""
@@ -81,7 +84,7 @@ class ClusterLife(threading.Thread):
         self.reader: CommandConsumer | None = None
         self.events: PodEvents | None = None
         # One for the life of the process: it keeps to the place that it has found first.
-        self._access = dataclasses.replace(order.access, connections=WORKERS + 2)
+        self._access = dataclasses.replace(order.access, connections=most_at_once(options.rate) + OTHER_REQUESTS)
         self._options = options
         self._settings = settings
         self._producer = producer
@@ -168,7 +171,6 @@ class ClusterLife(threading.Thread):
                 answers=answers,
                 tell=self._tell,
             )
-            executor.start()
             if events is not None:
                 events.start()
             self.executor, self.reader, self.events = executor, reader, events

@@ -15,7 +15,6 @@ from typing import Any, Final
 import structlog
 from kafka import TopicPartition
 from kafka.errors import KafkaError
-from kafka.structs import OffsetAndMetadata
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
 from evictstream.models.execution.work_queue import QueuedEviction
@@ -28,6 +27,7 @@ from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.partition_moves import PartitionMoves
 from evictstream.streams.executor.results import ResultWriter, as_observed
 from evictstream.streams.settings import Settings
@@ -53,11 +53,10 @@ FIRST_ACCEPTED_SECONDS: Final = 10.0
 SWEEP_SECONDS: Final = 2.0
 """Between two searches for what has to be `Accepted` again."""
 
-COMMIT_SECONDS: Final = 1.0
 DRAIN_SECONDS: Final = 5.0
 """How long a stop waits for evictions that are being carried out."""
 
-COMMIT_TIMEOUT_MS: Final = 500
+COMMIT_TIMEOUT_SECONDS: Final = 0.5
 """For the commit before a partition goes; it takes some milliseconds."""
 
 RETRY_SECONDS: Final = 1.0
@@ -125,7 +124,7 @@ class CommandConsumer:
         self._answers = answers
         self._tell = tell
         self._moves = PartitionMoves(consumer, self._give_up)
-        self._commit_at = 0.0
+        self._commits = GroupCommits(consumer, settings.commands_topic, self.partitions)
         self._sweep_at = 0.0
         self._is_in_trouble = False
 
@@ -160,17 +159,12 @@ class CommandConsumer:
             self._let_go(numbers, given_up)
         self._hand_over(now)
         # From here on nothing may raise before all that was polled has been read: it is not polled again.
-        for partition in self._consumer.assignment():
-            if partition.partition not in self.partitions:
-                batches.pop(partition, None)  # it is read again from where it has to begin
-                with contextlib.suppress(KafkaError):  # the next turn tries again
-                    self._take_over(partition, now)
-        for partition, records in batches.items():
-            if partition.partition in self.partitions and partition.partition not in self._moves:
-                self._read(self.partitions[partition.partition], partition, records, now)
+        self._take_over_new(batches, now)
+        self._read_all(batches, now)
         self._say_answers()
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
+            self._give_back(now)
             self._say_accepted(now)
         self._results.send()
         self._note_delivered()
@@ -179,9 +173,7 @@ class CommandConsumer:
             if number not in self._moves:
                 self._release(found, now)
                 self._pause_or_resume(number, found, waiting)
-        if now >= self._commit_at:
-            self._commit_at = now + COMMIT_SECONDS
-            self._commit(self.partitions)
+        self._commits.send(now)
 
     def _look_around(self) -> float:
         """Let workers begin evictions for a while; after a stall only what is read anew. Returns the time."""
@@ -207,12 +199,22 @@ class CommandConsumer:
             if number in still or (found is not None and found.unsaid and now < until):
                 continue
             with contextlib.suppress(KafkaError):
-                changed = self._changed_commits((number,) if found is not None else ())
-                if changed:
-                    self._consumer.commit(changed, timeout_ms=COMMIT_TIMEOUT_MS)
+                self._commits.finish((number,) if found is not None else (), COMMIT_TIMEOUT_SECONDS)
             self._moves.let_go(number)
             self._let_go((number,))
         self._moves.settle()
+
+    def _take_over_new(self, batches: dict[TopicPartition, Any], now: float) -> None:
+        for partition in self._consumer.assignment():
+            if partition.partition not in self.partitions:
+                batches.pop(partition, None)  # it is read again from where it has to begin
+                with contextlib.suppress(KafkaError):  # the next turn tries again
+                    self._take_over(partition, now)
+
+    def _read_all(self, batches: Mapping[TopicPartition, Any], now: float) -> None:
+        for partition, records in batches.items():
+            if partition.partition in self.partitions and partition.partition not in self._moves:
+                self._read(self.partitions[partition.partition], partition, records, now)
 
     def _take_over(self, partition: TopicPartition, now: float) -> None:
         committed = self._consumer.committed(partition, metadata=True)
@@ -317,6 +319,10 @@ class CommandConsumer:
         self._tell(waiting.command, answer)
         self._say(waiting, answer, is_final=True)
 
+    def _give_back(self, now: float) -> None:
+        for waiting, answer in self._cluster.give_back(now):
+            self._end(waiting, answer)
+
     def _say_accepted(self, now: float) -> None:
         for waiting in self._cluster.unsaid(now - ACCEPTED_SECONDS):
             if self._results.is_full:
@@ -339,25 +345,6 @@ class CommandConsumer:
             if found is not None:
                 found.unsaid.discard(offset)
                 found.answered.add(offset)
-
-    def _commit(self, numbers: Iterable[int]) -> None:
-        changed = self._changed_commits(numbers)
-        if changed:
-            self._consumer.commit_async(changed, callback=self._committed)
-
-    def _changed_commits(self, numbers: Iterable[int]) -> dict[TopicPartition, OffsetAndMetadata]:
-        changed = {}
-        for number in numbers:
-            commit = self.partitions[number].commit()
-            if commit is not None:
-                changed[TopicPartition(self._settings.commands_topic, number)] = OffsetAndMetadata(*commit, -1)
-        return changed
-
-    def _committed(self, offsets: Mapping[TopicPartition, OffsetAndMetadata], response: object) -> None:
-        if isinstance(response, Exception):
-            for partition in offsets:
-                if partition.partition in self.partitions:
-                    self.partitions[partition.partition].is_uncommitted()
 
     def _let_go(self, numbers: Iterable[int], given_up: Iterable[QueuedEviction] = ()) -> None:
         """Forget these partitions; what they had open is done if it is read again."""
@@ -385,6 +372,4 @@ class CommandConsumer:
         with contextlib.suppress(KafkaError):
             self._results.flush(DRAIN_SECONDS)
             self._note_delivered()
-            changed = self._changed_commits(numbers)
-            if changed:
-                self._consumer.commit(changed, timeout_ms=DRAIN_SECONDS * 1000)
+            self._commits.finish(numbers, DRAIN_SECONDS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import threading
 import time
@@ -19,6 +20,9 @@ from evictstream.streams.kubernetes.connection import ApiAnswer, Connection
 NODE_FRESH_SECONDS: Final = 1.0
 """How long an answer about a node serves for its other pods; the node's hundred pods would be a hundred requests."""
 
+LONGEST_LOOK_SECONDS: Final = 90.0
+"""For the answer to another thread's question: longer than any request takes."""
+
 MOST_NODES: Final = 1_000
 """Answers that are kept at once; beyond it all are dropped. Nodes of a second, not of the cluster."""
 
@@ -32,13 +36,23 @@ NOT_FOUND: Final = 404
 T = TypeVar("T")
 
 
+@dataclasses.dataclass(slots=True, kw_only=True, eq=False)
+class _NodeLook:
+    """A question about a node, which many pods of it have at once, and its answer."""
+
+    asked_at: float
+    node: SeenNode | None = None
+    error: Exception | None = None
+    ended: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+
 class PodRequests:
     """Reads pods and nodes, marks and deletes pods. Used by several threads."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._lock = threading.Lock()
-        self._nodes: dict[str, tuple[float, SeenNode | None]] = {}
+        self._nodes: dict[str, _NodeLook] = {}
 
     def pod(self, command: EvictionCommand) -> SeenPod | None:
         """Read the pod with the command's namespace and name from etcd; None if there is none.
@@ -56,18 +70,34 @@ class PodRequests:
         Raises:
             KubernetesError: no answer, or a refusal.
         """
-        kept = self._nodes.get(command.node)
         now = time.monotonic()
-        if kept is not None and now - kept[0] < NODE_FRESH_SECONDS:
-            return kept[1]
-        path = f"/api/v1/nodes/{quote(command.node, safe='')}"
-        body = self._read(path)
-        node = None if body is None else self._decoded(read_node, body, path)
         with self._lock:
-            if len(self._nodes) >= MOST_NODES:
-                self._nodes.clear()
-            self._nodes[command.node] = (now, node)  # as old as the request, not as the answer
-        return node
+            look = self._nodes.get(command.node)
+            is_asker = look is None or now - look.asked_at >= NODE_FRESH_SECONDS
+            if look is None or is_asker:
+                if len(self._nodes) >= MOST_NODES:
+                    self._nodes.clear()
+                look = self._nodes[command.node] = _NodeLook(asked_at=now)
+        if is_asker:
+            self._ask(look, command.node)
+        elif not look.ended.wait(LONGEST_LOOK_SECONDS):
+            raise ApiUnreachableError(host=self._connection.host, reason=f"nothing is said of {command.node}")
+        if look.error is not None:
+            raise look.error
+        return look.node
+
+    def _ask(self, look: _NodeLook, name: str) -> None:
+        path = f"/api/v1/nodes/{quote(name, safe='')}"
+        try:
+            body = self._read(path)
+            look.node = None if body is None else self._decoded(read_node, body, path)
+        except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
+            look.error = error
+            with self._lock:
+                if self._nodes.get(name) is look:
+                    del self._nodes[name]
+        finally:
+            look.ended.set()
 
     def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiAnswer:
         """Set the condition `DisruptionTarget`, which tells a Job that its pod did not fail by itself.

@@ -60,12 +60,42 @@ OF_ENDS = (
         (
             Change(
                 product.WORK_QUEUE,
-                "WorkQueue.take",
+                "WorkQueue._first",
                 "self._turns.append(namespace)",
                 "self._turns.appendleft(namespace)",
             ),
         ),
         (f"{QUEUE}::test_namespaces_take_turns",),
+    ),
+    Mutation(
+        "end with the first cluster that cannot be served",
+        (
+            Change(
+                product.EXECUTION,
+                "execute_commands",
+                "all((life.refusal is not None for life in lives))",
+                "any((life.refusal is not None for life in lives))",
+            ),
+        ),
+        ("tests/streams/executor/test_clusters_apart.py::test_a_right_that_is_granted_later_is_enough",),
+    ),
+    Mutation(
+        "let one namespace have all that may run",
+        (Change(product.WORK_QUEUE, "WorkQueue.take", "self._running_in[namespace] >= share", "False"),),
+        (f"{QUEUE}::test_a_namespace_that_is_slow_leaves_room_for_others",),
+    ),
+    Mutation(
+        "evict one pod twice at once",
+        (
+            Change(product.WORK_QUEUE, "WorkQueue._append", "behind is not None", "False"),
+            Change(product.WORK_QUEUE, "WorkQueue._first", "first.command.pod_uid in self._behind", "False"),
+        ),
+        (f"{QUEUE}::test_a_further_attempt_waits_for_the_one_that_runs",),
+    ),
+    Mutation(
+        "have evictions wait for workers that never come",
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor.give_back", "self._queue.remove_older(...)", "[]"),),
+        ("tests/streams/executor/test_cluster_executor.py::test_what_no_worker_comes_to_is_given_back",),
     ),
     Mutation(
         "forget what was answered behind an open command",
@@ -124,7 +154,7 @@ OF_ENDS = (
     ),
     Mutation(
         "begin evictions while the reader stands still",
-        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._next", "now >= self._permitted_until", "False"),),
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._turn", "now >= self._permitted_until", "False"),),
         (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
     ),
     Mutation(

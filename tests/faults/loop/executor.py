@@ -18,6 +18,7 @@ from tests.faults.loop.service import Topics
 
 OLDEST_SECONDS = 3_600.0
 ACCEPTED_SECONDS = 20.0
+MOST_AT_ONCE = 16
 
 
 class ModelExecutor:
@@ -72,7 +73,7 @@ class ModelExecutor:
     def work(self, *, is_raced: bool = False, is_lost: bool = False) -> None:
         """Do one eviction. `is_raced`: something happens between look and write; `is_lost`: killed right after it."""
         now = self._cluster.now_us / 1e6
-        queued = self._queue.take(now)
+        queued = self._queue.take(now, MOST_AT_ONCE)
         if queued is None:
             return
         command = queued.command

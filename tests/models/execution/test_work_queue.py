@@ -1,4 +1,4 @@
-"""The queue against a plain model: order on a node, one at a time there, turns between namespaces, nothing lost."""
+"""The queue against a plain model: one at a time for a pod, turns and shares of namespaces, nothing lost."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
+from evictstream.models.execution.work_queue import SHARE, QueuedEviction, WorkQueue
 from tests.models.execution.samples import command
+
+MOST = 16
+MOST_RUNNING = 5
 
 
 def entry(pod: str, node: str = "n-1", namespace: str = "shop", partition: int = 0, offset: int = 0) -> QueuedEviction:
@@ -29,41 +32,62 @@ def test_namespaces_take_turns() -> None:
     for number in range(2):
         queue.put(entry(f"small-{number}", f"m-{number}", "small"))
 
-    taken = [waiting.command.namespace for _ in range(4) if (waiting := queue.take(0)) is not None]
+    taken = [waiting.command.namespace for _ in range(4) if (waiting := queue.take(0, MOST)) is not None]
 
     assert taken == ["big", "small", "big", "small"]
 
 
-def test_a_node_has_one_at_a_time_in_order() -> None:
+def test_pods_of_a_node_go_at_once_in_order() -> None:
     queue = WorkQueue()
     for letter in "abc":
         queue.put(entry(letter))
-    first = queue.take(0)
 
-    assert first is not None
-    assert first.command.pod == "a"
-    assert queue.take(0) is None
-    queue.finish(first)
-    second = queue.take(0)
-    assert second is not None
-    assert second.command.pod == "b"
+    taken = [waiting.command.pod for _ in range(3) if (waiting := queue.take(0, MOST)) is not None]
+
+    assert taken == ["a", "b", "c"]
 
 
-def test_others_of_the_node_pass_what_is_put_off() -> None:
+def test_a_namespace_that_is_slow_leaves_room_for_others() -> None:
+    queue = WorkQueue()
+    for number in range(100):
+        queue.put(entry(f"slow-{number}", namespace="slow"))
+    while queue.take(0, MOST) is not None:
+        pass
+    slow = len(queue) - queue.waits
+    queue.put(entry("quick", namespace="quick"))
+    quick = queue.take(0, MOST)
+
+    assert slow == MOST * SHARE // (SHARE + 1)
+    assert quick is not None
+    assert quick.command.pod == "quick"
+
+
+def test_what_is_put_off_lets_others_pass() -> None:
     queue = WorkQueue()
     queue.put(entry("a"))
     queue.put(entry("b"))
-    first = queue.take(0)
+    first = queue.take(0, MOST)
     assert first is not None
     queue.put_off(first, 10.0)
 
-    second = queue.take(0)
+    second = queue.take(0, MOST)
     assert second is not None
     assert second.command.pod == "b"
     queue.finish(second)
-    assert queue.take(9.9) is None
+    assert queue.take(9.9, MOST) is None
     assert queue.next_at() == 10.0
-    assert queue.take(10.0) is first
+    assert queue.take(10.0, MOST) is first
+
+
+def test_what_is_older_is_removed_unless_it_runs() -> None:
+    queue = WorkQueue()
+    for letter in "abc":
+        queue.put(entry(letter))
+    running = queue.take(0, MOST)
+
+    assert [waiting.command.pod for waiting in queue.remove_older(0.0)] == ["b", "c"]
+    assert list(queue) == [running]
+    assert queue.take(0, MOST) is None
 
 
 def test_a_withdrawn_eviction_does_not_start() -> None:
@@ -73,7 +97,7 @@ def test_a_withdrawn_eviction_does_not_start() -> None:
     withdrawn = queue.withdraw(command(pod="a").eviction_id)
 
     assert withdrawn is not None
-    taken = queue.take(0)
+    taken = queue.take(0, MOST)
     assert taken is not None
     assert taken.command.pod == "b"
 
@@ -81,7 +105,7 @@ def test_a_withdrawn_eviction_does_not_start() -> None:
 def test_a_running_eviction_is_left_to_its_end() -> None:
     queue = WorkQueue()
     queue.put(entry("a"))
-    running = queue.take(0)
+    running = queue.take(0, MOST)
     assert running is not None
 
     assert queue.withdraw(running.command.eviction_id) is None
@@ -91,19 +115,19 @@ def test_a_running_eviction_is_left_to_its_end() -> None:
 def test_a_further_attempt_waits_for_the_one_that_runs() -> None:
     queue = WorkQueue()
     queue.put(entry("a"))
-    first = queue.take(0)
+    first = queue.take(0, MOST)
     assert first is not None
     queue.withdraw(first.command.eviction_id)
     further = entry("a", offset=1)
     queue.put(further)
 
-    assert queue.take(0) is None
+    assert queue.take(0, MOST) is None
     queue.finish(first)
-    assert queue.take(0) is further
+    assert queue.take(0, MOST) is further
 
 
 class QueueMachine(RuleBasedStateMachine):
-    """Each eviction put is taken, withdrawn or removed once; a node never has two running."""
+    """Each eviction put is taken, withdrawn or removed once; a pod never has two running."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -120,28 +144,33 @@ class QueueMachine(RuleBasedStateMachine):
         self.queue.put(found)
         self.waiting[found.command.eviction_id] = found
 
+    @precondition(lambda self: self.number)
+    @rule(data=st.data(), namespace=st.integers(0, 2))
+    def put_another_attempt(self, data: st.DataObject, namespace: int) -> None:
+        found = entry(f"p-{data.draw(st.integers(1, self.number))}", namespace=f"ns-{namespace}")
+        self.queue.withdraw(found.command.eviction_id)
+        self.queue.put(found)
+        self.waiting[found.command.eviction_id] = found
+
     @rule()
     def take(self) -> None:
-        found = self.queue.take(self.now)
+        found = self.queue.take(self.now, MOST_RUNNING)
+        share = SHARE * (MOST_RUNNING - len(self.running))
+        running_in = Counter(waiting.command.namespace for waiting in self.running)
         if found is None:
-            busy = {waiting.command.node for waiting in self.running}
+            busy = {waiting.command.pod_uid for waiting in self.running}
             put_off = self.queue._put_off
             ready = [
                 waiting
                 for waiting in self.waiting.values()
-                if waiting.command.node not in busy and not any(waiting is each for _, _, each in put_off)
+                if waiting.command.pod_uid not in busy
+                and running_in[waiting.command.namespace] < share
+                and not any(waiting is each for _, _, each in put_off)
             ]
             assert not ready
             return
         assert self.waiting.pop(found.command.eviction_id) is found
-        assert found.command.node not in {waiting.command.node for waiting in self.running}
-        if found.tries == 0:
-            earlier = [
-                waiting
-                for waiting in self.waiting.values()
-                if waiting.command.node == found.command.node and waiting.tries == 0 and waiting.offset < found.offset
-            ]
-            assert not earlier
+        assert running_in[found.command.namespace] < share
         self.running.append(found)
 
     @precondition(lambda self: self.running)
@@ -164,7 +193,7 @@ class QueueMachine(RuleBasedStateMachine):
     def remove_partition(self, partition: int) -> None:
         found = self.queue.remove_partition(partition)
         assert all(waiting.is_given_up for waiting in found)
-        there = [*self.waiting.values(), *(one for one in self.running if not one.is_given_up or one in found)]
+        there = [*self.waiting.values(), *self.running]
         assert {id(one) for one in found} == {id(one) for one in there if one.partition == partition}
         self.waiting = {key: found for key, found in self.waiting.items() if found.partition != partition}
 
@@ -175,7 +204,8 @@ class QueueMachine(RuleBasedStateMachine):
     @invariant()
     def counts_agree(self) -> None:
         assert len(self.queue) == len(self.waiting) + len(self.running)
-        assert all(count == 1 for count in Counter(waiting.command.node for waiting in self.running).values())
+        assert self.queue.waits == len(self.waiting)
+        assert all(count == 1 for count in Counter(running.command.pod_uid for running in self.running).values())
 
 
 TestQueue = QueueMachine.TestCase

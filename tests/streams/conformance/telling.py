@@ -103,8 +103,6 @@ def without_fault() -> ToldExecutor:
         told.do(told.evict("plain", f"plain-{number}"))
     told.evict("uncommitted", node="u", is_committed=False)
     told.do(told.evict("uncommitted-later", node="u"))
-    for number in range(3):
-        told.do(told.evict("order", f"order-{number}"))
     told.refuse(told.evict("other-uid"), 409, "Gone")
     told.refuse(told.evict("absent"), 404, "Gone")
     told.refuse(told.evict("429"), 429, "Failed")

@@ -80,7 +80,6 @@ def test_an_executor_that_never_says_no_is_found_out(settings: Settings) -> None
         "cancelled",
         "moved",
         "overtaken",
-        "order",
         "refused-500",
         "refused-403",
         "not-twice",

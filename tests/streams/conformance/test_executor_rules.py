@@ -17,16 +17,6 @@ from tests.streams.conformance.telling import DELETE, KILLED_AT, Spoil, ToldExec
 ALL = [rule.name for rule in EXECUTOR_RULES]
 
 
-def in_order(*names: str) -> Spoil:
-    """Let pods of the case about order be deleted in this order."""
-
-    def spoil(told: ToldExecutor) -> None:
-        writes = {one.name: one for one in told.writes if one.what == DELETE and one.name in names}
-        told.writes = [one for one in told.writes if one not in writes.values()] + [writes[name] for name in names]
-
-    return spoil
-
-
 def writes(**fields: object) -> Spoil:
     """Let all deletes of the first plain pod have these fields."""
 
@@ -123,7 +113,6 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("committed-only", lambda told: told.write(told.of("uncommitted"))),
     ("owed-nothing", lambda told: told.answer(told.of("schedule"), "Observed")),
     ("own-cluster", lambda told: told.write(told.of("foreign"))),
-    ("order", in_order("order-1", "order-0", "order-2")),
     ("refused-429", lambda told: told.forget_answers(told.of("429"))),
     ("refused-500", lambda told: told.change_answers(told.of("500"), outcome="Gone")),
     ("refused-403", lambda told: told.change_answers(told.of("403"), outcome="Gone")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.harness.executing import CommandWriter
 from tests.harness.reading import TopicReader
 from tests.models.execution import samples
 
+PODS = 20
 TAINTED = {"taints": [{"key": "maintenance", "effect": "NoExecute"}]}
 
 
@@ -72,3 +74,15 @@ def results(declared: Settings) -> Iterator[TopicReader]:
 def command_now(pod: str = "a", action: Action = Action.EVICT, **changes: Any) -> EvictionCommand:
     """Return one that was issued now."""
     return samples.command(action, pod, **({"issued_at": instant_text(time.time_ns() // 1000)} | changes))
+
+
+@contextlib.contextmanager
+def cluster(name: str, folder: Path) -> Iterator[tuple[FakeApi, ClusterAccess]]:
+    """Give a cluster with pods that have to leave, each on a node of its own."""
+    with FakeApi() as api:
+        for number in range(PODS):
+            api.put("Node", f"m-{number}", uid=f"uid-m-{number}", spec=TAINTED)
+            api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": f"m-{number}"})
+        file = folder / f"kubeconfig-of-{name}"
+        file.write_text(api.kubeconfig())
+        yield api, ClusterAccess(kubeconfig=str(file))

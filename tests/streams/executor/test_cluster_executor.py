@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +15,7 @@ from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor import cluster_executor
-from evictstream.streams.executor.cluster_executor import WAIT_SECONDS, ClusterExecutor
+from evictstream.streams.executor.cluster_executor import MOST_AT_ONCE, WAIT_SECONDS, ClusterExecutor, most_at_once
 from evictstream.streams.executor.cluster_life import HEARTBEAT_SECONDS, SESSION_SECONDS
 from evictstream.streams.executor.command_consumer import STALL_SECONDS
 from evictstream.streams.executor.eviction import OLDEST_LOOK_SECONDS, ExecutorMode, PutOff
@@ -64,8 +65,9 @@ def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], 
     made: list[ClusterExecutor] = []
 
     def start(evictor: Any) -> ClusterExecutor:
-        made.append(ClusterExecutor("c1", evictor, rate=1_000, burst=10, respond=lambda _, answer: answers.put(answer)))
-        made[-1].start()
+        made.append(
+            ClusterExecutor("c1", evictor, rate=1_000, burst=1_000, respond=lambda _, answer: answers.put(answer))
+        )
         return made[-1]
 
     yield start
@@ -74,8 +76,8 @@ def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], 
         one.join(PATIENCE_SECONDS)
 
 
-def put(executor: ClusterExecutor, now: float) -> None:
-    executor.put(QueuedEviction(command=command(), partition=0, offset=0, queued_at=now, said_at=now))
+def put(executor: ClusterExecutor, now: float, **changes: Any) -> None:
+    executor.put(QueuedEviction(command=command(**changes), partition=0, offset=0, queued_at=now, said_at=now))
 
 
 def test_what_no_server_answers_for_ten_minutes_is_failed(
@@ -103,6 +105,75 @@ def test_nothing_begins_once_a_permission_has_ended(clock: HandedClock, make: Ca
         evictor.tries.get(timeout=0.3)
     executor.permit(clock.monotonic() + 10)
     assert evictor.tries.get(timeout=PATIENCE_SECONDS) == 0
+
+
+class BlockedEvictor:
+    """Holds what belongs to the namespace `slow`, and one pod of a node until all others of it are there."""
+
+    mode = ExecutorMode.DELETE
+
+    def __init__(self, at_once: int) -> None:
+        self.together = threading.Barrier(at_once)
+        self.goes_on = threading.Event()
+
+    def evict(self, command: EvictionCommand, _tries: int) -> CommandAnswer:
+        if command.namespace == "slow":
+            self.goes_on.wait(PATIENCE_SECONDS)
+        else:
+            self.together.wait(PATIENCE_SECONDS)
+        return CommandAnswer(Outcome.SUCCEEDED, command.namespace)
+
+
+def test_pods_of_a_node_run_at_once_beside_slow_ones(
+    answers: queue.SimpleQueue[CommandAnswer], make: Callable[[Any], ClusterExecutor]
+) -> None:
+    at_once = 40
+    evictor = BlockedEvictor(at_once)
+    executor = make(evictor)
+    executor.permit(time.monotonic() + AN_HOUR)
+    for namespace, count in (("slow", MOST_AT_ONCE), ("quick", at_once)):
+        for number in range(count):
+            put(executor, time.monotonic(), pod=f"{namespace}-{number}", namespace=namespace)
+    found = [answers.get(timeout=PATIENCE_SECONDS).reason for _ in range(at_once)]
+    evictor.goes_on.set()
+
+    assert found == ["quick"] * at_once
+
+
+def test_what_no_worker_comes_to_is_given_back(clock: HandedClock, make: Callable[[Any], ClusterExecutor]) -> None:
+    executor = make(HinderedEvictor())  # without permission no worker begins
+    put(executor, clock.monotonic())
+    assert executor.give_back(clock.monotonic()) == []
+    clock.ahead = WAIT_SECONDS
+    ((_, answer),) = executor.give_back(clock.monotonic())
+
+    assert answer.outcome is Outcome.FAILED
+    assert len(executor) == 0
+
+
+def test_threads_without_work_end_but_for_one(
+    clock: HandedClock, answers: queue.SimpleQueue[CommandAnswer], make: Callable[[Any], ClusterExecutor]
+) -> None:
+    evictor = BlockedEvictor(3)
+    executor = make(evictor)
+    executor.permit(clock.monotonic() + 2 * AN_HOUR)
+    for number in range(3):
+        put(executor, clock.monotonic(), pod=f"p-{number}")
+    for _ in range(3):
+        answers.get(timeout=PATIENCE_SECONDS)
+    clock.ahead = AN_HOUR
+    until = time.monotonic() + PATIENCE_SECONDS
+    while len(executor._threads) > 1 and time.monotonic() < until:
+        executor.permit(clock.monotonic() + AN_HOUR)
+        time.sleep(0.01)
+
+    assert len(executor._threads) == 1
+    assert executor.are_workers_alive()
+
+
+@pytest.mark.parametrize(("rate", "most"), [(0.01, 16), (100.0, 200), (50.0, 100), (10_000.0, 200)])
+def test_what_runs_at_once_follows_from_the_rate(rate: float, most: int) -> None:
+    assert most_at_once(rate) == most
 
 
 def test_a_stall_shows_before_a_session_can_have_ended() -> None:

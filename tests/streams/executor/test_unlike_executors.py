@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
 
@@ -19,28 +18,15 @@ from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 from tests.harness.executing import CommandWriter, RunningExecutor, executing
 from tests.harness.reading import Seen, TopicReader
-from tests.streams.executor.conftest import TAINTED, command_now
+from tests.streams.executor.conftest import PODS, cluster, command_now
 
 pytestmark = pytest.mark.kafka
 
-PODS = 20
 LONGEST_WAIT_SECONDS = 2.0
 """A second, and another one for a machine with other tests; what it holds off took 13 s."""
 
 BETWEEN_SECONDS = 0.1
 JOINED_SECONDS = 4.0
-
-
-@contextlib.contextmanager
-def cluster(name: str, folder: Path) -> Iterator[tuple[FakeApi, ClusterAccess]]:
-    """Give a cluster with pods that have to leave, each on a node of its own."""
-    with FakeApi() as api:
-        for number in range(PODS):
-            api.put("Node", f"m-{number}", uid=f"uid-m-{number}", spec=TAINTED)
-            api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": f"m-{number}"})
-        file = folder / f"kubeconfig-of-{name}"
-        file.write_text(api.kubeconfig())
-        yield api, ClusterAccess(kubeconfig=str(file))
 
 
 def order(name: str, access: ClusterAccess, mode: ExecutorMode = ExecutorMode.DELETE) -> ClusterOrder:
