@@ -13,6 +13,7 @@
     │   │   ├── ProduceRefusedError        1  the broker will never take what has to be written
     │   │   ├── TakeoverFailedError        1  a partition was lost again and again
     │   │   ├── StateMissingError          1  an empty changelog beside committed group offsets
+    │   │   ├── StateUnreadableError       1  something in a changelog is no row
     │   │   ├── OtherStateVersionError     1  an empty changelog beside one of another version
     │   │   ├── InputReplacedError         1  a position lies beyond the end of its input
     │   │   ├── InputTruncatedError        1  input expired before it was read
@@ -81,6 +82,7 @@ from evictstream.streams.errors.engine import (
     PartitionLostError,
     ProduceRefusedError,
     StateMissingError,
+    StateUnreadableError,
     TakeoverFailedError,
     UncleanStopError,
     WorkerStuckError,
@@ -134,6 +136,7 @@ __all__ = [
     "RecordingError",
     "SettingsError",
     "StateMissingError",
+    "StateUnreadableError",
     "TakeoverFailedError",
     "TopicsDifferError",
     "UncleanStopError",

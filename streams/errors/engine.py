@@ -57,6 +57,20 @@ class StateMissingError(EngineError):
         )
 
 
+class StateUnreadableError(EngineError):
+    """What stands in a changelog cannot be a row of this service: `reason` says why."""
+
+    def __init__(self, *, changelog: str, partition: int, offset: int, reason: str) -> None:
+        self.changelog = changelog
+        self.partition = partition
+        self.offset = offset
+        super().__init__(
+            f"{changelog}-{partition} has no row at offset {offset}: {reason}",
+            next_step="let only workers write to that topic (ACLs), then restore it, or begin anew with another "
+            "EVICTSTREAM_STATE_VERSION and let the feeds list again",
+        )
+
+
 class OtherStateVersionError(EngineError):
     """The changelog is empty, and `others` hold the state of other versions: starting would forget all of it."""
 

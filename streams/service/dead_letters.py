@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
 from evictstream.models.messages.unreadable import UnreadableReason
+from evictstream.streams.compression import Unusable
+from evictstream.streams.engine.core.batches import UnusableRecord
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Record
@@ -18,7 +20,13 @@ if TYPE_CHECKING:
 
 UNDECIDABLE = "Undecidable"  # beyond a limit; the detail is `TOO_LARGE` or `TOO_MUCH`
 WRONG_PARTITION = "WrongPartition"  # the detail is `ELSEWHERE`
-REASONS = (*(reason.value for reason in UnreadableReason), UNDECIDABLE, WRONG_PARTITION)
+REASONS = (
+    *(reason.value for reason in UnreadableReason),
+    Unusable.BAD_BATCH.value,
+    Unusable.TRANSACTIONAL.value,
+    UNDECIDABLE,
+    WRONG_PARTITION,
+)
 
 TOO_LARGE = "rows or messages about it would be too large"
 TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
@@ -43,7 +51,10 @@ def put_dead_letter(
 
     `detail` names fields and types, never content: it goes into a header, which people see first.
     """
-    value, key = record.value or b"", record.key or b""
+    key_found, value_found = record.key, record.value
+    if isinstance(record, UnusableRecord):
+        key_found, value_found = record.content_key, record.content
+    value, key = value_found or b"", key_found or b""
     cut = len(value) + len(key) + HEADROOM_BYTES > limit_bytes
     topic, partition = origin
     described = DeadLetterHeaders.describe(
@@ -52,8 +63,8 @@ def put_dead_letter(
         topic=topic,
         partition=partition,
         offset=record.offset,
-        key=None if record.key is None else record.key[:KEY_LIMIT_BYTES],
-        value=record.value,
+        key=None if key_found is None else key_found[:KEY_LIMIT_BYTES],
+        value=value_found,
         truncated=cut,
     )
     headers = [  # a CloudEvents 1.0 context in Kafka's binary mode

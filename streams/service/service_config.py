@@ -122,6 +122,7 @@ def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> 
         transaction_timeout_seconds=settings.transaction_timeout_seconds,
         max_poll_records=settings.max_poll_records,
         max_fetch_bytes=settings.max_fetch_bytes,
+        largest_batch_bytes=settings.largest_batch_bytes,
         position_interval_seconds=settings.position_interval_seconds,
         takeover_timeout_seconds=settings.takeover_timeout_seconds,
         takeover_attempts=settings.takeover_attempts,

@@ -10,6 +10,7 @@ import collections
 from typing import TYPE_CHECKING
 
 from evictstream.models.eviction import PODS_IN_SLICE, STALE, InputEffect
+from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.dead_letters import TOO_MUCH, UNDECIDABLE, put_dead_letter
 from evictstream.streams.service.unanswered import Unanswered
@@ -134,7 +135,12 @@ class StepEffects:
             self.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
 
     def add_dead_letter(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
-        """Add a dead letter for a record of an input topic, and count it."""
+        """Add a dead letter for a record of an input topic, and count it.
+
+        What stands for a record that is left out says itself why.
+        """
+        if isinstance(record, UnusableRecord):
+            reason, detail = record.reason.value, record.detail
         put_dead_letter(
             outbox,
             self._config.dead_letters_topic,

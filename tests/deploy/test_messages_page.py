@@ -34,6 +34,7 @@ from evictstream.models.messages.vocabulary import (
 )
 from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
+from evictstream.streams.compression import Unusable
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.feed.operator_signals import ANY_CLUSTER
 from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
@@ -235,7 +236,9 @@ class TestDeadLetters:
 
     def test_every_reason_is_explained(self) -> None:
         rows = section(TEXT, "Dead letters")
-        assert [each for each in [*UnreadableReason, "WrongPartition", "Undecidable"] if f"`{each}`" not in rows] == []
+        assert [
+            each for each in [*UnreadableReason, *Unusable, "WrongPartition", "Undecidable"] if f"`{each}`" not in rows
+        ] == []
 
     def test_cut(self) -> None:
         assert CUT_BYTES == 64 * 1024

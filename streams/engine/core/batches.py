@@ -14,6 +14,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from evictstream.streams.compression import Unusable
+
 
 class Record(Protocol):
     """What the engine and its logic read of a consumed record (aiokafka's `ConsumerRecord`)."""
@@ -33,6 +35,29 @@ class Record(Protocol):
     @property
     def value(self) -> bytes | None:
         """Value as it came."""
+
+
+class UnusableRecord(NamedTuple):
+    """Stands for a record that is left out, and has neither key nor value, which no logic takes for one that it knows.
+
+    Attributes:
+        offset: its offset. Of a batch that cannot be opened only the first records have one of these each.
+        timestamp: append time of its batch in milliseconds since the epoch.
+        reason: why it is left out.
+        detail: what it was part of, for people.
+        content_key: its key, where it could be read.
+        content: its value. Of what could not be read the first record has all of the batch as it came, the others none.
+    """
+
+    offset: int
+    timestamp: int
+    reason: Unusable
+    detail: str
+    content_key: bytes | None = None
+    content: bytes | None = None
+    key: None = None
+    value: None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
 
 
 class Batch(NamedTuple):

@@ -34,6 +34,7 @@ class EngineConfig:
         transaction_timeout_seconds: the broker aborts a transaction that is older.
         max_poll_records: bounds one batch; the writer applies it in smaller slices.
         max_fetch_bytes: per partition and fetch.
+        largest_batch_bytes: most that a batch that is read may have without its compression.
         position_interval_seconds: how often positions are written where nothing else is.
         takeover_timeout_seconds: bound for fencing.
         takeover_attempts: consecutive failures of one partition before the process stops.
@@ -60,6 +61,7 @@ class EngineConfig:
     transaction_timeout_seconds: float = 60.0
     max_poll_records: int = 2_000
     max_fetch_bytes: int = 4_194_304
+    largest_batch_bytes: int = 8_388_608
     position_interval_seconds: float = 5.0
     takeover_timeout_seconds: float = 60.0
     takeover_attempts: int = 5

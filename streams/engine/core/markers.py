@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from evictstream.streams.engine.core.config import EngineConfig
-    from evictstream.streams.engine.core.ports import Kafka, LogReader, LogRecord, Place, Producer
+    from evictstream.streams.engine.core.ports import LogReader, LogRecord, Place, Producer
 
 log = structlog.get_logger(__name__)
 
@@ -61,12 +61,12 @@ class Markers:
     """Ends the open transactions in the partitions of a take-over: rows before they are read, messages after that."""
 
     def __init__(
-        self, producers: Mapping[int, Producer], *, stable: LogReader, kafka: Kafka, config: EngineConfig
+        self, producers: Mapping[int, Producer], *, stable: LogReader, everything: LogReader, config: EngineConfig
     ) -> None:
-        """`stable` reads `read_committed`."""
+        """`stable` reads `read_committed`, `everything` `read_uncommitted`."""
         self._producers = producers
-        self._kafka = kafka
         self._stable = stable
+        self._everything = everything
         self._config = config
         self._rows: dict[Place, tuple[int, int]] = {}
         self._messages: dict[Place, tuple[int, int]] = {}
@@ -105,22 +105,21 @@ class Markers:
         topics = (self._config.changelog, *self._config.outputs)
         places = [(topic, number) for topic in topics for number in self._producers]
         stable = await self._stable.ends(places)
-        async with self._kafka.reader(isolation="read_uncommitted") as everything:
-            ends = await everything.ends(places)
-            for topic, number in places:
-                begin, end = stable[topic, number], ends[topic, number]
-                if begin >= end:
-                    continue
-                if topic == self._config.changelog:
-                    rows = await everything.records((topic, number), begin, end)
-                    self._rows[topic, number] = (newest_row(rows), end)
-                    continue
-                first = await everything.records((topic, number), begin, begin + 1)
-                transaction = newest_message(first, self._config.transactional_id(number))
-                if transaction:
-                    self._messages[topic, number] = (transaction, end)
-                else:
-                    log.info("another application's transaction is open", topic=topic, partition=number)
+        ends = await self._everything.ends(places)
+        for topic, number in places:
+            begin, end = stable[topic, number], ends[topic, number]
+            if begin >= end:
+                continue
+            if topic == self._config.changelog:
+                rows = await self._everything.records((topic, number), begin, end)
+                self._rows[topic, number] = (newest_row(rows), end)
+                continue
+            first = await self._everything.records((topic, number), begin, begin + 1)
+            transaction = newest_message(first, self._config.transactional_id(number))
+            if transaction:
+                self._messages[topic, number] = (transaction, end)
+            else:
+                log.info("another application's transaction is open", topic=topic, partition=number)
 
     async def _newest_message(self, place: Place) -> int:
         """Return the number of this application's newest message that every reader sees."""

@@ -160,7 +160,7 @@ class Group(Protocol):
         """
 
     async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
-        """Ask for the last stable offsets of partitions. Raises also `TimeoutError`."""
+        """Ask where partitions end, whatever transaction is open there. Raises also `TimeoutError`."""
 
     def leave(self) -> None:
         """Begin to leave, from any thread and without waiting."""

@@ -115,12 +115,13 @@ async def take_over(
         async with asyncio.timeout(config.takeover_timeout_seconds):
             await _fence(takeovers)
         on_progress()
-        async with kafka.reader(on_progress) as reader:
-            markers = Markers({t.partition: t.producer for t in takeovers}, stable=reader, kafka=kafka, config=config)
+        async with kafka.reader(on_progress) as reader, kafka.reader(isolation="read_uncommitted") as everything:
+            producers = {t.partition: t.producer for t in takeovers}
+            markers = Markers(producers, stable=reader, everything=everything, config=config)
             await markers.end_rows()
             found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
             await markers.end_messages({t.partition: t.transaction for t in takeovers})
-            bounds = await _bounds(takeovers, reader, config)
+            bounds = await _bounds(takeovers, everything, config)
         for takeover in takeovers:
             takeover.rows, takeover.read_to = found[takeover.partition]
             takeover.logic.loaded()
@@ -154,7 +155,8 @@ async def _fence(takeovers: list[Takeover[Logic]]) -> None:
 async def _bounds(takeovers: list[Takeover[Logic]], reader: LogReader, config: EngineConfig) -> dict[Place, Bounds]:
     """Ask for first and next offsets of all inputs; again where a position is beyond the end.
 
-    A deposed leader that does not know it yet reports an old end.
+    A deposed leader that does not know it yet reports an old end. `reader` sees the very ends: inputs are read up to
+    them, whatever transaction is open there.
     """
     positions = {(topic, t.partition): t.positions.get(topic, 0) for t in takeovers for topic in config.inputs}
     looks_left = LOOKS_AGAIN

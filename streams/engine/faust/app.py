@@ -94,7 +94,7 @@ class FaustGroup:
         return await self._thread.seek_inputs(positions)
 
     async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
-        """Ask for the last stable offsets of partitions."""
+        """Ask where partitions end."""
         return await self._thread.end_offsets(places)
 
     def leave(self) -> None:

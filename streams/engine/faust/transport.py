@@ -108,13 +108,13 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
         return batches
 
     async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
-        """Last stable offsets, asked of the brokers now. Raises `KafkaClientError` or `TimeoutError` without answer."""
+        """Ask the brokers where partitions end. Raises `KafkaClientError` or `TimeoutError` without an answer."""
         return cast("dict[Place, int]", await self.call_thread(self._end_offsets, places))
 
     async def _end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
         # Timed in this thread: a time-out of the caller would leave the thread busy, and it has commits to carry out.
         async with asyncio.timeout(END_OFFSETS_TIMEOUT_SECONDS):
-            return await self._member.last_stable_offsets(places)
+            return await self._member.ends(places)
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         """Commit group offsets; `False` when the group does not take this worker for the owner (any more)."""

@@ -10,15 +10,19 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from itertools import chain, islice
 from struct import Struct
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import aiokafka.consumer.fetcher as aiokafka_fetcher
 import crc32c
 from aiokafka import errors as kafka_errors
 from aiokafka.consumer.fetcher import READ_COMMITTED, FetchResult, PartitionRecords
 from aiokafka.record.default_records import DefaultRecordBatch
+
+from evictstream.streams.compression import RECORDS_AT, Unusable, open_batch
+from evictstream.streams.engine.core.batches import UnusableRecord
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.batches import Record
@@ -39,7 +43,26 @@ CHECKED_FROM: Final = 21
 MAGIC_AT: Final = 16
 MAGIC: Final = 2
 
+UNUSUAL: Final = 0b1_0111
+"""Attributes of a batch that is compressed, or of a transaction."""
+
+SHARE_OF_A_POLL: Final = 4
+"""A poll opens no further compressed batch once it has expanded this part of what one may have: a dozen polls wait in
+the agents' queues, and those of different partitions must not add up to the memory of a worker."""
+
+UNSAID_LIMIT_BYTES: Final = 8 * 1024 * 1024
+"""For consumers of others in this process, which say none: tests and benches."""
+
+MOST_NAMED: Final = 1_000
+"""Records of one batch that get a dead letter each, if it cannot be opened: its header may claim millions."""
+
+CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd", "codec 5", "codec 6", "codec 7")
+
 _batch_length: Final = Struct(">i").unpack_from
+
+
+class _DamagedBatchError(kafka_errors.CorruptRecordException):  # type: ignore[misc]  # aiokafka has no types
+    """A batch is not as a broker has stored it, unlike one whose content was never right."""
 
 
 class AnswerParts:
@@ -59,7 +82,12 @@ class FetchedBatches:
     """The record batches of one partition in an answer. The last one is left out if it is cut.
 
     Takes the place of aiokafka's `MemoryRecords`.
+
+    Attributes:
+        newest: the bytes of the batch that was returned last.
     """
+
+    newest: memoryview
 
     def __init__(self, records: bytes | memoryview) -> None:
         self._records, self._at = memoryview(records), 0
@@ -84,16 +112,42 @@ class FetchedBatches:
         """
         begin = self._at
         self._at += BATCH_OVERHEAD + _batch_length(self._records, begin + LENGTH_AT)[0]
-        self._newest = self._records[begin : self._at]
-        if self._newest[MAGIC_AT] != MAGIC:
-            raise kafka_errors.CorruptRecordException(
-                f"a record batch has format {self._newest[MAGIC_AT]}, not {MAGIC}"
-            )
-        return DefaultRecordBatch(self._newest)
+        self.newest = self._records[begin : self._at]
+        if self.newest[MAGIC_AT] != MAGIC:
+            raise _DamagedBatchError(f"a record batch has format {self.newest[MAGIC_AT]}, not {MAGIC}")
+        return DefaultRecordBatch(self.newest)
 
     def is_intact(self, batch: DefaultRecordBatch) -> bool:
         """Compare the newest batch with its checksum."""
-        return bool(crc32c.crc32c(self._newest[CHECKED_FROM:]) == batch.crc)
+        return bool(crc32c.crc32c(self.newest[CHECKED_FROM:]) == batch.crc)
+
+
+class BatchReading:
+    """How one consumer reads, and what its running poll has expanded so far.
+
+    Attributes:
+        limit_bytes: most that a batch may have without compression.
+        poll_bytes: a poll that has expanded more opens no further batch, of whichever partition.
+        refuses_transactions: the topics are written without transactions, and records of one are left out.
+        expanded_bytes: what the running poll has expanded.
+    """
+
+    __slots__ = ("expanded_bytes", "limit_bytes", "poll_bytes", "refuses_transactions")
+
+    def __init__(self, limit_bytes: int, *, refuses_transactions: bool = False) -> None:
+        self.limit_bytes = limit_bytes
+        self.poll_bytes = limit_bytes // SHARE_OF_A_POLL
+        self.refuses_transactions = refuses_transactions
+        self.expanded_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the running poll may expand no more."""
+        return self.expanded_bytes > self.poll_bytes
+
+
+# Of the consumer that runs in this task, since aiokafka's fetcher hands nothing to the classes that it makes.
+READING: Final[ContextVar[BatchReading]] = ContextVar("READING")
 
 
 class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no types
@@ -101,10 +155,13 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
 
     Attributes:
         next_fetch_offset: where a reader stands after what it has taken.
+        is_over: whether all records were taken.
     """
 
     next_fetch_offset: int
+    is_over = False
     _records_iterator: Iterator[Record]
+    _newest_batch: Any = None
 
     def __next__(self) -> Record:
         """Take one record."""
@@ -114,11 +171,25 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
         return taken[0]
 
     def take(self, limit: int) -> list[Record]:
-        """Take up to `limit` records, at least one is asked for; fewer come only where the end is reached."""
-        taken = list(islice(self._records_iterator, limit))
-        if len(taken) == limit:  # else all batches are over, and the reader stands behind the last one
-            self.next_fetch_offset = taken[-1].offset + 1
-        return taken
+        """Take up to `limit` records, fewer where the end is reached, or the poll has expanded as much as it may."""
+        taken: list[Record] = []
+        while True:
+            try:
+                taken.extend(islice(self._records_iterator, limit - len(taken)))  # keeps what came before an error
+            except _DamagedBatchError:
+                raise
+            except (kafka_errors.CorruptRecordException, ValueError) as error:
+                self._records_iterator = chain(self._rest(taken, error), self._unpack_records())
+                continue
+            if len(taken) == limit:  # else all batches that were opened are over, and the reader stands behind them
+                self.next_fetch_offset = taken[-1].offset + 1
+            elif self._records.has_next():
+                self._records_iterator = self._unpack_records()
+                if not _reading().is_full:
+                    continue
+            else:
+                self.is_over = True
+            return taken
 
     def _unpack_records(self) -> Iterator[Record]:
         return chain.from_iterable(self._unpack_batches())
@@ -126,22 +197,78 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
     def _unpack_batches(self) -> Iterator[Iterable[Record]]:
         """Give the records batch by batch; what comes after a batch is asked for when all of it was taken."""
         records, is_committed = self._records, self._isolation_level == READ_COMMITTED
-        while records.has_next():
+        reading = _reading()
+        while records.has_next() and not reading.is_full:
             batch = records.next_batch()
             if not records.is_intact(batch):
-                raise kafka_errors.CorruptRecordException(f"{self._tp}: a record batch differs from its checksum")
+                raise _DamagedBatchError(f"{self._tp}: a record batch differs from its checksum")
             if is_committed and batch.producer_id >= 0:
                 self._consume_aborted_up_to(batch.base_offset)
             if batch.is_control_batch:
                 if is_committed and self._contains_abort_marker(batch):
                     self._aborted_producers.discard(batch.producer_id)
             elif not (batch.is_transactional and batch.producer_id in self._aborted_producers):
+                self._newest_batch = batch
+                found = self._opened(batch, records.newest) if batch.attributes & UNUSUAL else batch
                 position = self.next_fetch_offset
                 if batch.base_offset >= position:
-                    yield batch
+                    yield found
                 else:  # the position was sought
-                    yield (record for record in batch if record.offset >= position)
+                    yield (record for record in found if record.offset >= position)
             self.next_fetch_offset = batch.next_offset
+
+    def _opened(self, batch: DefaultRecordBatch, raw: memoryview) -> Iterable[Record]:
+        """Return the records of a batch that is compressed, or of a transaction."""
+        reading = _reading()
+        opened = open_batch(raw, reading.limit_bytes)
+        if isinstance(opened, Unusable):
+            reading.expanded_bytes += reading.limit_bytes
+            wrong = f"has more than {reading.limit_bytes}" if opened is Unusable.OVERSIZED else "has unreadable"
+            detail = (
+                f"a batch with the offsets {batch.base_offset} to {batch.next_offset - 1} {wrong} bytes "
+                f"without its compression ({CODECS[batch.compression_type]})"
+            )
+            return _unusable(batch, batch.base_offset, opened, detail=detail, content=bytes(raw[RECORDS_AT:]))
+        if opened is not raw:
+            reading.expanded_bytes += len(opened)
+            batch = DefaultRecordBatch(opened)
+        if reading.refuses_transactions and batch.is_transactional:
+            return (_transactional(record) for record in batch)
+        return cast("Iterable[Record]", batch)
+
+    def _rest(self, taken: list[Record], error: Exception) -> Iterator[Record]:
+        """Stand for what is left of the newest batch, whose records are not well-formed from here on."""
+        batch = self._newest_batch
+        first = batch.base_offset
+        if taken:
+            first = max(first, taken[-1].offset + 1)
+        first = max(first, self.next_fetch_offset)
+        detail = f"records {first} to {batch.next_offset - 1} of a batch are not well-formed: {error}"
+        yield from _unusable(batch, first, Unusable.BAD_BATCH, detail=detail)
+        self.next_fetch_offset = batch.next_offset
+
+
+def _reading() -> BatchReading:
+    return READING.get(None) or BatchReading(UNSAID_LIMIT_BYTES)
+
+
+def _unusable(
+    batch: DefaultRecordBatch, first: int, reason: Unusable, *, detail: str, content: bytes | None = None
+) -> Iterator[UnusableRecord]:
+    """Stand for the records of a batch from an offset on; the first one has the content."""
+    for offset in range(first, min(batch.next_offset, first + MOST_NAMED)):
+        yield UnusableRecord(offset, batch.max_timestamp, reason, detail, content=content if offset == first else None)
+
+
+def _transactional(record: Record) -> UnusableRecord:
+    return UnusableRecord(
+        record.offset,
+        record.timestamp,
+        Unusable.TRANSACTIONAL,
+        "inputs are written without transactions",
+        content_key=record.key,
+        content=record.value,
+    )
 
 
 class FetchedRecords(FetchResult):  # type: ignore[misc]  # aiokafka has no types
@@ -154,10 +281,9 @@ class FetchedRecords(FetchResult):  # type: ignore[misc]  # aiokafka has no type
         records = self._partition_records
         if records is None or not self.check_assignment(self._topic_partition):
             return []
-        limit = sys.maxsize if max_records is None else max_records
-        taken = records.take(limit)
+        taken = records.take(sys.maxsize if max_records is None else max_records)
         self._update_position()
-        if len(taken) < limit:
+        if records.is_over:
             self._partition_records = None
         return taken
 

@@ -55,7 +55,7 @@ class GroupMember(StoppableConsumer):
     confirmed_at = float("-inf")
     _leaving: asyncio.Task[None] | None = None
 
-    def __init__(self, permit: Permit, **arguments: object) -> None:
+    def __init__(self, permit: Permit, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._permit = permit
         self._epochs: dict[Place, int] = {}
@@ -161,8 +161,8 @@ class GroupMember(StoppableConsumer):
                     topic=partition.topic, partition=partition.partition, position=offset
                 ) from error
 
-    async def last_stable_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
-        """Ask the brokers for the last stable offsets. Raises `KafkaClientError`."""
+    async def ends(self, places: Sequence[Place]) -> dict[Place, int]:
+        """Ask the brokers where partitions end, whatever transaction is open there. Raises `KafkaClientError`."""
         with translated_errors():
             ends = await self.end_offsets([TopicPartition(*place) for place in places])
         return {(p.topic, p.partition): offset for p, offset in ends.items()}
@@ -210,7 +210,10 @@ def group_member(config: EngineConfig, permit: Permit, assignor: Any) -> GroupMe
         enable_auto_commit=False,
         # Positions are always sought explicitly: a position outside the log must never move by itself.
         auto_offset_reset="none",
-        isolation_level="read_committed",
+        # Inputs are read to their very ends: a transaction that somebody leaves open there must hold up nobody.
+        isolation_level="read_uncommitted",
+        refuses_transactions=True,
+        largest_batch_bytes=config.largest_batch_bytes,
         max_poll_records=config.max_poll_records,
         max_partition_fetch_bytes=config.max_fetch_bytes,
         fetch_max_bytes=FETCHES_IN_ANSWER * config.max_fetch_bytes,

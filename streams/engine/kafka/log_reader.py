@@ -16,9 +16,11 @@ from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
+from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.engine.core.ports import ReadRows, RowSink
 from evictstream.streams.engine.kafka.consumer import StoppableConsumer
 from evictstream.streams.engine.kafka.errors import translated_errors
+from evictstream.streams.errors import StateUnreadableError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -62,6 +64,7 @@ class KafkaLogReader:
             enable_auto_commit=False,
             auto_offset_reset="earliest",
             max_partition_fetch_bytes=config.max_fetch_bytes,
+            largest_batch_bytes=config.largest_batch_bytes,
             fetch_max_wait_ms=POLL_MS,
             **config.security,
         )
@@ -113,7 +116,8 @@ class KafkaLogReader:
     async def read_rows(self, sinks: Mapping[int, RowSink]) -> dict[int, ReadRows]:
         """Feed all rows of the changelog's partitions to their sinks; returns by partition what was read.
 
-        Not bounded in time: a large state simply takes longer. Cancel it to stop.
+        Not bounded in time: a large state simply takes longer. Cancel it to stop. Raises `StateUnreadableError` where
+        something is no row: somebody else has written to the changelog.
         """
         partitions = {TopicPartition(self._config.changelog, number): sink for number, sink in sinks.items()}
         if not partitions:
@@ -136,7 +140,15 @@ class KafkaLogReader:
                 sink = partitions[partition]
                 for start in range(0, len(records), ROWS_IN_SLICE):
                     for record in records[start : start + ROWS_IN_SLICE]:
-                        sink(record.key, record.value)
+                        key = record.key
+                        if key is None:
+                            raise StateUnreadableError(
+                                changelog=partition.topic,
+                                partition=partition.partition,
+                                offset=record.offset,
+                                reason=record.detail if isinstance(record, UnusableRecord) else "a row has no key",
+                            )
+                        sink(key, record.value)
                     if self._monotonic() - yielded_at > SLICE_SECONDS:
                         await asyncio.sleep(0)
                         yielded_at = self._monotonic()

@@ -56,6 +56,7 @@ def test_changelog_is_compacted_with_tuned_segments() -> None:
         "segment.ms": "120000",
         "min.cleanable.dirty.ratio": "0.1",
         "delete.retention.ms": "3600000",
+        "compression.type": "producer",
         "min.insync.replicas": "1",
         "max.message.bytes": "2097152",
     }

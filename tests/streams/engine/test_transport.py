@@ -80,7 +80,9 @@ def test_stopping_a_consumer_that_fetches_does_not_cancel_the_caller(settings: S
     """aiokafka lets the cancellation of its own fetches out, which ended a repair, or left a stop waiting."""
 
     async def test() -> None:
-        consumer = StoppableConsumer(bootstrap_servers=settings.bootstrap_servers)
+        consumer = StoppableConsumer(
+            bootstrap_servers=settings.bootstrap_servers, largest_batch_bytes=settings.largest_batch_bytes
+        )
         await consumer.start()
         consumer._fetcher._pending_tasks.add(asyncio.create_task(asyncio.sleep(60)))
         await consumer.stop()
@@ -97,7 +99,7 @@ def test_a_commit_that_was_given_up_may_fail_later(settings: Settings) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
         permit = Permit(time.monotonic)
         servers, group = settings.bootstrap_servers, settings.application_id
-        consumer = GroupMember(permit, bootstrap_servers=servers, group_id=group)
+        consumer = GroupMember(permit, bootstrap_servers=servers, group_id=group, largest_batch_bytes=1 << 20)
         await consumer.start()
         ends = asyncio.Event()
 

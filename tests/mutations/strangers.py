@@ -1,0 +1,83 @@
+"""Mutations of what keeps somebody who may write a topic from stopping its readers."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+COMPRESSION = "tests/streams/test_compression.py"
+UNUSABLE = "tests/streams/engine/test_unusable_batches.py"
+CONSUMERS = "tests/streams/broker/test_consumers.py"
+AT_INPUTS = "tests/guarantees/test_strangers_at_inputs.py"
+
+OF_STRANGERS = (
+    Mutation(
+        "decompress gzip as far as it goes",
+        (Change(product.COMPRESSION, "_gunzip", "found.decompress(data, limit + 1)", "found.decompress(data)"),),
+        (f"{COMPRESSION}::test_a_batch_beyond_the_bound_takes_no_more_memory",),
+    ),
+    Mutation(
+        "decompress zstd as far as it goes",
+        (
+            Change(
+                product.COMPRESSION,
+                "_unzstd",
+                "zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(limit + 1)",
+                "zstandard.ZstdDecompressor().stream_reader(data).read()",
+            ),
+        ),
+        (f"{COMPRESSION}::test_a_batch_beyond_the_bound_takes_no_more_memory",),
+    ),
+    Mutation(
+        "open every compressed batch of a fetch in one poll",
+        (Change(product.FETCHED_BATCHES, "BatchReading.is_full", "self.expanded_bytes > self.poll_bytes", "False"),),
+        (f"{UNUSABLE}::test_a_poll_opens_no_more_than_its_share",),
+    ),
+    Mutation(
+        "name every record that a header claims",
+        (
+            Change(
+                product.FETCHED_BATCHES,
+                "_unusable",
+                "min(batch.next_offset, first + MOST_NAMED)",
+                "min(batch.next_offset, first + 100 * MOST_NAMED)",
+            ),
+        ),
+        (f"{UNUSABLE}::test_a_header_that_claims_millions_names_few",),
+    ),
+    Mutation(
+        "take the records of an open transaction",
+        (Change(product.FETCHED_BATCHES, "DecodedRecords._opened", "reading.refuses_transactions", "False"),),
+        (f"{UNUSABLE}::test_records_of_transactions_are_set_aside_as_they_came",),
+    ),
+    Mutation(
+        "read inputs up to an open transaction",
+        (
+            Change(
+                product.GROUP_MEMBER,
+                "group_member",
+                'isolation_level="read_uncommitted"',
+                'isolation_level="read_committed"',
+            ),
+        ),
+        (f"{AT_INPUTS}::test_an_open_transaction_on_an_input_holds_up_nobody",),
+    ),
+    Mutation(
+        "look for the ends of inputs before an open transaction",
+        (
+            Change(
+                product.TAKEOVER,
+                "take_over",
+                "_bounds(takeovers, everything, config)",
+                "_bounds(takeovers, reader, config)",
+            ),
+        ),
+        (f"{AT_INPUTS}::test_an_open_transaction_on_an_input_holds_up_nobody",),
+    ),
+    Mutation(
+        "hand out as many bytes as a poll finds",
+        (Change(product.CONSUMERS, "_BoundedRecords.take", "fetcher.taken_bytes < fetcher.limit_bytes", "True"),),
+        (f"{CONSUMERS}::test_one_poll_returns_no_more_bytes_than_the_bound",),
+    ),
+)
