@@ -40,14 +40,16 @@ class ApiClient:
         self._of_thread = threading.local()
         self._opened: list[http.client.HTTPSConnection] = []
 
-    def call(self, method: str, path: str, body: Object | None = None, kind: str = "application/json") -> Object:
-        """Call once; a connection that the server has closed meanwhile is opened anew.
+    def call(
+        self, method: str, path: str, body: Object | bytes | None = None, kind: str = "application/json"
+    ) -> Object:
+        """Call once; a connection that the server has closed meanwhile is opened anew. Bytes are sent as they are.
 
         Raises:
             RefusedError: the status is not of the kind 2xx.
             OSError: the server does not answer.
         """
-        content = None if body is None else json.dumps(body).encode()
+        content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         for attempt in range(2):
             connection = self._connection()
             try:
@@ -77,7 +79,7 @@ class ApiClient:
         """Read one object."""
         return self.call("GET", path)
 
-    def create(self, collection: str, what: Object) -> Object:
+    def create(self, collection: str, what: Object | bytes) -> Object:
         """Create an object in a collection, such as `/api/v1/nodes`."""
         return self.call("POST", collection, what)
 

@@ -2,88 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
-from tests.conftest import MakeSettings
-from tests.e2e.api_client import ApiClient
-from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
-from tests.e2e.hollow_nodes import HollowNodes
-from tests.e2e.objects import NODES, pod, pods, taint, tolerates
-from tests.e2e.processes import executor, feed, grant, wait_until
-from tests.harness.product_process import ProductProcess
+from tests.e2e.fleet import KEY, NAMES, Fleet, evicting
+from tests.e2e.objects import NODES, pod, pods, tolerates
+from tests.e2e.processes import wait_until
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("built_binaries")]
-
-KEY = "maintenance"
-NAMES = ("n-0", "n-1", "n-2", "n-3")
-
-
-class Fleet(NamedTuple):
-    """A cluster that evicts through the product."""
-
-    plane: ControlPlane
-    client: ApiClient
-    nodes: HollowNodes
-    feed: ProductProcess
-    worker: ProductProcess
-    executor: ProductProcess
-
-    def alive(self) -> set[str]:
-        """Names of pods that do not terminate."""
-        return {
-            one["metadata"]["name"] for one in self.client.items(pods()) if "deletionTimestamp" not in one["metadata"]
-        }
-
-    def taint(self, node: str, *keys: str) -> None:
-        """Give a node these taints and no others."""
-        self.client.patch(f"{NODES}/{node}", {"spec": {"taints": [taint(key) for key in keys] or None}})
-
-    def deleted(self) -> list[str]:
-        """Names of pods that the executor has deleted, in order."""
-        return [one["objectRef"]["name"] for one in self.plane.deletes() if one["user"]["username"] == "executor"]
-
-
-@pytest.fixture
-def settings(make_settings: MakeSettings) -> Settings:
-    found = make_settings(health_port=0)
-    declare_topics(found)
-    return found
-
-
-@contextlib.contextmanager
-def evicting(settings: Settings, folder: Path, mode: str = "delete") -> Iterator[Fleet]:
-    with contextlib.ExitStack() as stack:
-        plane = stack.enter_context(
-            ControlPlane(
-                folder / "plane",
-                taint_eviction=False,
-                users=["feed", "executor"],
-                apiserver_flags=SHORT_DEFAULT_TOLERATIONS,
-                controller_manager_flags=QUICK_NODE_MONITOR,
-            )
-        )
-        client = plane.client()
-        grant(client, "feed.yaml", "feed")
-        grant(client, f"executor-{mode}.yaml", "executor")
-        nodes = stack.enter_context(HollowNodes(client))
-        nodes.add(NAMES)
-        nodes.wait_ready(NAMES)
-        yield Fleet(
-            plane,
-            client,
-            nodes,
-            stack.enter_context(feed(settings, plane)),
-            stack.enter_context(ProductProcess(settings, "worker")),
-            stack.enter_context(executor(settings, plane, mode)),
-        )
 
 
 def test_taint_edit_and_untaint(tmp_path: Path, settings: Settings) -> None:
