@@ -41,13 +41,13 @@ from evictstream.models.messages.decoding import (
 )
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
 from evictstream.models.messages.unreadable import Unreadable
-from evictstream.models.messages.vocabulary import DecisionKind
+from evictstream.models.messages.vocabulary import DecisionKind, EventType
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.timers import TimerHeap
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
-from evictstream.streams.service.dead_letters import ELSEWHERE, TOO_LARGE, UNDECIDABLE, WRONG_PARTITION
+from evictstream.streams.service.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.service.fast_path import YIELD_AFTER_BYTES, FastPath
 from evictstream.streams.service.overdue import deadline_us, open_evictions, overdue
 from evictstream.streams.service.record_sizes import SHARE, fitting
@@ -187,7 +187,8 @@ class EvictionPartition:
             following = next(slices, None)
             if following is not None:  # most nodes have few pods, or nothing to decide about them
                 whole = itertools.chain((changes, following), slices)
-                return self._effects.put_long_step(whole, aggregate, topic, record, outbox, effect=changes.effect)
+                self._effects.counts[changes.effect._value_] += 1
+                return self._effects.put_slices(whole, aggregate, outbox)
         else:
             changes = apply_result(aggregate, event, rules)
         # A new aggregate enters the indexes here and not above: without earlier rows no step has several slices.
@@ -196,7 +197,7 @@ class EvictionPartition:
             self._nodes[aggregate.cluster] += 1
             self._effects.pending[aggregate.cluster] += 0
         self._effects.put(changes, aggregate, outbox)
-        self._effects.count(changes.effect, topic, record, outbox)
+        self._effects.counts[changes.effect._value_] += 1
         return ()
 
     def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
@@ -220,9 +221,13 @@ class EvictionPartition:
                 return None
             cluster, _, node = key.decode().partition("/")
             aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
-        if not isinstance(event, ResultEvent) and self._clusters.is_stale(aggregate.cluster, event.epoch):
-            self._effects.counts["stale"] += 1
-            return None
+        if not isinstance(event, ResultEvent):
+            if event.is_undecidable and event.type is not EventType.DELETED:
+                # Whether it is new does not count: after a crash the topics may be read in another order.
+                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
+            if self._clusters.is_stale(aggregate.cluster, event.epoch):
+                self._effects.counts["stale"] += 1
+                return None
         if self._clusters.any_forgotten and self._clusters.is_forgotten(
             aggregate.cluster, record.timestamp * MILLISECOND_US
         ):

@@ -9,10 +9,10 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING
 
-from evictstream.models.eviction import PODS_IN_SLICE, STALE, InputEffect
+from evictstream.models.eviction import PODS_IN_SLICE, STALE
 from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.dead_letters import TOO_MUCH, UNDECIDABLE, put_dead_letter
+from evictstream.streams.service.dead_letters import put_dead_letter
 from evictstream.streams.service.unanswered import Unanswered
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
     from evictstream.streams.service.clusters import Clusters
     from evictstream.streams.service.service_config import ServiceConfig
-
-_UNDECIDABLE = InputEffect.UNDECIDABLE
 
 
 class StepEffects:
@@ -91,20 +89,6 @@ class StepEffects:
         if aside is not None:
             self._end_step(aside, outbox)
 
-    def put_long_step(
-        self,
-        slices: Iterator[Changes],
-        aggregate: NodeAggregate,
-        topic: str,
-        record: Record,
-        outbox: Outbox,
-        *,
-        effect: InputEffect,
-    ) -> Iterator[None]:
-        """Carry out the slices of a record's step as `put_slices` does, then count the record."""
-        yield from self.put_slices(slices, aggregate, outbox)
-        self.count(effect, topic, record, outbox)
-
     def put_listing(self, steps: Iterable[tuple[NodeAggregate, Changes]], outbox: Outbox) -> Iterator[None]:
         """Carry out the changes of one listing, about many nodes, all of them or none; yields after each slice."""
         aside = Outbox()
@@ -127,12 +111,6 @@ class StepEffects:
     def postpone(self, wakeup: Wakeup) -> None:
         """Keep a due wake-up of one of the nodes `stepped` until the last slice."""
         self._postponed.append(wakeup)
-
-    def count(self, effect: InputEffect, topic: str, record: Record, outbox: Outbox) -> None:
-        """Count what became of a record; a record beyond a limit becomes a dead letter too."""
-        self.counts[effect._value_] += 1
-        if effect is _UNDECIDABLE:
-            self.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
 
     def add_dead_letter(self, topic: str, record: Record, outbox: Outbox, *, reason: str, detail: str) -> None:
         """Add a dead letter for a record of an input topic, and count it.

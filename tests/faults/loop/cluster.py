@@ -9,10 +9,13 @@ from collections.abc import Callable
 from random import Random
 from typing import Any, NamedTuple
 
+from evictstream.models.messages.object_limits import LARGEST_LIST
 from tests.faults.loop.deletes import Deleted, Object
 
 KEYS = ("maintenance", "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 SECONDS = (0, 5, 60)
+ABSURD = (LARGEST_LIST - 1, LARGEST_LIST, LARGEST_LIST + 200)
+"""Tolerations of nothing in the pod of a tenant: up to the limit it is decided about, beyond it is left alone."""
 
 
 class Change(NamedTuple):
@@ -130,7 +133,12 @@ class ModelCluster:
         draw = self._draw
         nodes, pods = [one["metadata"]["name"] for one in self.of("Node")], self.of("Pod")
         what = draw.choice(
-            ("pod", "pod", "taint", "taint", "untaint", "tolerate", "end", "finish", "move", "node", "no node")
+            (
+                *("pod",) * 4,
+                *("taint",) * 4,
+                *("untaint", "tolerate", "end", "finish", "move", "node", "no node") * 2,
+                "absurd",
+            )
         )
         if what == "node" or not nodes:
             self.put("Node", f"n-{draw.randrange(6)}")
@@ -139,10 +147,12 @@ class ModelCluster:
             self.remove("Node", name)
             for pod in [one for one in pods if one["spec"]["nodeName"] == name]:
                 self.remove("Pod", pod["metadata"]["name"])
-        elif what == "pod":
+        elif what in {"pod", "absurd"}:
             name = f"p-{draw.randrange(12)}"
             if ("Pod", name) not in self.objects:
-                self.put("Pod", name, spec={"nodeName": draw.choice(nodes), "tolerations": self._tolerations()})
+                junk = [{"key": f"t{number}"} for number in range(draw.choice(ABSURD) if what == "absurd" else 0)]
+                spec = {"nodeName": draw.choice(nodes), "tolerations": junk + self._tolerations()}
+                self.put("Pod", name, spec=spec)
         elif what == "taint":
             taints = [{"key": key, "effect": "NoExecute"} for key in draw.sample(KEYS, draw.choice((1, 1, 2)))]
             self.put("Node", draw.choice(nodes), spec={"taints": taints})
@@ -155,7 +165,8 @@ class ModelCluster:
     def _act_on(self, what: str, pod: Object, nodes: list[str]) -> None:
         name = pod["metadata"]["name"]
         if what == "tolerate":
-            self.put("Pod", name, spec={"tolerations": self._tolerations()})
+            if len(pod["spec"]["tolerations"]) <= LARGEST_LIST:  # the oracle's pods stay beyond the limit, or below it
+                self.put("Pod", name, spec={"tolerations": self._tolerations()})
         elif what == "finish":
             self.put("Pod", name, status={"phase": "Succeeded"})
         else:

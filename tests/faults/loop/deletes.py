@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from evictstream.models.execution.last_look import read_node, read_pod
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
+from evictstream.models.messages.object_limits import LARGEST_LIST
 
 Object = dict[str, Any]
 Together = Mapping[tuple[str, str], int]
@@ -45,9 +46,9 @@ def wrong_delete(deleted: Deleted, together: Together) -> Iterator[str]:
 
 
 def stays_us(pod: Object, node: Object) -> int | None:
-    """Return how long a pod may stay from the first taint on, at least; None for ever."""
+    """Return how long a pod may stay from the first taint on, at least; None for ever, as for an absurd one."""
     seen, there = read_pod(json.dumps(pod).encode()), read_node(json.dumps(node).encode())
-    if not there.taints:
+    if not there.taints or len(seen.tolerations) > LARGEST_LIST:
         return None
     in_use = tolerations_in_use(seen.tolerations, there.taints)
     if in_use is None:

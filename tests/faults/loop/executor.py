@@ -1,4 +1,4 @@
-"""Executors of the model cluster with the product's own decisions: slow, killed, and two of them by mistake."""
+"""Executors of the model cluster with the product's own decisions: slow, killed, two by mistake, and observers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
-from evictstream.streams.executor.results import result_text
+from evictstream.streams.executor.results import as_observed, result_text
 from tests.faults.loop.cluster import ModelCluster
 from tests.faults.loop.feed import PARTITIONS
 from tests.faults.loop.service import Topics
@@ -22,9 +22,10 @@ MOST_AT_ONCE = 16
 
 
 class ModelExecutor:
-    """One executor with all partitions, in a group of its own."""
+    """One executor with all partitions, in a group of its own. One that observes does everything but the write."""
 
-    def __init__(self, cluster: ModelCluster, topics: Topics, draw: Random) -> None:
+    def __init__(self, cluster: ModelCluster, topics: Topics, draw: Random, *, observes: bool = False) -> None:
+        self.observes = observes
         self._cluster = cluster
         self._topics = topics
         self._draw = draw
@@ -89,6 +90,8 @@ class ModelExecutor:
         if is_raced:
             self._cluster.act()
         answer = None if veto is None else CommandAnswer(veto.outcome, veto.reason)
+        if answer is None and self.observes:
+            answer = CommandAnswer(Outcome.OBSERVED, "observes only")
         if answer is None:
             assert pod is not None
             seen = None if node is None else json.loads(node)
@@ -104,7 +107,9 @@ class ModelExecutor:
         self._end(queued, answer)
 
     def say_accepted(self) -> None:
-        """Say what still waits."""
+        """Say what still waits; an observer says nothing but what it has observed."""
+        if self.observes:
+            return
         now = self._cluster.now_us / 1e6
         for queued in self._queue:
             if now - queued.said_at >= ACCEPTED_SECONDS:
@@ -124,6 +129,7 @@ class ModelExecutor:
         self._answered[queued.partition].add(queued.offset)
 
     def _send(self, command: EvictionCommand, answer: CommandAnswer) -> None:
+        answer = as_observed(answer) if self.observes else answer
         # `observedAt` is the wall clock's: without it the append time counts, which is the model's.
         text = result_text(command, answer)
         value = text[: text.rindex(b',"observedAt"')] + b"}"

@@ -141,7 +141,9 @@ class Loop:
         self.seen[f"executor: {what}"] += 1
 
     def _trouble(self) -> None:
-        what = self.draw.choice(("new feed", "second feed", "backup", "restore", "rebuild", "second executor"))
+        what = self.draw.choice(
+            ("new feed", "second feed", "backup", "restore", "rebuild", "second executor", "observer")
+        )
         if what == "new feed":
             self.feeds = [self._new_feed()]
         elif what == "second feed" and len(self.feeds) < 3:
@@ -153,8 +155,10 @@ class Loop:
         elif what == "rebuild" and self.draw.random() < 0.3:
             self.backup = None
             self.cluster.rebuild()
-        elif what == "second executor" and len(self.executors) < 2:
+        elif what == "second executor" and sum(not one.observes for one in self.executors) < 2:
             self.executors.append(ModelExecutor(self.cluster, self.topics, self.draw))
+        elif what == "observer" and not any(one.observes for one in self.executors):
+            self.executors.append(ModelExecutor(self.cluster, self.topics, self.draw, observes=True))
         else:
             return
         self.seen[f"trouble: {what}"] += 1

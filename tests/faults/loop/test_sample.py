@@ -14,8 +14,9 @@ def test_no_run_breaks_a_promise() -> None:
 
     assert [outcome for outcome in outcomes if outcome.violations] == []
     seen = sum((outcome.seen for outcome in outcomes), Counter[str]())
-    troubles = ("new feed", "second feed", "restore", "rebuild", "second executor")
+    troubles = ("new feed", "second feed", "restore", "rebuild", "second executor", "observer")
     assert all(seen[f"trouble: {what}"] for what in troubles)
+    assert seen["cluster: absurd"]
     assert seen["deletes"] > RUNS / 4
 
 

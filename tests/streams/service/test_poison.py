@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.engine.core.outbox import Outbox
 from tests.streams.service.story import TAINT, FakeRecord, Story
 
@@ -31,6 +32,15 @@ def test_unreadable_tolerations_of_a_known_pod_are_a_dead_letter(tolerations: by
     story.raw(1, "pods", POD + BEHIND % tolerations)
     (letter,) = story.outbox.messages["dead-letters"]
     assert dict(letter.headers)["reason"] == reason
+
+
+def test_each_record_beyond_a_limit_is_a_dead_letter_new_or_not() -> None:
+    story = Story()
+    beyond = POD + BEHIND % (b"[" + b"{}," * LARGEST_LIST + b"{}]")
+    later = (POD + BEHIND % b"[]").replace(b'"lab",', b'"lab","epoch":1,').replace(b'"p"', b'"q"')
+    for second, value in enumerate((beyond, beyond, later, beyond)):  # new, known, and then of an epoch that has ended
+        story.raw(second, "pods", value)
+    assert len(story.outbox.messages["dead-letters"]) == 3
 
 
 AFFINITY = b'],"affinity":{"nodeAffinity":[%s]}'
