@@ -34,7 +34,7 @@ def test_unreadable_tolerations_of_a_known_pod_are_a_dead_letter(tolerations: by
     assert dict(letter.headers)["reason"] == reason
 
 
-def test_each_record_beyond_a_limit_is_a_dead_letter_new_or_not() -> None:
+def test_each_record_beyond_a_limit_is_a_dead_letter() -> None:
     story = Story()
     beyond = POD + BEHIND % (b"[" + b"{}," * LARGEST_LIST + b"{}]")
     later = (POD + BEHIND % b"[]").replace(b'"lab",', b'"lab","epoch":1,').replace(b'"p"', b'"q"')
