@@ -18,7 +18,8 @@ from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.errors import KubernetesError
-from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, PodEvictor, PutOff
+from evictstream.streams.executor.cluster_identity import IdentifiedEvictor
+from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, PutOff
 from evictstream.streams.executor.rate_limit import RateLimit
 
 log = structlog.get_logger(__name__)
@@ -61,7 +62,7 @@ class ClusterExecutor:
         hindrance: why the whole cluster is put off; None if it is not.
     """
 
-    def __init__(self, name: str, evictor: PodEvictor, *, rate: float, burst: int, respond: Respond) -> None:
+    def __init__(self, name: str, evictor: IdentifiedEvictor, *, rate: float, burst: int, respond: Respond) -> None:
         self.name = name
         self.mode = evictor.mode
         self.outcomes: Counter[Outcome] = Counter()

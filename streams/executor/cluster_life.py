@@ -27,6 +27,7 @@ from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, BrokerError, EvictstreamError
 from evictstream.streams.executor.cluster_check import check_cluster
 from evictstream.streams.executor.cluster_executor import ClusterExecutor, most_at_once
+from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
 from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
@@ -134,14 +135,13 @@ class ClusterLife(threading.Thread):
             uid = check_cluster(
                 self.order, self._options, connection, settings=self._settings, is_stopped=self._stopped.is_set
             )
-            connection.expect_cluster(uid)
             log.info("executes", cluster=self.order.name, mode=str(self.order.mode), host=connection.host)
             backoff.reset()
-            self._serve(connection)
+            self._serve(connection, uid)
         finally:
             connection.close()
 
-    def _serve(self, connection: Connection) -> None:
+    def _serve(self, connection: Connection, uid: str) -> None:
         answers: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
         evictor = PodEvictor(
             requests=PodRequests(connection),
@@ -149,9 +149,10 @@ class ClusterLife(threading.Thread):
             delete_after_seconds=self._options.delete_after_seconds,
             comparison_operators=self._settings.comparison_operators,
         )
+        identity = ClusterIdentity(self.order.name, uid, connection=connection, settings=self._settings)
         executor = ClusterExecutor(
             self.order.name,
-            evictor,
+            IdentifiedEvictor(evictor, identity),
             rate=self._options.rate,
             burst=self._options.burst,
             respond=lambda waiting, answer: answers.append((waiting, answer)),

@@ -68,6 +68,19 @@ OF_ENDS = (
         (f"{QUEUE}::test_namespaces_take_turns",),
     ),
     Mutation(
+        "carry out commands of another cluster",
+        (
+            Change(product.CLUSTER_IDENTITY, "IdentifiedEvictor.evict", "self._identity.objection(command)", "None"),
+            Change(product.CLUSTER_IDENTITY, "ClusterIdentity.__init__", "connection.expect_cluster(uid)", "None"),
+        ),
+        ("tests/streams/executor/test_cluster_identity.py::test_another_cluster_is_served_once_it_is_fed",),
+    ),
+    Mutation(
+        "take a rebuilt cluster for a wrong one",
+        (Change(product.CLUSTER_IDENTITY, "ClusterIdentity._look", "uid == self._fed_uid", "False"),),
+        ("tests/streams/executor/test_cluster_identity.py::test_another_cluster_is_served_once_it_is_fed",),
+    ),
+    Mutation(
         "end with the first cluster that cannot be served",
         (
             Change(

@@ -1,0 +1,112 @@
+"""Whether a command is for the cluster that answers here: a name may lead to another one, or one may be rebuilt.
+
+The connection sends nothing to another cluster than the expected one. Which one is to be expected says the feed: in
+what it keeps on the topic `feeds`, and in the `clusterUid` of commands.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Final
+
+import structlog
+
+from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.broker.feed_states import read_state
+from evictstream.streams.errors import BrokerError, KubernetesError
+from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor, PutOff
+from evictstream.streams.kubernetes.connection import Connection
+from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+LOOK_SECONDS: Final = 10.0
+"""Between two looks at which cluster answers, and which one is fed: as often as the connection asks by itself."""
+
+
+class ClusterIdentity:
+    """The UID of the cluster that commands are carried out in. Used by several threads."""
+
+    def __init__(self, name: str, uid: str, *, connection: Connection, settings: Settings) -> None:
+        """Expect the cluster that was found at the start.
+
+        Args:
+            name: as commands call it.
+            uid: of its namespace `kube-system`.
+            connection: to its API server.
+            settings: which topic says what is fed.
+        """
+        self._name = name
+        self._uid = uid
+        self._seen_uid = uid
+        self._fed_uid: str | None = None
+        self._connection = connection
+        self._settings = settings
+        self._looked_at = -LOOK_SECONDS
+        self._lock = threading.Lock()
+        connection.expect_cluster(uid)
+
+    def objection(self, command: EvictionCommand) -> CommandAnswer | PutOff | None:
+        """Say why a command must not be carried out here, or not yet; None if it is for this cluster, or for any.
+
+        A command for another cluster is obsolete if this one is the cluster that is fed now. Else it stays owed: what
+        is wrong is perhaps where this executor leads.
+        """
+        wanted = command.cluster_uid
+        if wanted is None or wanted == self._uid:
+            return None
+        self.look_again()
+        if wanted == self._uid:
+            return None
+        seen = self._seen_uid
+        reason = f"it is for the cluster with UID {wanted}, and at {self._connection.host} answers the one with {seen}"
+        if self._fed_uid == self._uid == seen:
+            return CommandAnswer(Outcome.OBSOLETE, reason)
+        is_of_cluster = self._fed_uid == wanted or seen != self._uid
+        return PutOff(seconds=CREDENTIALS_SECONDS, reason=reason, is_of_cluster=is_of_cluster)
+
+    def look_again(self) -> None:
+        """Ask which cluster answers and which one is fed, at most each `LOOK_SECONDS`; go over to one that is both."""
+        if time.monotonic() - self._looked_at < LOOK_SECONDS or not self._lock.acquire(blocking=False):
+            return  # lately, or another thread does it
+        try:
+            self._look()
+        except (KubernetesError, BrokerError) as error:
+            log.warning("which cluster it is was not found out", cluster=self._name, error=str(error))
+        finally:
+            self._looked_at = time.monotonic()
+            self._lock.release()
+
+    def _look(self) -> None:
+        uid, kept = self._connection.cluster_uid(), read_state(self._settings, self._name)
+        self._seen_uid = uid
+        self._fed_uid = None if kept is None else kept.cluster_uid
+        if uid != self._uid and uid == self._fed_uid:
+            log.warning("another cluster has taken its place", cluster=self._name, uid=uid, before=self._uid)
+            self._uid = uid
+            self._connection.expect_cluster(uid)
+
+
+class IdentifiedEvictor:
+    """Carries out what is for the cluster that answers.
+
+    Attributes:
+        mode: what it may do.
+    """
+
+    def __init__(self, evictor: PodEvictor, identity: ClusterIdentity) -> None:
+        self.mode: ExecutorMode = evictor.mode
+        self._evictor = evictor
+        self._identity = identity
+
+    def evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
+        """Do it once, as `PodEvictor.evict`."""
+        found = self._identity.objection(command)
+        if found is None:
+            found = self._evictor.evict(command, tries)
+            if isinstance(found, PutOff) and found.is_of_cluster:
+                self._identity.look_again()  # the cluster was rebuilt perhaps, and is fed again
+        return found
