@@ -132,6 +132,17 @@ class AssignmentBrokenError(EngineError):
         )
 
 
+class InstanceReplacedError(EngineError):
+    """Another worker has joined the group under this one's `instance_id`, and has its partitions."""
+
+    def __init__(self, *, instance_id: str) -> None:
+        self.instance_id = instance_id
+        super().__init__(
+            f"another worker runs with EVICTSTREAM_GROUP_INSTANCE_ID={instance_id}, and has taken this one's place",
+            next_step="give each worker an id of its own, or none; the one that started last goes on",
+        )
+
+
 class UncleanStopError(EngineError):
     """A worker that was asked to stop could not commit and leave the group within `waited_seconds`."""
 

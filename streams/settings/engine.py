@@ -16,7 +16,7 @@ class EngineSettings(SettingsGroup):
 
     group_instance_id: str | None = None
     """Static membership: a worker that comes back under the same id within the session timeout keeps its partitions.
-    Use the pod's name of a StatefulSet. Two workers with one id fence each other."""
+    Use the pod's name of a StatefulSet. Of two workers with one id the one that started first ends with an error."""
 
     session_timeout_seconds: Seconds = 10.0
     """After that long without contact a worker's partitions go to others: the take-over time after a crash."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import cast
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.health.endpoint import OK
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
+from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import Seen, TopicReader, commands, instant, name_of
 from tests.harness.workers import WorkerProcess
@@ -133,3 +136,29 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
         ids = [name_of(record) for record in seen]
         assert len(ids) == len(set(ids))
         assert [worker.stop() for worker in workers] == [0] * len(workers)
+
+
+def test_of_two_workers_with_one_instance_id_the_first_ends(service: Settings, start_worker: StartWorker) -> None:
+    """A supervisor or a person has to see it: the two would throw each other out without end."""
+    static = service.model_copy(update={"group_instance_id": "same"})
+    first = start_worker(static, "first").wait_ready()
+    second = start_worker(static, "second").wait_ready()
+    assert first.wait_exit() == 1
+    said = first.log_file.read_text()
+    assert "EVICTSTREAM_GROUP_INSTANCE_ID=same" in said
+    assert "Traceback" not in said
+    probe = Probe(second)
+    probe.wait_for("/readyz", lambda answer: answer.status == OK, 20)
+    assert probe.metrics()["evictstream_partitions_owned",] == service.partitions
+    assert second.stop() == 0
+
+
+def test_a_static_member_away_for_too_long_joins_again(service: Settings, start_worker: StartWorker) -> None:
+    """The group has forgotten it, and no other member has its id."""
+    static = service.model_copy(update={"group_instance_id": "alone"})
+    worker = start_worker(static).wait_ready()
+    worker.freeze()
+    time.sleep(service.session_timeout_seconds + 2.0)  # the fault itself
+    worker.thaw()
+    Probe(worker).wait_for("/readyz", lambda answer: answer.status == OK, 30)
+    assert worker.stop() == 0

@@ -51,6 +51,18 @@ OF_GROUP_AND_BROKERS = (
         ("tests/guarantees/test_input_faults.py::test_a_damaged_batch_stops_the_worker_and_loses_nothing",),
     ),
     Mutation(
+        "join without the id that the group knew, and throw a namesake out",
+        (
+            Change(
+                product.GROUP_MEMBER,
+                "GroupMember.start",
+                "request._member_id or self._member_id",
+                "request._member_id",
+            ),
+        ),
+        ("tests/guarantees/test_fleet_of_workers.py::test_of_two_workers_with_one_instance_id_the_first_ends",),
+    ),
+    Mutation(
         "leave the group for want of records",
         (
             Change(

@@ -24,7 +24,7 @@ from faust.types import TP, ConsumerMessage
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.faust.host import host_of
 from evictstream.streams.engine.kafka.group_member import POSITION_ERRORS, UNREADABLE_ERRORS, GroupMember
-from evictstream.streams.errors import InputTruncatedError, InputUnreadableError
+from evictstream.streams.errors import InputTruncatedError, InputUnreadableError, InstanceReplacedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,7 +57,14 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
     def _create_worker_consumer(self, transport: driver.Transport) -> GroupMember:
         del transport  # its URL is our configuration's
         self._assignor = self.app.assignor
-        return host_of(self.app).clients.group_member(self._assignor)
+        member = host_of(self.app).clients.group_member(self._assignor)
+        member.on_replaced = self._replaced
+        return member
+
+    def _replaced(self) -> None:
+        """End the worker: another one has joined under its instance id, and has its partitions."""
+        error = InstanceReplacedError(instance_id=host_of(self.app).config.instance_id or "")
+        asyncio.run_coroutine_threadsafe(self.app.crash(error), self.parent_loop)
 
     @property
     def _member(self) -> GroupMember:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from aiokafka import TopicPartition
@@ -38,18 +38,28 @@ POLL_INTERVAL_MS = 2**31 - 1
 # Longer than a rebalance takes: the coordinator answers a JoinGroup only when all members have come.
 REQUEST_SECONDS = 40.0
 
+# What a broker answers when another member has joined with the same `group.instance.id`; aiokafka does not know it.
+FENCED_INSTANCE_ID = 82
+# Between two requests of a member that was replaced, until its worker has ended.
+REPLACED_PAUSE_SECONDS = 1.0
+
 POSITION_ERRORS = (kafka_errors.NoOffsetForPartitionError, kafka_errors.OffsetOutOfRangeError)
 UNREADABLE_ERRORS = (kafka_errors.CorruptRecordException, kafka_errors.TopicAuthorizationFailedError)
 
 
 class GroupMember(StoppableConsumer):
-    """A group consumer that joins only with a permit and whose commits can be cancelled.
+    """A group consumer that joins only with a permit, whose commits can be cancelled, and that knows a namesake.
 
     aiokafka 0.14.0 continues a commit whose caller was cancelled. If the connection then ends, nothing retrieves the
     error and asyncio logs it, perhaps after the worker's last line.
 
+    A static member whose id the group does not know any more was expected back for too long, or another member has
+    joined with its `group.instance.id`. aiokafka joins without an id in both cases, which throws that other one out,
+    and so on without end. Joining with the id that it had makes the broker say which it is.
+
     Attributes:
         confirmed_at: send time, monotonic seconds, of the newest heartbeat that the group confirmed.
+        on_replaced: called in the consumer's thread when another member has this one's instance id, perhaps often.
     """
 
     confirmed_at = float("-inf")
@@ -58,6 +68,8 @@ class GroupMember(StoppableConsumer):
     def __init__(self, permit: Permit, **arguments: Any) -> None:
         super().__init__(**arguments)
         self._permit = permit
+        self.on_replaced: Callable[[], None] = lambda: None
+        self._member_id = ""  # that the group knew last; kept for a static member only
         self._epochs: dict[Place, int] = {}
         self._seen: dict[Place, int] = {}
         self._answered_ms = 0  # when a broker last answered a fetch, by the wall clock: only its changes count
@@ -74,7 +86,19 @@ class GroupMember(StoppableConsumer):
         async def send_permitted(request: object) -> object:
             if isinstance(request, JoinGroupRequest):
                 await self._permit.granted()
-            return await send(request)
+                request._member_id = request._member_id or self._member_id  # noqa: SLF001
+            answer = await send(request)
+            code = getattr(answer, "error_code", 0)
+            if code == FENCED_INSTANCE_ID:
+                self.on_replaced()
+                await asyncio.sleep(REPLACED_PAUSE_SECONDS)
+                raise kafka_errors.KafkaError("another member has joined with this group.instance.id")
+            if isinstance(request, JoinGroupRequest) and self._group_instance_id is not None:
+                if code == 0:
+                    self._member_id = answer.member_id
+                elif code == kafka_errors.UnknownMemberIdError.errno:
+                    self._member_id = ""
+            return answer
 
         coordinator._send_req = send_permitted  # noqa: SLF001
         commit = coordinator._do_commit_offsets  # noqa: SLF001 - there is no public way
