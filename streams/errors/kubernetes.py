@@ -100,13 +100,13 @@ class ClusterNameTakenError(KubernetesError):
 
 
 class MissingRightsError(KubernetesError):
-    """The API server of `cluster` does not allow what the executor's `mode` needs: `missing`."""
+    """The API server of `cluster` does not allow what the executor's `mode` needs: `missing`, which `file` grants."""
 
-    def __init__(self, *, cluster: str, missing: Sequence[str], mode: str) -> None:
+    def __init__(self, *, cluster: str, missing: Sequence[str], mode: str, file: str) -> None:
         self.cluster = cluster
         self.missing = tuple(missing)
         self.mode = mode
         super().__init__(
             f"in {cluster} these rights are missing for the mode {mode}: {', '.join(missing)}",
-            next_step=f"grant them: kubectl apply -f deploy/kubernetes/executor-{mode}.yaml",
+            next_step=f"grant them: kubectl apply -f deploy/kubernetes/{file}",
         )

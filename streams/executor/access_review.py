@@ -55,7 +55,8 @@ def check_rights(
         needed += EVENTS
     missing = [f"{verb} {resource}" for verb, resource in needed if not _is_allowed(connection, verb, resource)]
     if missing:
-        raise MissingRightsError(cluster=cluster, missing=missing, mode=mode)
+        file = f"executor-{ExecutorMode.DELETE if deletes_late else mode}.yaml"
+        raise MissingRightsError(cluster=cluster, missing=missing, mode=mode, file=file)
 
 
 def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:

@@ -1,0 +1,51 @@
+"""The files of deploy/kubernetes: what `kubectl apply` of some of them leaves, in any order."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import pytest
+import yaml  # type: ignore[import-untyped]
+
+from evictstream.streams.executor.access_review import EVENTS, READS, WRITES
+from evictstream.streams.executor.eviction import ExecutorMode
+from tests.deploy.pages import ROOT
+
+FILES = sorted((ROOT / "deploy" / "kubernetes").glob("*.yaml"))
+OBJECTS: dict[str, list[dict[str, Any]]] = {
+    file.name: list(yaml.safe_load_all(file.read_text(encoding="utf-8"))) for file in FILES
+}
+
+
+def rights(*files: str) -> set[tuple[str, str]]:
+    """What the service account may do once these were applied, one after the other."""
+    held = {(each["kind"], each["metadata"]["name"]): each for file in files for each in OBJECTS[file]}
+    roles = {each["roleRef"]["name"] for (kind, _), each in held.items() if kind == "ClusterRoleBinding"}
+    rules = [rule for role in roles for rule in held["ClusterRole", role]["rules"]]
+    return {(verb, resource) for rule in rules for verb in rule["verbs"] for resource in rule["resources"]}
+
+
+@pytest.mark.parametrize(("first", "second"), list(permutations(OBJECTS, 2)))
+def test_two_files_grant_what_each_grants_in_any_order(first: str, second: str) -> None:
+    assert rights(first, second) == rights(first) | rights(second)
+
+
+@pytest.mark.parametrize("mode", list(ExecutorMode))
+def test_the_file_of_a_mode_grants_what_it_needs(mode: ExecutorMode) -> None:
+    needed = {*READS, *WRITES[mode], *(() if mode is ExecutorMode.OBSERVE else EVENTS), ("get", "namespaces")}
+    assert needed <= rights(f"executor-{mode}.yaml")
+
+
+def test_one_file_is_enough_to_delete_after_a_while() -> None:
+    assert {*WRITES[ExecutorMode.EVICT], *WRITES[ExecutorMode.DELETE]} <= rights("executor-delete.yaml")
+
+
+def test_observing_and_feeding_write_nothing() -> None:
+    assert {verb for verb, _ in rights("executor-observe.yaml", "feed.yaml")} == {"get", "list", "watch"}
+
+
+@pytest.mark.parametrize("file", OBJECTS)
+def test_the_namespace_is_made_before_what_is_in_it(file: str) -> None:
+    first, account = OBJECTS[file][:2]
+    assert (first["kind"], first["metadata"]["name"]) == ("Namespace", account["metadata"]["namespace"])
