@@ -40,6 +40,7 @@ KAFKA_VARIABLE = "KAFKA_BOOTSTRAP_SERVERS"
 _SERVICE_LINK = re.compile(
     r"(?:.*_)?(?:SERVICE_HOST|SERVICE_PORT(?:_.+)?|PORT(?:_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)?)"
 )
+_SERVICE_ADDRESS = re.compile(r"(?:tcp|udp|sctp)://.*")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -108,7 +109,12 @@ def _from_environment() -> Mapping[str, Any]:
         "environment variable",
         ENVIRONMENT_PREFIX,
     )
-    values = EnvSettingsSource(Settings)()
+    values = {
+        name: value
+        for name, value in EnvSettingsSource(Settings)().items()
+        # A service may be called as a setting, `evictstream-health` as EVICTSTREAM_HEALTH_PORT: nobody has set that.
+        if not (in_a_pod and _SERVICE_LINK.fullmatch(name.upper()) and _SERVICE_ADDRESS.fullmatch(str(value)))
+    }
     if "bootstrap_servers" not in values and os.environ.get(KAFKA_VARIABLE):
         values["bootstrap_servers"] = os.environ[KAFKA_VARIABLE]
     return values

@@ -133,6 +133,16 @@ class TestUnknownNames:
         monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
         load_settings()
 
+    def test_a_setting_called_as_a_service_counts_as_not_set(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("EVICTSTREAM_HEALTH_PORT", "tcp://10.96.1.2:9464")
+        with pytest.raises(SettingsError):
+            load_settings()
+        monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+        found = load_settings()
+        assert (found.settings.health_port, found.origins["health_port"]) == (0, "default")
+        monkeypatch.setenv("EVICTSTREAM_HEALTH_PORT", "9464")
+        assert load_settings().settings.health_port == 9464
+
 
 class TestBadValues:
     def test_one_line_says_which_and_from_where(self, monkeypatch: pytest.MonkeyPatch) -> None:
