@@ -106,9 +106,30 @@ def _download(jar: LockedJar, folder: Path) -> None:
         raise EmbeddedMissingError("jgo") from error
     context = MavenContext(repo_cache=folder, timeout=DOWNLOAD_TIMEOUT_SECONDS)
     try:
-        context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
+        with trusting_as_the_system():
+            context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
     except (OSError, RuntimeError) as error:  # requests' errors are OSErrors; jgo's own are RuntimeErrors
         raise DownloadRefusedError(jar.coordinate, reason=_short(error)) from error
+
+
+@contextlib.contextmanager
+def trusting_as_the_system() -> Iterator[None]:
+    """Let TLS of this process trust the authorities that the system trusts, as pip, curl and apt do.
+
+    requests brings a list of its own, which lacks a company's authority.
+
+    Raises:
+        EmbeddedMissingError: truststore is not installed.
+    """
+    try:
+        import truststore  # noqa: PLC0415 - part of an optional extra
+    except ImportError as error:
+        raise EmbeddedMissingError("truststore") from error
+    truststore.inject_into_ssl()
+    try:
+        yield
+    finally:
+        truststore.extract_from_ssl()
 
 
 def _short(error: BaseException) -> str:

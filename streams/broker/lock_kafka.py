@@ -9,6 +9,8 @@ import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from evictstream.streams.broker.jars import trusting_as_the_system
+
 KAFKA = "org.apache.kafka:kafka_2.13:4.3.1"
 
 LOGGER = ("org.slf4j", "slf4j-simple", "1.7.36")
@@ -25,6 +27,7 @@ def main() -> None:
     write_lock(Path(__file__).with_name("kafka-jars.lock"), HEADER, roots=(KAFKA,), alone=(LOGGER,))
 
 
+@trusting_as_the_system()
 def write_lock(path: Path, header: str, *, roots: Sequence[str], alone: Sequence[tuple[str, str, str]] = ()) -> None:
     """Resolve, download, hash, write.
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from evictstream.streams.errors.base import FoundProblemError
 
-_USE_OTHER_KAFKA = "set EVICTSTREAM_BOOTSTRAP_SERVERS to a Kafka that is already there"
+_USE_OTHER_KAFKA = (
+    "name a Kafka that is already there: `evictstream -b HOST:PORT demo`, for tests EVICTSTREAM_BOOTSTRAP_SERVERS"
+)
 
 
 class BrokerError(FoundProblemError):
@@ -77,8 +79,8 @@ class DownloadRefusedError(EmbeddedBrokerError):
         self.reason = reason
         super().__init__(
             f"could not download {coordinate} for the embedded Kafka: {reason}",
-            next_step="let this machine reach Maven Central (behind a proxy with certificates of its own, set "
-            f"REQUESTS_CA_BUNDLE to a file with them), or {_USE_OTHER_KAFKA}",
+            next_step="let this machine reach Maven Central (behind a proxy with an authority of its own, "
+            f"add that to the system's or set SSL_CERT_FILE to a file with it), or {_USE_OTHER_KAFKA}",
         )
 
 

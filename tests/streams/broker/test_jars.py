@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import http.server
 import os
 import re
+import ssl
 import sys
+import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +16,7 @@ import pytest
 from evictstream.streams.broker import jars
 from evictstream.streams.broker.jars import LockedJar, kafka_classpath, locked_jars
 from evictstream.streams.errors import DownloadRefusedError, EmbeddedMissingError, FileMismatchError
+from tests.harness.certificates import OPENSSL, Certificate, certificate, server_context
 
 REAL_LOCK = locked_jars()
 CONTENT = b"a jar"
@@ -99,3 +105,44 @@ def test_the_embedded_kafka_is_the_containers() -> None:
 
     (version,) = {jar.version for jar in REAL_LOCK if jar.group == "org.apache.kafka"}
     assert f"apache/kafka:{version}" == IMAGE
+
+
+@pytest.mark.skipif(OPENSSL is None, reason="needs the program openssl")
+def test_an_authority_of_the_system_alone_is_trusted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """pip, curl and apt trust it too, and requests' own list does not have it."""
+    import jgo.maven._core  # noqa: PLC0415 - heavy, and only here
+
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    own = certificate(tmp_path, "repository")
+    with _serving(own) as address:
+        monkeypatch.setattr(jgo.maven._core, "DEFAULT_REMOTE_REPOS", {"central": address})
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate(tmp_path, "another").certificate))
+        with pytest.raises(DownloadRefusedError, match="CERTIFICATE_VERIFY_FAILED"):
+            kafka_classpath()
+        monkeypatch.setenv("SSL_CERT_FILE", str(own.certificate))
+        assert kafka_classpath() == str(file_in(folder))
+    assert ssl.SSLContext.__module__ == "ssl", "nothing else of the process is changed"
+
+
+@contextlib.contextmanager
+def _serving(own: Certificate) -> Iterator[str]:
+    """A repository with one file, over HTTPS."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path.endswith(".jar") else 404)
+            self.send_header("Content-Length", str(len(CONTENT)))
+            self.end_headers()
+            self.wfile.write(CONTENT)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.handle_error = lambda *_: None  # type: ignore[method-assign]  # a client that does not trust it goes
+        server.socket = server_context(own).wrap_socket(server.socket, server_side=True)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"https://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
