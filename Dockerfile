@@ -3,8 +3,9 @@
 # What runs has no compiler and no tool for tests, is nobody in particular, and writes no file: start it with a
 # read-only root. Settings come from the environment (docs/settings.md).
 
-# Exact, so that tomorrow's build is today's; a Python that the locked packages have wheels for and that the tests have
-# passed on. Named once, because an environment cannot be carried from one version of Python to another.
+# An exact version; a Python that the locked packages have wheels for and that the tests have passed on. A registry may
+# move a tag all the same, unlike a hash: who must have the very same base adds its digest (`@sha256:...`), which only the
+# registry tells. Named once, because an environment cannot be carried from one version of Python to another.
 FROM python:3.13.15-slim-trixie AS base
 
 
@@ -17,14 +18,16 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
 # An environment of its own is one folder to copy; without pip, which nobody needs there.
 RUN ["python", "-m", "venv", "--without-pip", "/opt/evictstream"]
 
-# Before the project's files, so that a change of code does not install everything anew. Only Faust has no wheel for
-# arm64: pip makes one there, in pure Python, from the locked source. Records do not pass through what it could compile.
-COPY requirements/runtime.txt /src/requirements/
-RUN ["pip", "--python", "/opt/evictstream/bin/python", "install", \
-     "--require-hashes", "--requirement", "/src/requirements/runtime.txt"]
-
+# Before the project's files, so that a change of code does not fetch everything anew. What builds packages comes first,
+# from a lock of its own, and no build may fetch anything: pip's isolated builds would take the newest of all that a
+# package asks for, and run it unchecked. All are wheels but Faust, which has none for arm64, and is built in pure Python
+# for each machine alike. Records do not pass through what it could compile.
 COPY deploy/build.txt /src/deploy/
 RUN ["pip", "install", "--require-hashes", "--only-binary", ":all:", "--requirement", "/src/deploy/build.txt"]
+
+COPY requirements/runtime.txt /src/requirements/
+RUN ["pip", "wheel", "--no-deps", "--no-build-isolation", "--only-binary", ":all:", "--no-binary", "faust-streaming", \
+     "--wheel-dir", "/wheels", "--require-hashes", "--requirement", "/src/requirements/runtime.txt"]
 
 # The project itself, offline: whatever it needs is there by now, or the lock is wrong and the build should fail.
 COPY pyproject.toml README.md LICENSE /src/

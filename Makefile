@@ -71,8 +71,9 @@ e2e: $(VENV)/.ready ## Run the tests on a real Kubernetes control plane.
 	$(BIN)/python -m pytest -m e2e $(if $(ARGS),$(ARGS),tests/e2e)
 
 lock: $(VENV)/.ready ## Resolve the dependencies of pyproject.toml anew into requirements/.
-	$(call compile,runtime.txt,)
-	$(call compile,dev.txt,--extra dev --extra containers --extra embedded --extra report --extra uvloop)
+	$(call compile,requirements/runtime.txt,pyproject.toml)
+	$(call compile,requirements/dev.txt,--extra dev --extra containers --extra embedded --extra report --extra uvloop pyproject.toml)
+	$(call compile,deploy/build.txt,--constraint requirements/dev.txt deploy/build.in)
 
 lock-kafka: $(VENV)/.ready ## Resolve the files of the embedded Kafka and of its peers in the bench anew (after changing its version).
 	$(BIN)/python -m evictstream.streams.broker.lock_kafka
@@ -86,7 +87,7 @@ clean: ## Remove the environment and everything that tools have left.
 define compile
 	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --annotation-style=line \
 		--no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options \
-		--output-file=requirements/$(1) $(2) pyproject.toml
+		--output-file=$(1) $(2)
 endef
 
 # Two steps: the locked packages, anew when the lock changes; then the project itself, in place. A half-made environment has
@@ -95,8 +96,11 @@ $(VENV)/.ready: $(VENV)/.locked pyproject.toml
 	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 	touch $@
 
-$(VENV)/.locked: requirements/dev.txt
+# What builds packages comes first, from its own lock, and no build fetches anything further: without --no-build-isolation
+# pip would take the newest of everything that a package without a wheel asks for (Faust on arm64), and run it unchecked.
+$(VENV)/.locked: requirements/dev.txt deploy/build.txt
 	$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "evictstream needs Python 3.11 or newer; set PYTHON=...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --only-binary :all: --requirement deploy/build.txt
+	$(BIN)/python -m pip install --quiet --require-hashes --no-build-isolation --requirement requirements/dev.txt
 	touch $@

@@ -3,11 +3,13 @@
 COPY brings what `.dockerignore` lets in, and RUN runs, each absolute path below that folder. Only the base image and
 the network are missing. For the image's Python and pip stand those of the tests. Where pip would download a lock (the
 instructions with `--require-hashes`), the same versions stand in for it, which the environment of the tests has from
-the same hashes: linked into the environment that is named, and where none is named only looked at, being there.
+the same hashes: what would have become wheels is linked into the environment into which wheels are installed, and what
+would have been installed beside pip is only looked at, being there.
 """
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import shutil
 import subprocess
@@ -39,6 +41,7 @@ class ImageBuild:
         # Nothing of the environment of the tests: no settings of pip or Python, no other packages.
         self.environment = {"PATH": os.defpath, "HOME": str(root), "PIP_CONFIG_FILE": os.devnull}
         self._context = build_context(ROOT, rules)
+        self._made: list[importlib.metadata.Distribution] = []
 
     def carry_out(self, stage: Stage) -> None:
         """Do what a stage says, as far as it concerns files.
@@ -96,15 +99,15 @@ class ImageBuild:
     def _run(self, instruction: Instruction) -> None:
         program, *rest = (self.placed(word) for word in instruction.arguments)
         if "--require-hashes" in rest:
-            lock = instruction.arguments[-1].removeprefix("/src/")
-            self._stand_in(lock, rest[rest.index("--python") + 1] if "--python" in rest else None)
+            self._stand_in(instruction.arguments[-1].removeprefix("/src/"), are_wheels="wheel" in rest)
             return
+        if "--python" in rest:
+            link(self._made, Path(rest[rest.index("--python") + 1]))
         words = {"python": [sys.executable], "pip": [sys.executable, "-m", "pip"]}[program]
         self.run(*words, *rest)
 
-    def _stand_in(self, lock: str, python: str | None) -> None:
+    def _stand_in(self, lock: str, *, are_wheels: bool) -> None:
         if not Path(self.placed(f"/src/{lock}")).is_file():
             raise ImageBuildError(f"{lock} is read before it is copied")
         found = locked_distributions(lock)
-        if python is not None:
-            link(found, Path(python))
+        self._made += found if are_wheels else []

@@ -72,6 +72,21 @@ class TestBuild:
         for arguments in installs:
             assert ("--require-hashes" in arguments) != ("--no-index" in arguments)
 
+    def test_no_build_fetches_what_it_is_made_with(self) -> None:
+        """pip's isolated builds take the newest of what a package asks for, without a hash, and run it."""
+        installs = [each.arguments for each in BUILD.of("RUN") if "pip" in each.arguments[0]]
+        for arguments in installs:
+            assert "--no-build-isolation" in arguments or "--only-binary" in arguments or "--no-index" in arguments
+            if "--require-hashes" in arguments:
+                assert arguments[arguments.index("--only-binary") + 1] == ":all:"
+        built = [each[each.index("--no-binary") + 1] for each in installs if "--no-binary" in each]
+        assert built == ["faust-streaming"]
+        assert all("--no-build-isolation" in each for each in installs if "wheel" in each)
+
+    def test_what_builds_faust_is_locked(self) -> None:
+        """Its `build-system.requires`, without Cython, which only a compiler could make use of."""
+        assert {"setuptools", "setuptools-scm", "wheel"} <= pins("deploy/build.txt").keys()
+
     @pytest.mark.parametrize("name", ["requirements/runtime.txt", "deploy/build.txt"])
     def test_requirements_are_copied_where_they_are_read(self, name: str) -> None:
         (target,) = [found[-1] for found in copies(BUILD) if name in found[:-1]]
@@ -86,12 +101,18 @@ class TestBuild:
             assert needed.specifier.contains(locked[needed.name][0])
 
     def test_build_lock_is_part_of_the_one_for_development(self) -> None:
-        """Its first lines say how to make it anew."""
         build, dev = pins("deploy/build.txt"), pins("requirements/dev.txt")
         assert build == {name: dev[name] for name in build}
         for text in PROJECT["build-system"]["requires"]:
             needed = Requirement(text)
             assert needed.specifier.contains(build[needed.name][0])
+
+    def test_make_fetches_no_builder_either(self) -> None:
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        installs = [line for line in makefile.splitlines() if "pip install" in line]
+        assert len(installs) == 3
+        assert all("--no-build-isolation" in line or "--only-binary :all:" in line for line in installs)
+        assert all("--require-hashes" in line or "--no-deps" in line for line in installs)
 
     def test_no_instruction_goes_through_a_shell(self) -> None:
         assert [

@@ -6,6 +6,8 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
+JARS = "tests/streams/broker/test_jars.py"
+SETTINGS = "tests/streams/test_settings.py"
 ENDPOINT = "tests/streams/health/test_endpoint.py"
 
 OF_DOORS = (
@@ -35,5 +37,15 @@ OF_DOORS = (
         "take settings that a user may not see for settings that Kafka does not know",
         (Change(product.TOPICS, "_described", "partitions.get(name) and not configs.get(name)", "False"),),
         ("tests/streams/broker/test_admin.py::test_settings_that_a_user_may_not_see_are_a_refusal",),
+    ),
+    Mutation(
+        "trust another list of authorities than the system",
+        (Change(product.JARS, "trusting_as_the_system", "truststore.inject_into_ssl()", "pass"),),
+        (f"{JARS}::test_an_authority_of_the_system_alone_is_trusted",),
+    ),
+    Mutation(
+        "take the address of a service for a setting",
+        (Change(product.LOADING_OF_SETTINGS, "_from_environment", "_SERVICE_ADDRESS.fullmatch(str(value))", "False"),),
+        (SETTINGS,),
     ),
 )
