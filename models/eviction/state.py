@@ -63,7 +63,7 @@ class NodeState(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         version: the newest resource version seen.
         taints: its `NoExecute` taints in node order.
         outage: the outage it is in, if any.
-        is_undecidable: its taints or conditions are beyond a limit: none of them is kept, and its pods are left alone.
+        is_undecidable: its taints are beyond a limit: none of them is kept, and its pods are left alone.
     """
 
     uid: str

@@ -38,6 +38,7 @@ from evictstream.models.messages.object_limits import (
     LONGEST_NAMES,
     LONGEST_TEXT,
     LONGEST_VERSION,
+    entries_with,
     has_long_text,
     is_too_long,
 )
@@ -296,14 +297,17 @@ def _check_names(names: int, version: str) -> None:
 
 
 def _drop_long_node_lists(found: NodeObject) -> bool:
-    """Empty lists of taints or conditions that are too long to be decided about; return whether one was."""
+    """Empty a list of taints that is too long to be decided about; return whether it was.
+
+    Of a long list of conditions, which a node's kubelet may write, only `Ready` is left: no other one decides anything.
+    """
     spec, status = found.spec, found.status
-    is_undecidable = False
-    if spec is not None and is_too_long(bytes(spec.taints)):
-        spec.taints, is_undecidable = NO_LIST, True
     if status is not None and is_too_long(bytes(status.conditions)):
-        status.conditions, is_undecidable = NO_LIST, True
-    return is_undecidable
+        status.conditions = msgspec.Raw(entries_with(bytes(status.conditions), b'"Ready"'))
+    if spec is None or not is_too_long(bytes(spec.taints)):
+        return False
+    spec.taints = NO_LIST
+    return True
 
 
 def _check_cluster(found: str | None, cluster: str) -> None:

@@ -14,7 +14,7 @@ from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.envelope import DECODE_ERRORS
 
 LARGEST_LIST: Final = 1_000
-"""Entries in the taints, or conditions, of a node, or in the tolerations of a pod. One decision looks at all taints of
+"""Entries in the taints of a node, or in the tolerations of a pod. One decision looks at all taints of
 a node and all tolerations of a pod, in one go: with this many of both it takes some two milliseconds."""
 
 LONGEST_TEXT: Final = 1_024
@@ -54,6 +54,14 @@ def is_too_long(text: bytes, opening: bytes = b"{") -> bool:
         return len(_entries.decode(text)) > LARGEST_LIST
     except DECODE_ERRORS:
         return False
+
+
+def entries_with(text: bytes, word: bytes) -> bytes:
+    """Return a JSON list with those entries of another one that have a word in them; what is no list as it is."""
+    try:
+        return b"[%s]" % b",".join(one for one in map(bytes, _entries.decode(text)) if word in one)
+    except DECODE_ERRORS:
+        return text
 
 
 def has_long_text(found: Iterable[Taint] | Iterable[Toleration]) -> bool:

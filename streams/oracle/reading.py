@@ -136,9 +136,8 @@ def _instant(value: Json, record: InputRecord, limits: OracleLimits) -> int:
     return min(append_us, max(earliest_us, to_us(value["observedAt"])))
 
 
-def _lists(thing: Json, spec: Json) -> tuple[Sequence[object], ...]:
-    conditions = (thing.get("status") or {}).get("conditions")
-    return spec.get("taints") or (), spec.get("tolerations") or (), conditions or ()
+def _lists(spec: Json) -> tuple[Sequence[object], ...]:
+    return spec.get("taints") or (), spec.get("tolerations") or ()
 
 
 def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
@@ -165,7 +164,7 @@ def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int
     named = meta["name"] if wanted == "Node" else spec.get("nodeName") or ""
     if named != node or (wanted == "Pod" and not meta["namespace"]):
         raise UnreadableRecordError("of another node")
-    if value["type"] != "DELETED" and any(len(found) > LARGEST_LIST for found in _lists(thing, spec)):
+    if value["type"] != "DELETED" and any(len(found) > LARGEST_LIST for found in _lists(spec)):
         raise UnreadableRecordError("a list beyond the limit: left alone")
     return Said(
         record=record,

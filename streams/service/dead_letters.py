@@ -29,7 +29,7 @@ REASONS = (
 )
 
 TOO_LARGE = "rows or messages about it would be too large"
-TOO_MUCH = "taints, tolerations or conditions are too many or too long to be decided about: its pods are left alone"
+TOO_MUCH = "taints or tolerations are too many or too long to be decided about: its pods are left alone"
 ELSEWHERE = "the key hashes to another partition"
 
 CUT_BYTES = 65_536  # most of a cut value: enough to recognise the object

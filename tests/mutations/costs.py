@@ -78,6 +78,11 @@ OF_COSTS = (
         (DEEP_RECORDS,),
     ),
     Mutation(
+        "let a kubelet's conditions keep the pods of its node",
+        (Change(product.DECODING, "_drop_long_node_lists", "msgspec.Raw(entries_with(...))", "NO_LIST"),),
+        (UNDECIDABLE,),
+    ),
+    Mutation(
         "let deep JSON end a worker",
         (
             Change(

@@ -79,13 +79,22 @@ class TestReading:
         [
             pytest.param({"taints": LARGEST_LIST, "conditions": LARGEST_LIST}, False, id="as many as may be"),
             pytest.param({"taints": LARGEST_LIST + 1}, True, id="taints"),
-            pytest.param({"conditions": LARGEST_LIST + 1}, True, id="conditions"),
+            pytest.param({"taints": 1, "conditions": 10 * LARGEST_LIST}, False, id="conditions, which decide nothing"),
         ],
     )
-    def test_a_node_is_undecidable_by_each_of_its_lists(self, lists: dict[str, int], *, is_undecidable: bool) -> None:
+    def test_a_node_is_undecidable_by_its_taints_only(self, lists: dict[str, int], *, is_undecidable: bool) -> None:
         event = read_node(**lists)
         assert event.is_undecidable is is_undecidable
         assert len(event.node.taints) == (0 if is_undecidable else lists["taints"])
+
+    def test_ready_is_read_beside_any_number_of_conditions(self) -> None:
+        meta = {"name": NODE, "uid": "u", "resourceVersion": "7"}
+        conditions = [{"type": f"c{n}", "status": "True"} for n in range(2 * LARGEST_LIST)]
+        conditions.insert(LARGEST_LIST, {"type": "Ready", "status": "Unknown"})
+        value = watched({"kind": "Node", "metadata": meta, "status": {"conditions": conditions}})
+        event = read_node_record(KEY, value, 0, ORIGIN)
+        assert isinstance(event, NodeEvent)
+        assert (event.node.ready, event.is_undecidable) == ("Unknown", False)
 
     def test_a_list_that_is_broken_is_left_to_its_reader(self) -> None:
         assert not is_too_long(b"[" + b"{}," * (LARGEST_LIST + 1))
