@@ -128,10 +128,22 @@ class Connection:
             return exchange.answer()
 
     @contextlib.contextmanager
+    def arriving(self, path: str, query: Mapping[str, str]) -> Iterator[Iterator[bytes]]:
+        """Read an answer while it arrives; gives its pieces, so that nobody has to keep all of it.
+
+        Raises: as `get`; while reading, too.
+        """
+        with self._opened(ApiCall(method="GET", path=path, query=query)) as exchange:
+            if exchange.status != OK:
+                raise self.refusal(path, exchange.answer())
+            yield exchange.pieces()
+
+    @contextlib.contextmanager
     def watch(self, path: str, query: Mapping[str, str], *, quiet_seconds: float) -> Iterator[Iterator[bytes]]:
         """Open a watch; gives its lines as they come, until the server ends it.
 
-        A last line without an end is dropped: it was cut, and the same event comes again with the next watch.
+        A last line without an end is dropped: it was cut, and the same event comes again with the next watch. Of a line
+        that is too long only the beginning is given, which is not the JSON of anything.
 
         Args:
             path: of the resource.

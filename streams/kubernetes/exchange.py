@@ -118,11 +118,30 @@ class Exchange:
         wait = retry_after_seconds(self._response.headers.get("Retry-After"), dt.datetime.now(dt.UTC))
         return ApiAnswer(status=self.status, body=body, retry_after_seconds=wait)
 
+    def pieces(self) -> Iterator[bytes]:
+        """Read the answer while it arrives.
+
+        Raises:
+            ApiUnreachableError: half of it came, or its time is over.
+        """
+        while True:
+            try:
+                piece = self._response.read1(PIECE_BYTES)
+            except (HTTPError, OSError) as error:
+                raise self._broken(error) from self._cause(error)
+            if self._limit.is_over:
+                raise self._broken(TimeoutError())
+            if not piece:
+                return
+            yield piece
+
     def lines(self) -> Iterator[bytes]:
         """Read the lines of a watch as they come, however long they take; a last one without an end is dropped.
 
+        Of a line of more than `LONGEST_LINE_BYTES` the beginning is given.
+
         Raises:
-            ApiUnreachableError: the stream broke, or a line is too long.
+            ApiUnreachableError: the stream broke, or a line has no end.
         """
         self._limit.cancel()
         return self._lines()
@@ -130,22 +149,21 @@ class Exchange:
     def _lines(self) -> Iterator[bytes]:
         rest: list[bytes] = []
         waiting = 0
-        while True:
-            try:
-                piece = self._response.read1(PIECE_BYTES)
-            except (HTTPError, OSError) as error:
-                raise self._broken(error) from self._cause(error)
-            if not piece:
-                return
+        for piece in self.pieces():
             *whole, last = piece.split(b"\n")
             if whole:
-                whole[0] = b"".join((*rest, whole[0]))
+                if waiting <= LONGEST_LINE_BYTES:  # else its beginning was given
+                    yield b"".join((*rest, whole[0]))
+                yield from whole[1:]
                 rest, waiting = [], 0
-                yield from whole
-            rest.append(last)
-            waiting += len(last)
-            if waiting > LONGEST_LINE_BYTES:
-                raise self._unreachable(f"{self._call.path}: a line of over {LONGEST_LINE_BYTES} bytes")
+            before, waiting = waiting, waiting + len(last)
+            if waiting <= LONGEST_LINE_BYTES:
+                rest.append(last)
+            elif before <= LONGEST_LINE_BYTES:
+                yield b"".join(rest)
+                rest = []
+            elif waiting > LARGEST_ANSWER_BYTES:
+                raise self._unreachable(f"{self._call.path}: a line of over {LARGEST_ANSWER_BYTES} bytes")
 
     def close(self) -> None:
         """Give the connection back if all was read, else close it."""

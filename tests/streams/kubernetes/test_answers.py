@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.errors import ApiUnreachableError
+from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError
 from evictstream.streams.kubernetes import exchange as exchanges
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.backoff import LONGEST_SECONDS, Backoff
@@ -46,15 +47,44 @@ def test_an_answer_without_an_end_is_read_to_its_limit(connection: Connection, m
         connection.get(PODS)
 
 
-def test_a_line_without_an_end_is_read_to_its_limit(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_line_that_is_too_long_the_beginning_is_given(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(exchanges, "LONGEST_LINE_BYTES", 2_000)
     monkeypatch.setattr(exchanges, "PIECE_BYTES", 500)
+    api.put("Pod", "b", spec={"nodeName": "n-1"})
     query = {"watch": "true", "timeoutSeconds": "5"}
-    with (
-        pytest.raises(ApiUnreachableError, match="a line of over 2000 bytes"),
-        connection.watch(PODS, query, quiet_seconds=5) as lines,
-    ):
+    with connection.watch(PODS, query, quiet_seconds=5) as lines:
+        long, short = next(lines), next(lines)
+    assert long.startswith(b'{"type": "ADDED"')
+    assert 1_500 <= len(long) <= 2_000
+    assert json.loads(short)["object"]["metadata"]["name"] == "b"
+
+
+def test_a_line_without_an_end_is_read_to_its_limit(connection: Connection, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchanges, "LONGEST_LINE_BYTES", 1_000)
+    monkeypatch.setattr(exchanges, "LARGEST_ANSWER_BYTES", 4_000)
+    monkeypatch.setattr(exchanges, "PIECE_BYTES", 500)
+    query = {"watch": "true", "timeoutSeconds": "5"}
+    with connection.watch(PODS, query, quiet_seconds=5) as lines:
         next(lines)
+        with pytest.raises(ApiUnreachableError, match="a line of over 4000 bytes"):
+            next(lines)
+
+
+def test_an_answer_is_read_while_it_arrives(
+    api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exchanges, "PIECE_BYTES", 500)
+    with connection.arriving(PODS, {}) as pieces:
+        found = list(pieces)
+    assert len(found) > 10
+    assert json.loads(b"".join(found))["kind"] == "PodList"
+    api.trouble["list pods"] = ["cut", 503]
+    with pytest.raises(ApiUnreachableError), connection.arriving(PODS, {}) as pieces:
+        list(pieces)
+    with pytest.raises(ApiRefusedError), connection.arriving(PODS, {}):
+        pass
 
 
 def test_pauses_double_to_their_limit_and_begin_anew() -> None:
