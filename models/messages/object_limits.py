@@ -17,6 +17,9 @@ LARGEST_LIST: Final = 1_000
 """Entries in the taints of a node, or in the tolerations of a pod. One decision looks at all taints of
 a node and all tolerations of a pod, in one go: with this many of both it takes some two milliseconds."""
 
+UNDECIDABLE_LIST: Final = b"[" + b",".join([b"{}"] * (LARGEST_LIST + 1)) + b"]"
+"""Taints or tolerations that stand for a list which is too large to be written: their object is undecidable."""
+
 LONGEST_TEXT: Final = 1_024
 """Characters of a taint, and of a toleration. Rows and messages of each pod evicted from a node contain one of each;
 Kubernetes lets through some 400."""

@@ -18,6 +18,9 @@ from evictstream.streams.conformance.fake_http import FakeHttpHandler
 LOOK_SECONDS: Final = 0.02
 """Between looks at pods whose termination is over, and at the end of the server."""
 
+BOOKMARK_LEAD_SECONDS: Final = 2.0
+"""As the API server has it."""
+
 MOST_REMEMBERED: Final = 1_000_000
 """Requests and writes: an hour of 270 a second."""
 
@@ -37,6 +40,8 @@ class FakeApi(FakeCluster):
         user: the only common name of client certificates that is accepted, with `tls`; None accepts any, or none.
         tls: secures each new connection; None leaves them plain.
         silent: plurals whose lists and watches stay open and say nothing, whatever limit they were opened with.
+        stuck: plurals whose watches show nothing beyond a version, as where the cache behind them stands still.
+        bookmark_lead_seconds: how long before the end of a watch its last bookmark comes.
         cached_lists: lists that would take what a cache has (`resourceVersion=0`).
         watch_turn: grows when all watches that are open are to end.
         is_down: nobody answers.
@@ -53,6 +58,8 @@ class FakeApi(FakeCluster):
         self.user: str | None = None
         self.tls: ssl.SSLContext | None = None
         self.silent: set[str] = set()
+        self.stuck: dict[str, int] = {}
+        self.bookmark_lead_seconds = BOOKMARK_LEAD_SECONDS
         self.cached_lists = 0
         self.watch_turn = 0
         self.is_down = False

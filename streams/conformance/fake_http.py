@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
@@ -22,6 +23,9 @@ LOOK_SECONDS: Final = 0.1
 """A quiet watch looks so often whether the server is down."""
 
 LONGEST_WATCH_SECONDS: Final = 3_600.0
+
+BOOKMARK_SECONDS: Final = 60.0
+"""Between bookmarks of a watch, and one shortly before its end: as the API server sends them."""
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _STATUS_TEXTS: Final = {200: "OK", 201: "Created"}
@@ -159,15 +163,14 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         self.wfile.write(b"0\r\n\r\n")
 
     def _lines(self, request: FakeRequest, kind: str, version: int) -> Iterator[bytes]:
-        api, query = self.server.api, request.query
+        api = self.server.api
         if not version:  # a watch that begins with what is there
             page = api.page(kind, request).body
             version = int(page["metadata"]["resourceVersion"])
-            for one in page["items"]:
-                yield _line("ADDED", {"kind": kind, "apiVersion": "v1", **one})
-        end_at = time.monotonic() + min(float(query.get("timeoutSeconds") or "inf"), LONGEST_WATCH_SECONDS)
+            yield from (_line("ADDED", {"kind": kind, "apiVersion": "v1", **one}) for one in page["items"])
+        bookmarks = _Bookmarks(request, version, api.bookmark_lead_seconds)
         turn = api.watch_turn
-        while (left := end_at - time.monotonic()) > 0 and turn == api.watch_turn:
+        while (left := bookmarks.end_at - time.monotonic()) > 0 and turn == api.watch_turn:
             self._be_silent(request)
             if api.is_down:
                 self.close_connection = True
@@ -176,14 +179,16 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             if found is None:
                 yield _line("ERROR", refusal(410, "too old resource version").body)
                 return
-            for one in found:
-                version = one.version
-                if one.kind == kind and is_selected(one.object, request):
-                    yield _line(one.type, {"kind": kind, "apiVersion": "v1", **one.object})
+            found = [one for one in found if one.version <= api.stuck.get(request.resource, one.version)]
+            version = found[-1].version if found else version
+            wanted = (one for one in found if one.kind == kind and is_selected(one.object, request))
+            yield from (_line(one.type, {"kind": kind, "apiVersion": "v1", **one.object}) for one in wanted)
+            if bookmarks.are_due(version):
+                yield _line("BOOKMARK", _bookmark(kind, version))
             if not found:
-                api.wait_for_change(version, min(left, LOOK_SECONDS))
-        if "allowWatchBookmarks" in query:
-            yield _line("BOOKMARK", {"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}})
+                api.wait_for_change(api.version if api.stuck else version, min(left, LOOK_SECONDS))
+        if turn != api.watch_turn and bookmarks.are_due(version, is_end=True):
+            yield _line("BOOKMARK", _bookmark(kind, version))
 
     def _be_silent(self, request: FakeRequest) -> None:
         while request.resource in self.server.api.silent and not self.server.api.is_down:
@@ -206,3 +211,35 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
 
 def _line(type_: str, found: Object) -> bytes:
     return text_of({"type": type_, "object": found}) + b"\n"
+
+
+def _bookmark(kind: str, version: int) -> Object:
+    return {"kind": kind, "apiVersion": "v1", "metadata": {"resourceVersion": str(version)}}
+
+
+class _Bookmarks:
+    """When one watch gets a bookmark: once a minute, shortly before its end, and only of a version that is news to it.
+
+    Attributes:
+        end_at: when the watch ends, on the monotonic clock.
+    """
+
+    def __init__(self, request: FakeRequest, version: int, lead_seconds: float) -> None:
+        seconds = min(float(request.query.get("timeoutSeconds") or "inf"), LONGEST_WATCH_SECONDS)
+        self.end_at = time.monotonic() + seconds
+        self._is_wanted = "allowWatchBookmarks" in request.query
+        self._begin = version
+        self._last_at = self.end_at - lead_seconds
+        self._next_at = min(time.monotonic() + BOOKMARK_SECONDS, self._last_at)
+        if self._last_at < time.monotonic():  # as the API server has it: too late for one
+            self._next_at = math.inf
+
+    def are_due(self, version: int, *, is_end: bool = False) -> bool:
+        """Tell whether to send one now."""
+        now = time.monotonic()
+        if now < self._next_at and not is_end:
+            return False
+        self._next_at = min(self._last_at, now + BOOKMARK_SECONDS)
+        if now >= self._last_at:
+            self._next_at = math.inf
+        return self._is_wanted and version > self._begin

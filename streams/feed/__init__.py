@@ -1,8 +1,9 @@
 """Nodes and pods on their way into the topics: from live clusters (docs/feed.md), and from recordings.
 
 `fleet` runs a `cluster_feed` for each cluster, which runs a `kind_feed` for its nodes and one for its pods.
-`watched_objects` trims what the API server sends, `feed_records` makes the records, `feed_lease` decides who writes.
-`feed_health` answers probes.
+`list_reader` reads pages, `progress` says what is proven, `watched_objects` trims what the API server sends,
+`unread_objects` and `json_pieces` look at what cannot be read. `object_writer` and `feed_records` make the records,
+`feed_lease` decides who writes. `feed_health` answers probes.
 
 `importer` plays what `evictstream.streams.recordings` reads; `pace` keeps recorded distances of time. `publisher`
 writes to Kafka, `operator_signals` an operator's orders.

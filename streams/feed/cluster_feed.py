@@ -12,16 +12,18 @@ import structlog
 from evictstream.streams.broker.clients import may_pass
 from evictstream.streams.broker.feed_states import FeedState, read_state
 from evictstream.streams.errors import (
-    ApiUnreachableError,
     BrokerError,
     ClusterNameTakenError,
     KubernetesError,
 )
 from evictstream.streams.feed.feed_lease import FeedLease
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.kind_feed import PATHS, KindCounts, KindFeed
+from evictstream.streams.feed.kind_feed import KindFeed
+from evictstream.streams.feed.list_reader import newest_version
+from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
+from evictstream.streams.feed.progress import PROOF_SECONDS
 from evictstream.streams.feed.publisher import Publisher
-from evictstream.streams.feed.watched_objects import BROKEN, Kind, read_version
+from evictstream.streams.feed.watched_objects import PATHS, Kind
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection
@@ -32,21 +34,23 @@ log = structlog.get_logger(__name__)
 HEARTBEAT_SECONDS: Final = 10.0
 """Between heartbeats. The service holds evictions back when none has come for 60 s."""
 
-PROOF_SECONDS: Final = 45.0
-"""Heartbeats need a proof of both kinds that is younger: the longest watch is 30 s, and to open the next takes some."""
-
 LOOK_SECONDS: Final = 0.5
 """Between looks at lease, threads and stop."""
 
 CREDENTIALS_SECONDS: Final = 5.0
 """Between tries to read credentials; each may run a plugin."""
 
+FAILURE_SECONDS: Final = 30.0
+"""After an error that nobody has thought of, before the cluster is listed again."""
+
 RELEASE_SECONDS: Final = 5.0
 """To leave the group of the cluster's feeds."""
 
 
 class ClusterFeed(threading.Thread):
-    """The thread of one cluster. It ends when it is stopped, or with an error that is kept in `failure`.
+    """The thread of one cluster. It ends when it is stopped, or when Kafka cannot be used: see `failure`.
+
+    Any other error is logged and ends a session, after which the cluster is listed again.
 
     Attributes:
         cluster: its name.
@@ -56,6 +60,9 @@ class ClusterFeed(threading.Thread):
         epoch: of its resource versions.
         looked_at: when its thread last looked around, on the monotonic clock.
         is_proven: whether nothing can have been missed for longer than `PROOF_SECONDS`.
+        has_fed: whether it has ever fed.
+        refusal: why it does not feed until something is changed: no configuration, or another cluster has this name.
+        failures: how many sessions ended with an error that is not the API server's.
         failure: what ended it.
     """
 
@@ -77,6 +84,9 @@ class ClusterFeed(threading.Thread):
         self.epoch = 0
         self.looked_at = time.monotonic()
         self.is_proven = False
+        self.has_fed = False
+        self.refusal: KubernetesError | None = None
+        self.failures = 0
         self.failure: BaseException | None = None
         self._access = access
         self._settings = settings
@@ -87,7 +97,6 @@ class ClusterFeed(threading.Thread):
         self._stopped = threading.Event()
         self._session_ended = threading.Event()
         self._state: FeedState | None = None
-        self._has_fed = False  # whoever answers at the same address later takes the place of who did
         self._kinds: list[KindFeed] = []
         self._log = log.bind(cluster=cluster)
 
@@ -108,7 +117,7 @@ class ClusterFeed(threading.Thread):
             while not self._stopped.is_set():
                 self.looked_at = time.monotonic()
                 if self._lease.is_held:
-                    self._feed()
+                    self._feed_safely()
                 self._stopped.wait(LOOK_SECONDS)
         except BaseException as error:  # noqa: BLE001 - raised again by the command
             self.failure = error
@@ -116,8 +125,8 @@ class ClusterFeed(threading.Thread):
             self._session_ended.set()
             self._lease.release(RELEASE_SECONDS)
 
-    def _feed(self) -> None:
-        """One session: from the lease to its end, or to the end of an epoch."""
+    def _feed_safely(self) -> None:
+        """Run a session. Only Kafka, which all clusters share, may end more than that."""
         try:
             kept = read_state(self._settings, self.cluster)
         except BrokerError as error:
@@ -125,6 +134,17 @@ class ClusterFeed(threading.Thread):
                 raise
             self._log.warning("Kafka does not serve", error=str(error))
             return
+        try:
+            self._feed(kept)
+        except Exception:
+            if self._publisher.has_failed:
+                raise
+            self.failures += 1
+            self._log.exception("a session of this cluster has failed", seconds=FAILURE_SECONDS)
+            self._wait(FAILURE_SECONDS)
+
+    def _feed(self, kept: FeedState | None) -> None:
+        """One session: from the lease to its end, or to the end of an epoch."""
         # Another feed may have begun an epoch since this one fed last; what this one kept last may not be in Kafka yet.
         states = [state for state in (self._state, kept) if state is not None]
         self._state = max(states, key=lambda state: (state.epoch, state.resource_version), default=None)
@@ -133,15 +153,16 @@ class ClusterFeed(threading.Thread):
             return
         try:
             connection = Connection(self._access)
-        except KubernetesError as error:  # they were there when the process began, and will be there again
-            self._log.warning("no credentials", error=str(error))
-            self._stopped.wait(CREDENTIALS_SECONDS)
+        except KubernetesError as error:
+            self._refuse(error)
+            self._wait(CREDENTIALS_SECONDS)
             return
         try:
             state = self._identify(connection)
             if state is None:
                 return
-            self._has_fed = True
+            connection.expect_cluster(state.cluster_uid)
+            self.has_fed, self.refusal = True, None
             self._keep(state)
             self._log.info("feeds", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
             records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
@@ -157,15 +178,19 @@ class ClusterFeed(threading.Thread):
             connection.close()
 
     def _kind_feed(self, kind: Kind, connection: Connection, records: FeedRecords) -> KindFeed:
-        return KindFeed(
+        writer = ObjectWriter(
             kind,
-            connection=connection,
             publisher=self._publisher,
             topic=self._settings.nodes_topic if kind == "Node" else self._settings.pods_topic,
             records=records,
             keep_whole=self._keep_whole,
             largest_bytes=self._settings.max_object_bytes,
             counts=self.counts[kind],
+        )
+        return KindFeed(
+            kind,
+            connection=connection,
+            writer=writer,
             is_stopped=self._session_ended.is_set,
             before_listing=lambda: self._check_epoch(connection),
         )
@@ -175,34 +200,40 @@ class ClusterFeed(threading.Thread):
         backoff = Backoff()
         while self._lease.is_held and not self._stopped.is_set():
             try:
-                return self._next_state(*self._now(connection))
-            except ClusterNameTakenError:
-                raise
+                return self._next_state(connection.cluster_uid(), newest_version(connection, PATHS["Node"]))
+            except ClusterNameTakenError as error:
+                self._refuse(error)
             except KubernetesError as error:
                 self._log.warning("the API server does not serve", error=str(error))
-            self.looked_at = time.monotonic()
-            self._stopped.wait(backoff.next_seconds())
+            self._wait(backoff.next_seconds())
         return None
 
-    def _now(self, connection: Connection) -> tuple[str, int]:
-        """Ask for the cluster's UID and its newest resource version, which only a read from etcd tells."""
-        try:
-            return connection.cluster_uid(), int(read_version(connection.get(PATHS["Node"], {"limit": "1"})))
-        except (*BROKEN, ValueError) as error:
-            raise ApiUnreachableError(host=connection.host, reason="it does not say who it is") from error
+    def _refuse(self, error: KubernetesError) -> None:
+        """Note why nothing is fed until something is changed; the log says so when the reason is new."""
+        if str(error) != str(self.refusal):
+            self._log.error("does not feed this cluster", error=str(error))
+        self.refusal = error
+
+    def _wait(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._stopped.wait(min(left, LOOK_SECONDS)):
+            self.looked_at = time.monotonic()
 
     def _next_state(self, uid: str, version: int) -> FeedState:
         """Tell the epoch.
 
         Raises:
-            ClusterNameTakenError: another cluster has this name, and nobody said that this one takes its place.
+            ClusterNameTakenError: another cluster has this name, and nobody said that this one takes its place. That
+                counts when a process begins to feed; later only for a cluster whose versions are lower too, so that
+                it was rebuilt.
         """
         known = self._state
         if known is None:
             return FeedState(cluster_uid=uid, epoch=0, resource_version=version)
-        if known.cluster_uid != uid and not (self._new_epoch or self._has_fed):
+        is_back = version < known.resource_version
+        if known.cluster_uid != uid and not (self._new_epoch and (is_back or not self.has_fed)):
             raise ClusterNameTakenError(cluster=self.cluster, uid=uid, other_uid=known.cluster_uid)
-        if known.cluster_uid != uid or version < known.resource_version:
+        if known.cluster_uid != uid or is_back:
             self.epochs += 1
             self._log.warning(
                 "resource versions went back: begins a new epoch",
@@ -216,24 +247,34 @@ class ClusterFeed(threading.Thread):
         return FeedState(cluster_uid=uid, epoch=known.epoch, resource_version=version)
 
     def _check_epoch(self, connection: Connection) -> int | None:
-        """Ask how far versions have come; end the session if they went back, or another cluster answers.
+        """Ask etcd how far versions have come; end the session if they went back, or another cluster answers.
 
-        The API server says nothing by itself: a watch from a version that lies ahead is only quiet.
+        The API server says nothing by itself: a watch from a version that lies ahead is only quiet. Each kind is asked
+        for, since the question also has the cache of a quiet kind catch up, where no progress notification does.
         """
         state = self._reached()
-        uid, version = self._now(connection)
-        if state is not None and uid == state.cluster_uid and version >= state.resource_version:
-            return version
+        uid = connection.cluster_uid()
+        if state is not None and uid == state.cluster_uid:
+            versions = [self._ask_etcd(connection, kind) for kind in self._kinds]
+            if min(versions) >= state.resource_version:
+                return max(versions)
         if state is not None:
             self._keep(state)  # a start from what the last heartbeat has kept may not see that they went back
         self._session_ended.set()
         return None
 
+    @staticmethod
+    def _ask_etcd(connection: Connection, kind: KindFeed) -> int:
+        asked_at = time.monotonic()
+        version = newest_version(connection, PATHS[kind.kind])
+        kind.progress.etcd_said(version, asked_at)
+        return version
+
     def _reached(self) -> FeedState | None:
         """Return the state with how far the watches of this session have come since it was kept."""
         if self._state is None:
             return None
-        versions = [int(kind.proof.version) for kind in self._kinds if kind.proof is not None]
+        versions = [kind.progress.version for kind in self._kinds]
         return msgspec.structs.replace(self._state, resource_version=max(self._state.resource_version, *versions, 0))
 
     def _keep(self, state: FeedState) -> None:
@@ -243,19 +284,26 @@ class ClusterFeed(threading.Thread):
         self._publisher.send(self._settings.feeds_topic, self.cluster.encode(), msgspec.json.encode(state), partition=0)
 
     def _beat(self, connection: Connection, records: FeedRecords) -> None:
-        """Write heartbeats while both kinds are proven, until the session ends."""
-        next_at = 0.0
+        """Ask etcd every `HEARTBEAT_SECONDS`, and write heartbeats while both kinds are proven."""
+        backoff = Backoff()
+        ask_at = beat_at = 0.0
         while not self._session_ended.wait(LOOK_SECONDS) and self._lease.is_held:
             for kind in self._kinds:
                 if kind.failure is not None:
                     raise kind.failure
             self.looked_at = now = time.monotonic()
             self.is_proven = self._are_proven(now)
-            if not self.is_proven or now < next_at:
+            is_due = self.is_proven and now >= beat_at
+            if now < ask_at and not (is_due and beat_at <= ask_at):
                 continue
             at_us = time.time_ns() // 1000
-            if self._advance(connection) and self._may_beat():
-                next_at = now + HEARTBEAT_SECONDS
+            if not self._advance(connection):
+                ask_at = beat_at = now + backoff.next_seconds()
+                continue
+            backoff.reset()
+            ask_at = now + HEARTBEAT_SECONDS
+            if is_due and self._may_beat():
+                beat_at = ask_at
                 self._write_heartbeats(records, at_us)
 
     def _may_beat(self) -> bool:
@@ -263,11 +311,10 @@ class ClusterFeed(threading.Thread):
         return self._lease.is_held and self._are_proven(time.monotonic())
 
     def _are_proven(self, now: float) -> bool:
-        proofs = [kind.proof for kind in self._kinds if kind.proof is not None]
-        return len(proofs) == len(self._kinds) and all(now - proof.at < PROOF_SECONDS for proof in proofs)
+        return all(now - kind.progress.proven_at < PROOF_SECONDS for kind in self._kinds)
 
     def _advance(self, connection: Connection) -> bool:
-        """Probe the API server, and keep how far its versions have come; tell whether it has answered."""
+        """Ask etcd, and keep how far versions have come; tell whether it has answered."""
         try:
             version = self._check_epoch(connection)
         except KubernetesError:
@@ -279,8 +326,8 @@ class ClusterFeed(threading.Thread):
 
     def _write_heartbeats(self, records: FeedRecords, at_us: int) -> None:
         for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
-            assert kind.proof is not None  # noqa: S101 - the caller has looked
-            value = records.heartbeat(at_us, kind.proof.listed_at_us)
+            assert kind.progress.listed_at_us is not None  # noqa: S101 - it is proven
+            value = records.heartbeat(at_us, kind.progress.listed_at_us)
             for partition in self._publisher.partitions:
                 self._publisher.send(topic, records.whole_key, value, partition)
         self.heartbeats += 1

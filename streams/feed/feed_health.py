@@ -64,6 +64,13 @@ class FeedHealth(Collector):
         yield gauge("evictstream_feed_proven", "Nothing can have been missed.", lambda feed: feed.is_proven)
         yield gauge("evictstream_feed_leader", "It writes; others stand by.", lambda feed: feed.is_leader)
         yield gauge("evictstream_feed_epoch", "Epoch of resource versions.", lambda feed: feed.epoch)
+        yield gauge(
+            "evictstream_feed_refused",
+            "It is not fed until something is changed.",
+            lambda feed: feed.refusal is not None,
+        )
+        failures = [((feed.cluster,), feed.failures) for feed in self._feeds]
+        yield _family(CounterMetricFamily, "evictstream_feed_failures", "Sessions that failed.", ("cluster",), failures)
         beats = [((feed.cluster,), feed.heartbeats) for feed in self._feeds]
         yield _family(CounterMetricFamily, "evictstream_feed_heartbeats", "Heartbeats.", ("cluster",), beats)
 
@@ -74,7 +81,7 @@ class FeedHealth(Collector):
                 events += [((feed.cluster, kind, type_), number) for type_, number in counts.events.items()]
                 others += [
                     ((feed.cluster, kind, what), getattr(counts, what))
-                    for what in ("listings", "watches", "unbound", "broken", "oversized")
+                    for what in ("listings", "watches", "unbound", "broken", "unread", "oversized")
                 ]
                 objects.append(((feed.cluster, kind), counts.objects))
         labels = ("cluster", "kind")

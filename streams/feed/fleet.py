@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import structlog
@@ -46,14 +46,13 @@ def feed_clusters(
 
     Raises:
         WrongUseError: a name cannot be that of a cluster.
-        CredentialsError: there are none for a cluster.
-        ClusterNameTakenError: a name belongs to another cluster.
+        CredentialsError: of no cluster the configuration can be read.
+        ClusterNameTakenError: no cluster can be fed, and the name of one belongs to another cluster.
         AddressTakenError: health cannot be served.
         BrokerError: Kafka is not as needed.
     """
-    for name, access in accesses.items():
+    for name in accesses:
         check_cluster_name(name)
-        access.target()
     with open_publisher(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
         feeds = [
             ClusterFeed(
@@ -61,17 +60,15 @@ def feed_clusters(
             )
             for name, access in accesses.items()
         ]
-        for feed in feeds:
-            feed.start()
         health = FeedHealth(feeds, publisher)
         endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
         endpoint.start()
         log.info("health is served", host=settings.health_host, port=endpoint.port)
+        for feed in feeds:
+            feed.start()
         try:
             while not is_stopped():
-                for feed in feeds:
-                    if feed.failure is not None:
-                        raise feed.failure
+                _check(feeds)
                 time.sleep(LOOK_SECONDS)
         finally:
             for feed in feeds:
@@ -81,3 +78,12 @@ def feed_clusters(
                 feed.join(max(0.0, end_at - time.monotonic()))
         publisher.flush()
         log.info("feed ends", records=sum(publisher.acknowledged.values()))
+
+
+def _check(feeds: Sequence[ClusterFeed]) -> None:
+    """Raise what ends all feeds: Kafka cannot be used, or none of the clusters can be fed."""
+    for feed in feeds:
+        if feed.failure is not None:
+            raise feed.failure
+    if all(feed.refusal is not None and not feed.has_fed for feed in feeds):
+        raise next(feed.refusal for feed in feeds if feed.refusal is not None)

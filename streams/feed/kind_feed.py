@@ -1,8 +1,9 @@
 """Follows the nodes or the pods of one cluster: lists them, then watches from there; a thread of its own.
 
 A watch that ends or breaks is opened again where it stood, and the API server sends what was missed. Only where it
-cannot (410: what happened since is forgotten), the kind is listed again. What vanished meanwhile is in no event, so
-each listing ends with `LISTED`. Nothing of what was written is remembered here but the newest resource version.
+cannot (410: what happened since is forgotten), or shows nothing of what happens, the kind is listed again. What
+vanished meanwhile is in no event, so each listing ends with `LISTED`. Nothing of what was written is remembered here
+but the newest resource version.
 """
 
 from __future__ import annotations
@@ -11,35 +12,27 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 import structlog
 
+from evictstream.models.shallow_json import MOST_LEVELS, SplitItem, shallow
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
-from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.publisher import Publisher
-from evictstream.streams.feed.watched_objects import (
-    BROKEN,
-    Kind,
-    Page,
-    WatchedObject,
-    read_line,
-    read_object,
-    read_page,
-    read_version,
-)
+from evictstream.streams.feed.json_pieces import piece
+from evictstream.streams.feed.list_reader import ListReader, PageEnd
+from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
+from evictstream.streams.feed.progress import Progress
+from evictstream.streams.feed.unread_objects import UnreadObject, identify, read_anyway
+from evictstream.streams.feed.watched_objects import BROKEN, PATHS, Kind, number, read_line, read_object, read_version
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection, Status
 
 log = structlog.get_logger(__name__)
 
-PAGE_OBJECTS: Final = 500
-"""Objects in a page, as kubectl asks for: a page of pods is some 3 MB, and only one is held at a time."""
-
-WATCH_SECONDS: Final = 20.0
-"""The API server ends each watch after so long, and half as much more by chance. An open watch that is quiet proves
-nothing: only that it can be opened again where it stood shows that nothing was missed."""
+WATCH_SECONDS: Final = 12.0
+"""The API server ends each watch after so long, and half as much more by chance. A quiet watch shows how far its cache
+has come in a bookmark 2 s before its end, and at no other time within a minute."""
 
 SHORTEST_WATCH_SECONDS: Final = 0.5
 """A watch that ends sooner is a failure, so that no server makes the feed open one after the other without a pause."""
@@ -47,53 +40,26 @@ SHORTEST_WATCH_SECONDS: Final = 0.5
 QUIET_SECONDS: Final = 15.0
 """A connection without a byte for that long beyond the end of its watch is dead."""
 
+LISTING_SHARE: Final = 10
+"""Between the begins of two listings are at least so many times what the first one took, whatever makes them needed: a
+cluster whose watches are of no use is not listed without a pause."""
+
+LOOK_SECONDS: Final = 0.2
+"""Between looks at the stop while it pauses."""
+
+NAMED_OBJECTS: Final = 10
+"""Objects of a listing that a log line names because they cannot be read. All are counted."""
+
 TOO_LATE_TO_RESUME: Final = 410
-
-PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods"}
-
-
-class KindCounts:
-    """What one kind has done, for metrics; only its thread writes.
-
-    Attributes:
-        events: changes written, by type.
-        unbound: pods without a node, which are not written.
-        broken: lines that could not be read.
-        oversized: objects that Kafka would not take; they are not written.
-        listings: complete listings.
-        watches: watches that were opened.
-        objects: in the newest listing.
-    """
-
-    def __init__(self) -> None:
-        self.events = {"ADDED": 0, "MODIFIED": 0, "DELETED": 0}
-        self.unbound = 0
-        self.broken = 0
-        self.oversized = 0
-        self.listings = 0
-        self.watches = 0
-        self.objects = 0
-
-
-class Proof(NamedTuple):
-    """Up to when nothing can have been missed.
-
-    Attributes:
-        at: on the monotonic clock, in seconds.
-        listed_at_us: when the newest complete listing began.
-        version: the newest resource version.
-    """
-
-    at: float
-    listed_at_us: int
-    version: str
 
 
 class KindFeed(threading.Thread):
     """The thread. It ends when `is_stopped` says so, or with an error that is kept in `failure`.
 
     Attributes:
-        proof: None before the first listing is complete.
+        kind: which.
+        progress: how far it has come.
+        reader: of its lists.
         failure: what ended it.
     """
 
@@ -102,50 +68,37 @@ class KindFeed(threading.Thread):
         kind: Kind,
         *,
         connection: Connection,
-        publisher: Publisher,
-        topic: str,
-        records: FeedRecords,
-        keep_whole: bool,
-        largest_bytes: int,
-        counts: KindCounts,
+        writer: ObjectWriter,
         is_stopped: Callable[[], bool],
         before_listing: Callable[[], object],
     ) -> None:
-        super().__init__(name=f"{records.cluster} {kind}", daemon=True)
-        self._kind = kind
+        super().__init__(name=f"{writer.cluster} {kind}", daemon=True)
+        self.kind: Kind = kind
+        self.progress = Progress()
+        self.reader = ListReader(connection, PATHS[kind])
+        self.failure: BaseException | None = None
         self._connection = connection
-        self._publisher = publisher
-        self._topic = topic
-        self._records = records
-        self._keep_whole = keep_whole
-        self._largest_bytes = largest_bytes
-        self._counts = counts
+        self._writer = writer
+        self._counts: KindCounts = writer.counts
         self._is_stopped = is_stopped
         self._before_listing = before_listing
-        self._heads = {name: records.head(name) for name in counts.events}
         self._version = ""
-        self._log = log.bind(cluster=records.cluster, kind=kind)
-        self.proof: Proof | None = None
-        self.failure: BaseException | None = None
+        self._lists_from = 0.0
+        self._unread = 0  # of the listing
+        self._log = log.bind(cluster=writer.cluster, kind=kind)
 
     def run(self) -> None:
         """List and watch until stopped; wait a little after each failure of the API server."""
         backoff = Backoff()
         is_failing = False
         while not self._is_stopped():
+            watches = self._counts.watches
             try:
-                if not self._version:
-                    self._list()
-                if self._version:  # else it was stopped before its listing was complete
-                    self._watch()
+                self._follow()
             except KubernetesError as error:
-                if isinstance(error, ApiRefusedError) and error.status == TOO_LATE_TO_RESUME:
-                    self._log.warning("lists again: the API server cannot resume", version=self._version)
-                    self._version = ""
-                elif not is_failing:
-                    self._log.warning("the API server does not serve", error=str(error))
+                self._say(error, is_new=not is_failing)
                 is_failing = True
-                time.sleep(backoff.next_seconds())
+                self._pause(_seconds(error, backoff))
             except BaseException as error:  # noqa: BLE001 - raised again by the session
                 self.failure = error
                 return
@@ -154,44 +107,101 @@ class KindFeed(threading.Thread):
                     self._log.info("the API server serves again")
                 is_failing = False
                 backoff.reset()
+            if self._counts.watches > watches and self.progress.is_behind(time.monotonic()):
+                self._list_again("a watch shows nothing of what etcd has had for long")
+
+    def _follow(self) -> None:
+        if not self._version:
+            self._list()
+        if self._version:  # else it was stopped before its listing was complete
+            self._watch()
+
+    def _say(self, error: KubernetesError, *, is_new: bool) -> None:
+        if _is_too_late(error):
+            self._list_again("the API server cannot resume")
+        elif is_new:
+            self._log.warning("the API server does not serve", error=str(error))
+
+    def _list_again(self, why: str) -> None:
+        if self._version:
+            self._log.warning(f"lists again: {why}", version=self._version)
+        self._version = ""
 
     def _list(self) -> None:
         """Write every object, then which there are. The list is consistent: all pages are of one version."""
+        self._pause(self._lists_from - time.monotonic())
         self._before_listing()
         if self._is_stopped():
             return
         began_us, began = _now_us(), time.monotonic()
         uids: dict[str, list[str]] = {}
-        query, version, count = {"limit": str(PAGE_OBJECTS)}, "", 0
+        version, token, self._unread = "", "", 0
+        count = 0
         while True:
-            page, objects = self._page(query)
-            version = version or page.metadata.resource_version
-            at_us = _now_us()
-            for found, item in zip(objects, page.items, strict=True):
-                self._write("ADDED", found, item, at_us)
-                if found.node:
-                    uids.setdefault(found.node, []).append(found.uid)
-            count += len(page.items)
-            if self._is_stopped():
+            held: list[tuple[str, str]] = []
+            page = self._page(token, held, count)
+            if page is None or self._is_stopped():
                 return
-            if not page.metadata.continue_:
+            for node, uid in held:
+                if node:
+                    uids.setdefault(node, []).append(uid)
+            count += len(held)
+            version, token = version or page.version, page.token
+            if not token:
                 break
-            query["continue"] = page.metadata.continue_
-        for partition, value in self._records.listed(_now_us(), version, uids, self._publisher.partitions):
-            self._publisher.send(self._topic, self._records.whole_key, value, partition)
+        self._writer.write_listed(_now_us(), version, uids)
         self._counts.listings += 1
         self._counts.objects = count
         self._version = version
-        self.proof = Proof(time.monotonic(), began_us, version)
-        self._log.info("listed", objects=count, version=version, seconds=round(time.monotonic() - began, 3))
+        self.progress.list_complete(number(version), began_us)
+        seconds = time.monotonic() - began
+        self._lists_from = began + LISTING_SHARE * seconds
+        self._log.info("listed", objects=count, version=version, seconds=round(seconds, 3), unread=self._unread)
 
-    def _page(self, query: dict[str, str]) -> tuple[Page, list[WatchedObject]]:
-        text = self._connection.get(PATHS[self._kind], query)
-        try:
-            page = read_page(text)
-            return page, [read_object(self._kind, item) for item in page.items]
-        except BROKEN as error:
-            raise ApiUnreachableError(host=self._connection.host, reason="a list cannot be read") from error
+    def _page(self, token: str, held: list[tuple[str, str]], position: int) -> PageEnd | None:
+        """Read a page, again and again with its token while the API server does not serve; None if stopped.
+
+        Args:
+            token: of the page.
+            held: gets node and UID of each item.
+            position: of its first item in the list.
+
+        Raises:
+            ApiRefusedError: 410, the token has expired.
+        """
+        backoff = Backoff()
+        is_failing = False
+        while not self._is_stopped():
+            held.clear()
+            try:
+                return self.reader.page(token, lambda item: held.append(self._take_item(item, position + len(held))))
+            except KubernetesError as error:
+                if _is_too_late(error):
+                    raise
+                if not is_failing:
+                    self._log.warning("a page of the list is asked for again", error=str(error))
+                is_failing = True
+                self._pause(_seconds(error, backoff))
+        return None
+
+    def _take_item(self, item: SplitItem, position: int) -> tuple[str, str]:
+        """Write an item of a list; returns node and UID, both empty where they cannot be found."""
+        text = item.text
+        found = None
+        if item.is_whole:
+            try:
+                found = read_object(self.kind, text)
+            except BROKEN:
+                found, text = read_anyway(self.kind, text)
+        if found is not None:
+            self._writer.write("ADDED", found, text, _now_us())
+            return found.node, found.uid
+        unread = identify(self.kind, text)
+        self._unread += 1
+        if self._unread <= NAMED_OBJECTS:
+            self._say_unread(unread, position=position, bytes=len(text))
+        self._counts.unread += 1
+        return (unread.node, unread.uid) if unread.uid else ("", "")
 
     def _watch(self) -> None:
         seconds = WATCH_SECONDS * random.uniform(1, 1.5)  # noqa: S311 - no secret
@@ -201,10 +211,9 @@ class KindFeed(threading.Thread):
             "resourceVersion": self._version,
             "timeoutSeconds": str(int(seconds)),
         }
-        with self._connection.watch(PATHS[self._kind], query, quiet_seconds=seconds + QUIET_SECONDS) as lines:
+        with self._connection.watch(PATHS[self.kind], query, quiet_seconds=seconds + QUIET_SECONDS) as lines:
             self._counts.watches += 1
             opened_at = time.monotonic()
-            self._prove()
             for line in lines:
                 if self._is_stopped():
                     return
@@ -214,48 +223,82 @@ class KindFeed(threading.Thread):
 
     def _take(self, line: bytes) -> None:
         try:
-            found = read_line(line)
-            if found.type == "ERROR":
-                status = msgspec.json.decode(found.object, type=Status)
-                raise ApiRefusedError(
-                    host=self._connection.host, path=PATHS[self._kind], status=status.code, reason=status.message
-                )
-            if found.type == "BOOKMARK":
-                self._version = read_version(found.object)
-            elif found.type in self._heads:
-                watched = read_object(self._kind, found.object)
-                self._write(found.type, watched, found.object, _now_us())
-                self._version = watched.version
-        except BROKEN as error:
-            self._counts.broken += 1  # the next watch begins where this one stood, so nothing is passed over
+            self._apply(line)
+        except BROKEN:
+            try:
+                self._apply(shallow(line, most_levels=MOST_LEVELS + 1))
+            except BROKEN as error:
+                self._counts.broken += 1
+                self._pass_over(line, error)
+
+    def _apply(self, line: bytes) -> None:
+        found = read_line(line)
+        if found.type == "ERROR":
+            status = msgspec.json.decode(found.object, type=Status)
+            raise ApiRefusedError(
+                host=self._connection.host, path=PATHS[self.kind], status=status.code, reason=status.message
+            )
+        if found.type == "BOOKMARK":
+            self._reach(read_version(found.object))
+        elif found.type in self._counts.events:
+            watched = read_object(self.kind, found.object)
+            self._writer.write(found.type, watched, found.object, _now_us())
+            self._reach(watched.version)
+
+    def _reach(self, version: str) -> None:
+        """Go on behind a version; a cache that lags behind the listing shows lower ones."""
+        if number(version) > number(self._version):
+            self._version = version
+        self.progress.show(number(version))
+
+    def _pass_over(self, line: bytes, error: Exception) -> None:
+        """Ask for a line that cannot be read once more, and pass it over when it comes the second time.
+
+        Raises:
+            ApiUnreachableError: the watch has to be opened again, or the kind to be listed.
+        """
+        if not self.progress.is_outstanding:
+            self.progress.miss()
             raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
-        self._prove()
+        type_, found = piece(line, b"type"), piece(line, b"object")
+        unread = identify(self.kind, b"" if found is None else found.value)
+        try:
+            is_known = type_ is not None and type_.text in self._counts.events and number(unread.version) > 0
+        except BROKEN:
+            is_known = False
+        if not is_known or type_ is None:
+            self._list_again("what a line of the watch is about cannot be found")
+            raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
+        self._counts.unread += 1
+        self._say_unread(unread, type=type_.text, error=str(error), bytes=len(line))
+        if type_.text == "DELETED" and unread.uid and unread.node:
+            text = unread.as_json(self.kind)
+            self._writer.write("DELETED", read_object(self.kind, text), text, _now_us())
+        self._reach(unread.version)
 
-    def _write(self, type_: str, found: WatchedObject, text: msgspec.Raw, at_us: int) -> None:
-        if not found.node:
-            self._counts.unbound += 1
-            return
-        value = self._records.change(self._heads[type_], at_us, found.json)
-        if self._keep_whole:
-            whole = self._records.change(self._heads[type_], at_us, _with_kind(self._kind, bytes(text)))
-            value = whole if len(whole) <= self._largest_bytes else value
-        if len(value) > self._largest_bytes:
-            self._counts.oversized += 1
-            self._log.warning("an object is too large to be written", uid=found.uid, bytes=len(value))
-            return
-        self._publisher.send(self._topic, self._records.key(found.node), value)
-        self._counts.events[type_] += 1
+    def _say_unread(self, unread: UnreadObject, **more: object) -> None:
+        self._log.warning(
+            "passes over an object that cannot be read",
+            namespace=unread.namespace,
+            name=unread.name,
+            uid=unread.uid,
+            **more,
+        )
 
-    def _prove(self) -> None:
-        if self.proof is not None:
-            self.proof = Proof(time.monotonic(), self.proof.listed_at_us, self._version)
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._is_stopped():
+            time.sleep(min(left, LOOK_SECONDS))
 
 
-def _with_kind(kind: Kind, text: bytes) -> bytes:
-    """Give an item of a list its kind, which only objects that are read alone have."""
-    if text.startswith(b'{"kind"'):
-        return text
-    return b'{"kind":"%s","apiVersion":"v1",' % kind.encode() + text.lstrip()[1:]
+def _seconds(error: KubernetesError, backoff: Backoff) -> float:
+    """Return how long to wait after an error: at least what the API server asks for."""
+    asked = error.retry_after_seconds if isinstance(error, ApiRefusedError) else None
+    return max(backoff.next_seconds(), asked or 0.0)
+
+
+def _is_too_late(error: KubernetesError) -> bool:
+    return isinstance(error, ApiRefusedError) and error.status == TOO_LATE_TO_RESUME
 
 
 def _now_us() -> int:

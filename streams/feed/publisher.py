@@ -81,6 +81,11 @@ class Publisher:
         return self._records
 
     @property
+    def has_failed(self) -> bool:
+        """Whether a record could not be written; nothing is written any more."""
+        return self._failure is not None
+
+    @property
     def is_full(self) -> bool:
         """Whether `send` would wait: too much is on its way."""
         return not self._has_room()

@@ -7,11 +7,15 @@ on as they came. Items of a list carry neither kind nor API version, so both are
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from evictstream.models.messages.object_limits import UNDECIDABLE_LIST
+
 Kind: TypeAlias = Literal["Node", "Pod"]
+
+PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods"}
 
 _RAW: Final = msgspec.UNSET
 _Raw: TypeAlias = msgspec.Raw | msgspec.UnsetType
@@ -128,16 +132,17 @@ class WatchLine(NamedTuple):
     object: msgspec.Raw
 
 
+class ListMetadata(msgspec.Struct, rename="camel"):
+    """What a page says of its list."""
+
+    resource_version: Annotated[str, msgspec.Meta(pattern="^[0-9]{1,20}$")]
+    continue_: str = msgspec.field(default="", name="continue")
+
+
 class Page(msgspec.Struct):
     """A page of a list."""
 
-    class Metadata(msgspec.Struct, rename="camel"):
-        """Of the list."""
-
-        resource_version: str
-        continue_: str = msgspec.field(default="", name="continue")
-
-    metadata: Metadata
+    metadata: ListMetadata
     items: list[msgspec.Raw]
 
 
@@ -161,6 +166,7 @@ _decoders: Final[dict[Kind, msgspec.json.Decoder[Any]]] = {
 }
 _line_decoder: Final = msgspec.json.Decoder(_Line)
 _page_decoder: Final = msgspec.json.Decoder(Page)
+_list_metadata_decoder: Final = msgspec.json.Decoder(ListMetadata)
 _metadata_decoder: Final = msgspec.json.Decoder(_OnlyMetadata)
 _encoder: Final = msgspec.json.Encoder()
 
@@ -185,8 +191,52 @@ def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
         node = (found.spec.node_name if found.spec is not None else None) or ""
         if metadata.owner_references is not None:
             metadata.owner_references = [one for one in metadata.owner_references if one.controller == _TRUE]
-    return WatchedObject(node, metadata.uid, metadata.resource_version, _encoder.encode(found))
+    text = _encoder.encode(found)
+    if not text.isascii():
+        text.decode()  # what is passed on as it came was not looked at
+    version = metadata.resource_version
+    number(version)
+    return WatchedObject(node, metadata.uid, version, text)
 
+
+def only_what_decides(kind: Kind, text: bytes, *, is_undecidable: bool = False) -> bytes:
+    """Take off a trimmed object what no decision depends on.
+
+    Args:
+        kind: of the object.
+        text: as `read_object` has trimmed it.
+        is_undecidable: replace its taints or tolerations, too, by a list that no decision looks at.
+    """
+    found = _decoders[kind].decode(text)
+    metadata, spec = found.metadata, found.spec
+    if kind == "Node":
+        metadata.labels = _RAW
+        if spec is not None:
+            found.spec = _NodeSpec(taints=_UNDECIDABLE if is_undecidable else spec.taints)
+    else:
+        metadata.labels = metadata.owner_references = None
+        if spec is not None:
+            tolerations = _UNDECIDABLE if is_undecidable else spec.tolerations
+            found.spec = _PodSpec(node_name=spec.node_name, tolerations=tolerations)
+    return _encoder.encode(found)
+
+
+_UNDECIDABLE: Final = msgspec.Raw(UNDECIDABLE_LIST)
+
+
+def number(version: str) -> int:
+    """Read a resource version of etcd as what it is.
+
+    Raises:
+        msgspec.ValidationError: it is none.
+    """
+    if not (version.isascii() and version.isdecimal() and len(version) <= _MOST_DIGITS):
+        raise msgspec.ValidationError(f"no resource version: {version[:_MOST_DIGITS]}")
+    return int(version)
+
+
+_MOST_DIGITS: Final = 20
+"""Etcd counts with 63 bits."""
 
 _TRUE: Final = msgspec.Raw(b"true")
 
@@ -210,8 +260,17 @@ def read_page(text: bytes) -> Page:
     return _page_decoder.decode(text)
 
 
+def read_list_metadata(text: bytes) -> ListMetadata:
+    """Read the metadata of a list.
+
+    Raises:
+        One of `BROKEN`: it is none.
+    """
+    return _list_metadata_decoder.decode(text)
+
+
 def read_version(text: bytes | msgspec.Raw) -> str:
-    """Read the resource version of a list or a bookmark.
+    """Read the resource version of a bookmark.
 
     Raises:
         One of `BROKEN`: there is none.

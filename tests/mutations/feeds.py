@@ -11,6 +11,11 @@ CLUSTERS = "tests/streams/service/test_clusters.py"
 MESSAGES = "tests/streams/service/test_messages.py"
 SIGNS = "tests/streams/service/test_cluster_signs.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
+ABSURD = "tests/streams/feed/test_absurd_objects.py"
+FLEET = "tests/streams/feed/test_fleet.py"
+PAGES = "tests/streams/feed/test_list_reader.py"
+PROGRESS = "tests/streams/feed/test_progress.py"
+STALE = "tests/streams/feed/test_stale_watches.py"
 FEED_OUTAGES = "tests/streams/feed/test_feed_outages.py"
 CREDENTIALS = "tests/streams/kubernetes/test_credentials_that_change.py"
 EXECUTING = "tests/models/eviction/test_executing.py"
@@ -109,13 +114,13 @@ OF_FEEDS = (
     ),
     Mutation(
         "list without saying what there is",
-        (Change(product.KIND_FEED, "KindFeed._list", "self._publisher.send(...)", "None"),),
+        (Change(product.KIND_FEED, "KindFeed._list", "self._writer.write_listed(...)", "None"),),
         (f"{FEED}::test_what_vanished_while_the_feed_was_away",),
     ),
     Mutation(
         "beat without a proof",
         (
-            Change(product.CLUSTER_FEED, "ClusterFeed._beat", "not self.is_proven or now < next_at", "now < next_at"),
+            Change(product.CLUSTER_FEED, "ClusterFeed._beat", "self.is_proven and now >= beat_at", "now >= beat_at"),
             Change(product.CLUSTER_FEED, "ClusterFeed._may_beat", "self._are_proven(time.monotonic())", "True"),
         ),
         (f"{FEED}::test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats",),
@@ -126,11 +131,78 @@ OF_FEEDS = (
             Change(
                 product.CLUSTER_FEED,
                 "ClusterFeed._beat",
-                "self._advance(connection) and self._may_beat()",
-                "self._advance(connection)",
+                "is_due and self._may_beat()",
+                "is_due",
             ),
         ),
         (f"{FEED}::test_no_heartbeat_follows_a_probe_that_outlasts_its_proof",),
+    ),
+    Mutation(
+        "take a watch that is open for one that shows what happens",
+        (Change(product.PROGRESS, "Progress._settle", "self._answers[0][1] <= self.version", "True"),),
+        (f"{STALE}::test_a_watch_that_stands_still_proves_nothing", f"{PROGRESS}"),
+    ),
+    Mutation(
+        "stay with a watch that shows nothing",
+        (Change(product.KIND_FEED, "KindFeed.run", "self.progress.is_behind(time.monotonic())", "False"),),
+        (f"{STALE}::test_a_watch_that_stands_still_is_listed_again",),
+    ),
+    Mutation(
+        "prove beside a line that is outstanding",
+        (
+            Change(
+                product.PROGRESS,
+                "Progress.proven_at",
+                "self._is_outstanding or self.listed_at_us is None",
+                "self.listed_at_us is None",
+            ),
+        ),
+        (f"{PROGRESS}::test_nothing_is_proven_while_a_line_is_outstanding",),
+    ),
+    Mutation(
+        "stand before a line that cannot be read",
+        (Change(product.KIND_FEED, "KindFeed._pass_over", "not self.progress.is_outstanding", "True"),),
+        (f"{ABSURD}::test_a_watch_passes_over_what_it_cannot_read_twice",),
+    ),
+    Mutation(
+        "give up on an object that is too deep",
+        (
+            Change(product.UNREAD_OBJECTS, "read_anyway", "BROKEN", "()"),
+            Change(product.UNREAD_OBJECTS, "read_anyway", "shallow(...)", "text"),
+        ),
+        (f"{ABSURD}::test_objects_of_any_depth_are_fed",),
+    ),
+    Mutation(
+        "let what cannot be read end as vanished",
+        (Change(product.KIND_FEED, "KindFeed._take_item", "(unread.node, unread.uid)", "('', '')"),),
+        (f"{ABSURD}::test_a_listed_object_that_cannot_be_read_stays_known",),
+    ),
+    Mutation(
+        "ask for pages that are too large again as they are",
+        (Change(product.LIST_READER, "ListReader._is_too_much", "self._bytes > WHOLE_BYTES", "False"),),
+        (f"{PAGES}::test_pages_that_are_too_large_are_halved",),
+    ),
+    Mutation(
+        "begin a listing again where one page is refused",
+        (Change(product.KIND_FEED, "KindFeed._page", "_is_too_late(error)", "True"),),
+        (f"{STALE}::test_a_refused_page_is_asked_for_again",),
+    ),
+    Mutation(
+        "go over to another cluster because its versions are lower",
+        (
+            Change(
+                product.CLUSTER_FEED,
+                "ClusterFeed._next_state",
+                "self._new_epoch and (is_back or not self.has_fed)",
+                "is_back or self._new_epoch",
+            ),
+        ),
+        (f"{FLEET}::test_another_cluster_at_the_address_ends_the_feeding",),
+    ),
+    Mutation(
+        "let a cluster that cannot be fed end the others",
+        (Change(product.FLEET, "_check", "all(...)", "any(feed.refusal is not None for feed in feeds)"),),
+        (f"{FLEET}::test_a_cluster_that_cannot_be_fed_costs_no_other",),
     ),
     Mutation(
         "go on in an epoch whose versions went back",
@@ -147,7 +219,14 @@ OF_FEEDS = (
     ),
     Mutation(
         "lead again in the epoch of before",
-        (Change(product.CLUSTER_FEED, "ClusterFeed._feed", "read_state(self._settings, self.cluster)", "self._state"),),
+        (
+            Change(
+                product.CLUSTER_FEED,
+                "ClusterFeed._feed_safely",
+                "read_state(self._settings, self.cluster)",
+                "self._state",
+            ),
+        ),
         (f"{FEED}::test_a_feed_that_leads_again_keeps_the_newest_epoch",),
     ),
     Mutation(
@@ -203,8 +282,8 @@ OF_FEEDS = (
             Change(
                 product.EXCHANGE,
                 "Exchange._lines",
-                "if not piece: ...",
-                "if not piece: yield from rest; return",
+                "self.pieces()",
+                "(*self.pieces(), b'\\n')",
             ),
         ),
         (f"{FEED}::test_trouble_of_the_api_server_loses_nothing",),

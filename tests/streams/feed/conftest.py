@@ -15,6 +15,7 @@ from evictstream.streams.settings import Settings
 @pytest.fixture
 def api() -> Iterator[FakeApi]:
     with FakeApi() as found:
+        found.bookmark_lead_seconds = 0.2  # before the end of a watch of one second
         for node in ("n-1", "n-2"):
             found.put("Node", node, spec={})
             for letter in "ab":

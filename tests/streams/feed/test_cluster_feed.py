@@ -14,7 +14,7 @@ from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError
-from evictstream.streams.feed import cluster_feed, feed_lease
+from evictstream.streams.feed import cluster_feed, feed_lease, progress
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.settings import Settings
 from tests.streams.feed.feeding import PATIENCE_SECONDS, assert_told, feeding, listed, wait_for
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.usefixtures("_short_watches")
 @pytest.fixture
 def _quick_proofs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_feed, "PROOF_SECONDS", 3.0)
+    monkeypatch.setattr(progress, "PROOF_SECONDS", 3.0)
     monkeypatch.setattr(cluster_feed, "HEARTBEAT_SECONDS", 0.2)
 
 
@@ -94,6 +95,8 @@ def test_a_quiet_watch_that_cannot_be_opened_again_stops_heartbeats(
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
         api.trouble = {"watch pods": [500] * 1_000}
+        api.end_watches()
+        api.put("Pod", "missed", spec={"nodeName": "n-1"})
         wait_for(lambda: not feed.is_proven)
         before = feed.heartbeats
         time.sleep(1.0)
@@ -109,6 +112,7 @@ def test_no_heartbeat_follows_a_probe_that_outlasts_its_proof(declared: Settings
         probes: list[int | str | Fault] = [Fault(hold_seconds=4.0)] * 10
         api.trouble = {"watch pods": [500] * 1_000, "get namespaces": probes}
         api.end_watches()
+        api.put("Pod", "missed", spec={"nodeName": "n-1"})
         wait_for(lambda: len(probes) < 10)
         before = feed.heartbeats
         wait_for(lambda: not feed.is_proven)
@@ -119,7 +123,7 @@ def test_no_heartbeat_follows_a_probe_that_outlasts_its_proof(declared: Settings
 def test_versions_that_go_back_begin_an_epoch(
     uid: str | None, declared: Settings, api: FakeApi, tmp_path: Path
 ) -> None:
-    with feeding(declared, api, tmp_path) as feed:
+    with feeding(declared, api, tmp_path, new_epoch=uid is not None) as feed:
         listed(feed)
         kept = api.objects["Pod", "n-1-a"]["metadata"]["uid"]
         api.rebuild(uid=uid)
@@ -161,8 +165,8 @@ def test_a_name_of_another_cluster_is_refused(declared: Settings, api: FakeApi, 
         listed(feed)
     api.uid = "another"
     with feeding(declared, api, tmp_path) as feed:
-        wait_for(lambda: feed.failure is not None)
-    assert isinstance(feed.failure, ClusterNameTakenError)
+        wait_for(lambda: isinstance(feed.refusal, ClusterNameTakenError))
+    assert not feed.has_fed
     with feeding(declared, api, tmp_path, new_epoch=True) as feed:
         listed(feed)
     assert assert_told(declared, api).epochs == {0, 1}
@@ -181,10 +185,14 @@ def test_a_second_feed_stands_by_until_the_first_one_ends(declared: Settings, ap
     assert_told(declared, api)
 
 
-def test_an_object_too_large_for_kafka_is_left_out(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
-    large = [{"key": f"key-{number}", "operator": "Exists"} for number in range(100)]
+def test_what_is_too_large_for_kafka_is_undecidable(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
+    large = [{"key": f"key-{number}", "operator": "Exists"} for number in range(200)]
     api.put("Pod", "large", spec={"nodeName": "n-1", "tolerations": large})
-    with feeding(declared.model_copy(update={"max_object_bytes": 2_048}), api, tmp_path) as feed:
+    terms = [{"matchExpressions": [{"key": f"key-{number}", "operator": "Exists"}]} for number in range(200)]
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+    api.put("Pod", "far", spec={"nodeName": "n-1", "affinity": affinity, "tolerations": large[:2]})
+    api.put("Node", "n-3", spec={}, metadata={"labels": {f"label-{number}": "x" * 60 for number in range(100)}})
+    with feeding(declared.model_copy(update={"max_object_bytes": 4_096}), api, tmp_path) as feed:
         listed(feed)
         assert feed.counts["Pod"].oversized == 1
         assert feed.is_proven

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.kind_feed import KindCounts, KindFeed
+from evictstream.streams.feed.kind_feed import KindFeed
+from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
 
@@ -24,12 +25,15 @@ def test_no_watch_is_opened_without_a_listing(tmp_path: Path) -> None:
         feed = KindFeed(
             "Pod",
             connection=connection,
-            publisher=None,  # type: ignore[arg-type]  # nothing is written
-            topic="pods",
-            records=FeedRecords(cluster="lab", uid=api.uid, epoch=0),
-            keep_whole=False,
-            largest_bytes=1_000_000,
-            counts=KindCounts(),
+            writer=ObjectWriter(
+                "Pod",
+                publisher=None,  # type: ignore[arg-type]  # nothing is written
+                topic="pods",
+                records=FeedRecords(cluster="lab", uid=api.uid, epoch=0),
+                keep_whole=False,
+                largest_bytes=1_000_000,
+                counts=KindCounts(),
+            ),
             is_stopped=stopped.is_set,
             before_listing=stopped.set,
         )

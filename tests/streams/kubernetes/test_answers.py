@@ -47,7 +47,7 @@ def test_an_answer_without_an_end_is_read_to_its_limit(connection: Connection, m
         connection.get(PODS)
 
 
-def test_of_a_line_that_is_too_long_the_beginning_is_given(
+def test_the_beginning_of_too_long_a_line_is_given(
     api: FakeApi, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exchanges, "LONGEST_LINE_BYTES", 2_000)

@@ -1,0 +1,115 @@
+"""Writes the objects of one kind of a cluster to their topic, as large as Kafka takes them, and counts what it does."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+import structlog
+
+from evictstream.streams.feed.feed_records import FeedRecords
+from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.feed.watched_objects import Kind, WatchedObject, only_what_decides
+
+log = structlog.get_logger(__name__)
+
+EVENTS: Final = ("ADDED", "MODIFIED", "DELETED")
+
+
+class KindCounts:
+    """What one kind has done, for metrics; only its thread writes.
+
+    Attributes:
+        events: changes written, by type.
+        unbound: pods without a node, which are not written.
+        broken: lines of a watch that could not be read.
+        unread: objects that were passed over because they cannot be read.
+        oversized: objects of which Kafka takes not even what decides; only who they are is written.
+        listings: complete listings.
+        watches: watches that were opened.
+        objects: in the newest listing.
+    """
+
+    def __init__(self) -> None:
+        self.events = dict.fromkeys(EVENTS, 0)
+        self.unbound = 0
+        self.broken = 0
+        self.unread = 0
+        self.oversized = 0
+        self.listings = 0
+        self.watches = 0
+        self.objects = 0
+
+
+class ObjectWriter:
+    """Writes changes and listings of one kind.
+
+    Attributes:
+        cluster: whose.
+        counts: what was done.
+    """
+
+    def __init__(
+        self,
+        kind: Kind,
+        *,
+        publisher: Publisher,
+        topic: str,
+        records: FeedRecords,
+        keep_whole: bool,
+        largest_bytes: int,
+        counts: KindCounts,
+    ) -> None:
+        self.cluster = records.cluster
+        self.counts = counts
+        self._kind = kind
+        self._publisher = publisher
+        self._topic = topic
+        self._records = records
+        self._keep_whole = keep_whole
+        self._largest_bytes = largest_bytes
+        self._heads = {name: records.head(name) for name in EVENTS}
+        self._log = log.bind(cluster=records.cluster, kind=kind)
+
+    def write(self, type_: str, found: WatchedObject, text: bytes | msgspec.Raw, at_us: int) -> None:
+        """Write a change.
+
+        Args:
+            type_: `ADDED`, `MODIFIED` or `DELETED`.
+            found: the object, trimmed.
+            text: the object as it came.
+            at_us: when it came, microseconds since 1970.
+        """
+        if not found.node:
+            self.counts.unbound += 1
+            return
+        value = self._records.change(self._heads[type_], at_us, found.json)
+        if self._keep_whole:
+            whole = self._records.change(self._heads[type_], at_us, _with_kind(self._kind, bytes(text)))
+            value = whole if len(whole) <= self._largest_bytes else value
+        if len(value) > self._largest_bytes:
+            value = self._smaller(type_, found, at_us)
+        self._publisher.send(self._topic, self._records.key(found.node), value)
+        self.counts.events[type_] += 1
+
+    def write_listed(self, at_us: int, version: str, uids: dict[str, list[str]]) -> None:
+        """Write what a complete listing holds, by node."""
+        for partition, value in self._records.listed(at_us, version, uids, self._publisher.partitions):
+            self._publisher.send(self._topic, self._records.whole_key, value, partition)
+
+    def _smaller(self, type_: str, found: WatchedObject, at_us: int) -> bytes:
+        """Leave out what decides nothing; if that does not do, say who it is, and that nothing can be decided."""
+        value = self._records.change(self._heads[type_], at_us, only_what_decides(self._kind, found.json))
+        if len(value) <= self._largest_bytes:
+            return value
+        self.counts.oversized += 1
+        self._log.warning("an object is too large to be written, and so undecidable", uid=found.uid, bytes=len(value))
+        kept = only_what_decides(self._kind, found.json, is_undecidable=True)
+        return self._records.change(self._heads[type_], at_us, kept)
+
+
+def _with_kind(kind: Kind, text: bytes) -> bytes:
+    """Give an item of a list its kind, which only objects that are read alone have."""
+    if text.startswith(b'{"kind"'):
+        return text
+    return b'{"kind":"%s","apiVersion":"v1",' % kind.encode() + text.lstrip()[1:]
