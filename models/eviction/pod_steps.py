@@ -49,6 +49,7 @@ _TIMER = CauseKind.TIMER
 _DONE = EvictionState.DONE
 _TOLERATION_EXPIRES = Verdict.TOLERATION_EXPIRES
 _ACCEPTED = Outcome.ACCEPTED
+_OBSERVED = Outcome.OBSERVED
 
 _LEAVING: Final = TERMINATING | FINISHED
 
@@ -110,6 +111,7 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
 
     No result ends an eviction. It ends when a watch event shows the pod leaving, or when nothing is due any more. After
     `Succeeded` or `Gone` the next attempt waits for a grace time, after every other outcome for the retry wait.
+    `Observed` is none, as nobody has tried: the first one is recorded, and the attempt stays as unanswered as it is.
 
     A result counts only for the current attempt of the current eviction while that attempt is outstanding, and only
     once: a repeated result must not move the next attempt. Two exceptions. An executor that runs an attempt twice may
@@ -124,8 +126,10 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     if pod is None or eviction is None or not _is_current(aggregate, event, eviction):
         return STALE
     counted, reported = eviction.outcome, event.outcome
-    is_final = counted not in (None, _ACCEPTED)
+    is_final = counted not in (None, _ACCEPTED, _OBSERVED)
     if is_final and (counted in _DELETION_EXPECTED or reported not in _DELETION_EXPECTED):
+        return DUPLICATE
+    if reported is _OBSERVED and counted is not None:
         return DUPLICATE
     next_attempt_us = event.at_us + _pause_us(event, rules)
     if reported is _ACCEPTED:
@@ -134,15 +138,16 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
             return DUPLICATE
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
     previous = as_previous(eviction)
-    eviction.outcome, eviction.unanswered_since_us = reported, None
-    eviction.next_attempt_us = next_attempt_us
-    if reported not in _DELETION_EXPECTED and reported is not _ACCEPTED:
+    eviction.outcome = reported
+    if reported is not _OBSERVED:
+        eviction.unanswered_since_us, eviction.next_attempt_us = None, next_attempt_us
+        step.wake(next_attempt_us, pod.uid)
+    if reported not in _DELETION_EXPECTED and reported not in (_ACCEPTED, _OBSERVED):
         eviction.state = EvictionState.RETRYING
     if counted is not reported:
         verdict = eviction.due.verdict
         record(step, DecisionKind.REPORTED, pod, eviction, verdict, previous, outcome_reason=event.reason)
     step.write_eviction(pod)
-    step.wake(eviction.next_attempt_us, pod.uid)
     return step.finish()
 
 
@@ -279,7 +284,7 @@ def _pause_us(event: ResultEvent, rules: RuleParameters) -> int:
             return rules.accepted_silence_us
         case Outcome.SUCCEEDED | Outcome.GONE:
             return rules.success_grace_us
-        case Outcome.FAILED | Outcome.OBSOLETE | Outcome.REFUSED | Outcome.OBSERVED:
+        case Outcome.FAILED | Outcome.OBSOLETE | Outcome.REFUSED | Outcome.OBSERVED:  # the last one moves nothing
             return wait_us(rules.retry_base_us, rules.retry_ceiling_us, event.eviction_id, event.attempt)
         case _:
             assert_never(event.outcome)

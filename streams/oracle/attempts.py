@@ -45,6 +45,8 @@ def after_attempt(issued_at_us: int, attempt: int, limits: OracleLimits) -> Atte
 def after_result(wait: AttemptWait, said: Said, attempt: int, limits: OracleLimits) -> AttemptWait:
     """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
     is_success = said.content["outcome"] in SUCCESSES
+    if said.content["outcome"] == "Observed":
+        return wait  # nobody has tried
     if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
         return wait
     if said.content["outcome"] == "Accepted":

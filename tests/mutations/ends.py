@@ -68,6 +68,11 @@ OF_ENDS = (
         (f"{QUEUE}::test_namespaces_take_turns",),
     ),
     Mutation(
+        "take what was observed for an answer",
+        (Change(product.POD_STEPS, "apply_result", "reported is not _OBSERVED", "True"),),
+        ("tests/models/eviction/test_executing.py::test_an_observer_neither_ends_nor_moves_an_attempt",),
+    ),
+    Mutation(
         "carry out commands of another cluster",
         (
             Change(product.CLUSTER_IDENTITY, "IdentifiedEvictor.evict", "self._identity.objection(command)", "None"),

@@ -12,7 +12,7 @@ from evictstream.models.kubernetes import Taint, Toleration
 from tests.models.eviction.scene import DELETED, SICK, SILENT, START_US, A, B, Scene, seconds_of, text, tolerate, us
 
 ACCEPTED = ("accepted_silence_us", "accepted_limit_us")
-FAILING = [Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED, Outcome.OBSERVED]
+FAILING = [Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED]
 
 
 def issued(*tolerations: Toleration, taint: Taint = A) -> Scene:
@@ -77,6 +77,29 @@ def test_a_slow_clock_withdraws_nothing_and_delays_the_repeat() -> None:
     scene.fire(90)
     assert (scene.state, scene.commands[-1].attempt) == ("retrying", 2)
     assert scene.actions == ["Evict 0", "Evict 90"]
+
+
+@pytest.mark.parametrize("other", [Outcome.ACCEPTED, Outcome.FAILED, Outcome.SUCCEEDED, Outcome.GONE])
+def test_an_observer_neither_ends_nor_moves_an_attempt(other: Outcome) -> None:
+    """Whether it speaks before or after the one that acts: all is as if it had said nothing."""
+    alone, before, after = issued(), issued(), issued()
+    assert before.result(61, Outcome.OBSERVED).effect == "changed"
+    assert next_attempt(before) == next_attempt(alone)
+    assert before.state == "issued"
+    for scene in (alone, before, after):
+        scene.result(62, other)
+    assert after.result(63, Outcome.OBSERVED) is DUPLICATE
+    for scene in (before, after):
+        assert (scene.state, next_attempt(scene)) == (alone.state, next_attempt(alone))
+    assert before.kinds == [*alone.kinds[:-1], "Reported", *alone.kinds[-1:]]
+
+
+def test_what_is_only_observed_stays_unanswered() -> None:
+    scene = issued()
+    scene.result(61, Outcome.OBSERVED)
+    eviction = scene.aggregate.pods["pod-1"].eviction
+    assert eviction is not None
+    assert eviction.unanswered_since_us == us(60)
 
 
 def test_silence_grows_up_to_the_ceiling_and_never_ends() -> None:
