@@ -9,6 +9,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Final
 
+from evictstream.models.eviction.future_times import cap_times
 from evictstream.models.eviction.lifecycle import end, reconcile
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
@@ -83,22 +84,30 @@ def decide_all(aggregate: NodeAggregate, at_us: int, rules: RuleParameters, orig
 
 
 def decide_all_slices(
-    aggregate: NodeAggregate, at_us: int, rules: RuleParameters, origin: Origin | None = None
+    aggregate: NodeAggregate,
+    at_us: int,
+    rules: RuleParameters,
+    origin: Origin | None = None,
+    *,
+    latest_us: int | None = None,
 ) -> Iterator[Changes]:
     """Decide about every pod again, once after catching up (semantics.md 12.7, row "restart").
 
-    Windows are as recorded, so this changes something only if the rules have changed.
+    Windows are as recorded, so this changes something only if the rules have changed, or if some lie in the future.
 
     Args:
         aggregate: of the node; changed in place.
         at_us: now, or the instant of the record that asked for it.
         rules: parameters of the rules.
         origin: the record that asked for it, if any.
+        latest_us: what is kept as later than this lies in the future, and counts as begun at `at_us`.
 
     Yields:
         The changes, slice by slice.
     """
     step = Step(aggregate, rules, at_us=at_us, kind=CauseKind.CATCH_UP, origin=origin)
+    if latest_us is not None:
+        cap_times(step, latest_us)
     yield from _reconcile_all(step)
     yield step.finish()
 

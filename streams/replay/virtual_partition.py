@@ -56,7 +56,7 @@ class VirtualPartition:
         self.now_us = 0
         self.set_back = 0
         self._partition = partition
-        self._config = dataclasses.replace(config, now_us=lambda: self.now_us)
+        self._config = dataclasses.replace(config, now_us=lambda: self.now_us, clock_skew_us=None)
         self._topics: dict[Role, str] = {
             "nodes": config.nodes_topic,
             "pods": config.pods_topic,

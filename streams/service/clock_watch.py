@@ -2,7 +2,8 @@
 
 Deadlines count from the brokers' append times, so a worker whose clock runs ahead would evict early. Two checks prevent
 that: the wall clock must agree with the append times of the worker's own transactions within a limit, and must not jump
-forward against the monotonic clock. A clock that is behind, or jumps back, only delays.
+forward against the monotonic clock. A clock that is behind, or jumps back, would only delay; but it cannot tell whether
+a feed is silent, and where the brokers' clock is ahead instead, what is stored meanwhile is too late.
 
 A broker appends a transaction between its sending and its acknowledgement. So each transaction bounds how far the
 brokers' clock is from the worker's monotonic clock; the faster the transaction, the closer the bounds. Old
@@ -65,4 +66,12 @@ class ClockWatch:
             ahead_us = self._offset_us - least
             if ahead_us > self._skew_limit_us:
                 return f"the clock may be {ahead_us / SECOND_US:.1f} s ahead of the brokers"
+            if -ahead_us > self._skew_limit_us:
+                return f"the clock is {-ahead_us / SECOND_US:.1f} s behind the brokers, or theirs is ahead"
         return None
+
+    def brokers_now_us(self, monotonic_seconds: float) -> int:
+        """Return the latest time that the brokers' clock may show; 0 while nothing is known of it."""
+        if self._brokers_offset_us is None:
+            return 0
+        return self._brokers_offset_us[1] + int(monotonic_seconds * SECOND_US)

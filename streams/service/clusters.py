@@ -194,6 +194,16 @@ class Clusters:
         if self.gap is not None:
             self._write_gap(None, outbox)
 
+    def cap_times(self, latest_us: int, present_us: int, outbox: Outbox) -> None:
+        """Let what is kept as later than `latest_us` be of now: it lies in the future."""
+        for cluster, state in self._states.items():
+            times = (state.nodes_heartbeat_at_us, state.pods_heartbeat_at_us, state.forgotten_at_us)
+            if max(times) > latest_us:
+                state.nodes_heartbeat_at_us, state.pods_heartbeat_at_us, state.forgotten_at_us = (
+                    present_us if at_us > latest_us else at_us for at_us in times
+                )
+                self._write(cluster, outbox)
+
     def heard(self) -> Iterator[str]:
         """Yield the clusters whose feed sends heartbeats, and that were not forgotten since."""
         return (name for name, state in self._states.items() if state.is_heard)

@@ -49,12 +49,13 @@ from evictstream.streams.service.clock_watch import MILLISECOND_US, SECOND_US
 from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.service.fast_path import YIELD_AFTER_BYTES, FastPath
+from evictstream.streams.service.future_times import FutureTimes
 from evictstream.streams.service.overdue import deadline_us, open_evictions, overdue
 from evictstream.streams.service.record_sizes import SHARE, fitting
 from evictstream.streams.service.step_effects import StepEffects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from evictstream.models.eviction import Changes
     from evictstream.streams.engine.core.batches import Record
@@ -78,11 +79,16 @@ class EvictionPartition:
     """State of one partition number; implements the engine's `PartitionLogic`.
 
     Attributes:
+        times: caps append times from the future.
         waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
     """
 
-    def __init__(self, partition: int, config: ServiceConfig) -> None:
+    def __init__(self, partition: int, config: ServiceConfig, *, brokers_now_us: Callable[[], int] = lambda: 0) -> None:
+        """`brokers_now_us` reads the brokers' clock (microseconds), 0 while it is not known."""
         self.partition = partition
+        self.times = FutureTimes(
+            partition, now_us=config.now_us, skew_us=config.clock_skew_us, brokers_now_us=brokers_now_us
+        )
         self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
         self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
         self._look_again_at_us = 0
@@ -123,6 +129,7 @@ class EvictionPartition:
         """Apply records of one input in offset order; yields where other tasks may run."""
         self._effects.counts = self._counters.of_input(topic)
         self._should_yield = False
+        records = self.times.believed(topic, records)
         if topic == self._config.pods_topic:
             yield from self._apply_pods(topic, records, outbox)
             return
@@ -285,11 +292,12 @@ class EvictionPartition:
 
     def caught_up(self, outbox: Outbox) -> Iterator[None]:
         """Decide every pod anew: the inputs are read to the end that they had at take-over. Yields after each node."""
-        now_us = self._config.now_us()
+        now_us, rules, latest_us = self._config.now_us(), self._config.rules, self.times.latest_us()
+        if latest_us is not None:
+            self._clusters.cap_times(latest_us, self.times.present_us(), outbox)
         for aggregate in list(self._by_key.values()):
-            yield from self._effects.put_slices(
-                decide_all_slices(aggregate, now_us, self._config.rules), aggregate, outbox
-            )
+            slices = decide_all_slices(aggregate, now_us, rules, latest_us=latest_us)
+            yield from self._effects.put_slices(slices, aggregate, outbox)
             yield
 
     def known_nodes(self) -> Iterable[NodeAggregate]:

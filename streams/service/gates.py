@@ -3,7 +3,7 @@
 | gate | closed while |
 |---|---|
 | owner | the group rebalances, or the lease is older than the session timeout less a margin |
-| clock | the wall clock jumped forward, or is ahead of the brokers' |
+| clock | the wall clock jumped forward, or differs from the brokers', or an append time lies ahead of both |
 | caught up | the inputs have not been read to the end that they had at take-over |
 | fresh view | everything in the log was last known to be applied too long ago |
 | gap | input expired unread, and was neither listed again nor accepted |
@@ -97,6 +97,9 @@ class Gates:
         if writer.last_commit is not None:
             self._clock_watch.observe(writer.last_commit)
         objection = self._clock_watch.objection(self._clock.monotonic())
+        if objection is not None:
+            return Closed(Gate.CLOCK, objection)
+        objection = writer.logic.times.objection()
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:

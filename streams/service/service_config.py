@@ -28,6 +28,7 @@ class ServiceConfig:
     Attributes:
         record_limit_bytes: largest record that every topic of the service takes.
         feed_silence_us: the gate `feed` closes for a cluster when its feed's latest heartbeat is older.
+        clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
         now_us: reads the wall clock; tests and replays pass another.
         counters: counts of the worker, which all its partitions share.
         lean_floor: a partition's heap with fewer wake-ups is never replaced by a leaner one.
@@ -44,6 +45,7 @@ class ServiceConfig:
     limits: InputLimits
     record_limit_bytes: int
     feed_silence_us: int
+    clock_skew_us: int | None = 5 * SECOND_US
     now_us: Callable[[], int] = SYSTEM_CLOCK.now_us
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
     lean_floor: int = LEAN_FLOOR
@@ -82,6 +84,7 @@ def service_config(settings: Settings, record_limit_bytes: int) -> ServiceConfig
         limits=InputLimits(settings.max_object_bytes, int(settings.max_event_delay_seconds * SECOND_US)),
         record_limit_bytes=min(settings.max_record_bytes, max(record_limit_bytes, LEAST_LIMIT_BYTES)),
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
+        clock_skew_us=int(settings.clock_skew_limit_seconds * SECOND_US),
     )
 
 

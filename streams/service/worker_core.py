@@ -55,7 +55,7 @@ class WorkerCore:
         """`crash` ends the worker with an error."""
         self.partitions = Partitions(
             engine,
-            new_logic=lambda number: EvictionPartition(number, service),
+            new_logic=lambda number: EvictionPartition(number, service, brokers_now_us=self._brokers_now_us),
             kafka=kafka,
             group=group,
             clock=clock,
@@ -86,6 +86,12 @@ class WorkerCore:
 
     def _stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
         self.timers.stepped(writer)
+
+    def _brokers_now_us(self) -> int:
+        for writer in self.partitions.live():
+            if writer.last_commit is not None:
+                self.clock_watch.observe(writer.last_commit)
+        return self.clock_watch.brokers_now_us(self._clock.monotonic())
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
         """Return how long each thing has been waited for at `now`; both are monotonic seconds."""

@@ -23,8 +23,9 @@ class GateSettings(SettingsGroup):
     be in what is unread. Ten seconds is a rebalance."""
 
     clock_skew_limit_seconds: Seconds = 5.0
-    """Firing waits when the worker's clock is ahead of the brokers' append times by more. One that is ahead by less
-    fires early by as much; one that is behind only delays. NTP keeps machines within tenths of a second."""
+    """Firing waits when the worker's clock and the brokers' append times differ by more. One that is ahead by less
+    fires early by as much; one that is behind only delays. Append times further ahead of both clocks count as now. NTP
+    keeps machines within tenths of a second."""
 
     clock_jump_limit_seconds: Seconds = 30.0
     """Firing waits when the worker's clock has jumped forward by more than this against the monotonic clock. A jump

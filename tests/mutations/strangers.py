@@ -9,9 +9,30 @@ from tests.mutations.matching import Change
 COMPRESSION = "tests/streams/test_compression.py"
 UNUSABLE = "tests/streams/engine/test_unusable_batches.py"
 CONSUMERS = "tests/streams/broker/test_consumers.py"
+FUTURE_TIMES = "tests/streams/service/test_future_times.py"
 AT_INPUTS = "tests/guarantees/test_strangers_at_inputs.py"
 
 OF_STRANGERS = (
+    Mutation(
+        "believe every append time",
+        (Change(product.FUTURE_TIMES, "FutureTimes.believed", "record.timestamp > likely_ms", "False"),),
+        (
+            f"{FUTURE_TIMES}::test_a_heartbeat_from_the_future_does_not_hide_silence",
+            f"{FUTURE_TIMES}::test_a_cluster_forgotten_in_the_future_can_be_fed_again",
+        ),
+    ),
+    Mutation(
+        "cap append times by a clock that is behind",
+        (
+            Change(
+                product.FUTURE_TIMES,
+                "FutureTimes.present_us",
+                "max(self._now_us(), self._brokers_now_us())",
+                "self._now_us()",
+            ),
+        ),
+        (f"{FUTURE_TIMES}::test_a_worker_behind_its_brokers_caps_nothing",),
+    ),
     Mutation(
         "decompress gzip as far as it goes",
         (Change(product.COMPRESSION, "_gunzip", "found.decompress(data, limit + 1)", "found.decompress(data)"),),

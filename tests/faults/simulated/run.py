@@ -281,6 +281,7 @@ def service_config(plan: Plan, world: World) -> ServiceConfig:
         limits=InputLimits(numbers.max_object_bytes, us(numbers.max_event_delay_seconds)),
         record_limit_bytes=RECORD_LIMIT_BYTES,
         lean_floor=LEAN_FLOOR,
+        clock_skew_us=us(numbers.clock_skew_limit_seconds),
         feed_silence_us=us(numbers.feed_silence_limit_seconds),
     )
 

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 
 from evictstream.streams.engine.core.ports import Committed, Place
+from evictstream.streams.service.future_times import FutureTimes
 
 
 @dataclasses.dataclass
@@ -17,6 +18,10 @@ class FakeLogic:
 
     def next_due_at_us(self) -> int | None:
         return self.due_at_us
+
+    @property
+    def times(self) -> FutureTimes:
+        return FutureTimes(0, now_us=lambda: 0, skew_us=None, brokers_now_us=lambda: 0)
 
     def objection(self) -> str | None:
         return self.gap
