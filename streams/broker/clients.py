@@ -19,6 +19,7 @@ from kafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
+from evictstream.streams.broker.connections import use_reported_connections
 from evictstream.streams.errors import BrokerError, BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
 from evictstream.streams.settings import Settings
 
@@ -28,7 +29,11 @@ long as the outage was for what comes after it."""
 
 
 def client_arguments(settings: Settings) -> dict[str, Any]:
-    """Return what every client of kafka-python takes alike. Holds the password: never log it."""
+    """Return what every client of kafka-python takes alike. Holds the password: never log it.
+
+    From now on the clients of this process say whether Kafka answers.
+    """
+    use_reported_connections()
     return {
         "bootstrap_servers": settings.required_bootstrap_servers().split(","),
         "client_id": settings.client_id,

@@ -23,6 +23,7 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.clients import as_our_error
 from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
+from evictstream.streams.broker.open_transactions import OpenTransactions
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
@@ -80,6 +81,7 @@ class CommandConsumer:
         unreadable: records that are no commands.
         looked_at: when it last went round, monotonic seconds.
         partitions: by number.
+        held: where a transaction that is left open keeps commands from being read.
     """
 
     def __init__(
@@ -113,6 +115,7 @@ class CommandConsumer:
         self.unreadable = 0
         self.looked_at = time.monotonic()
         self.partitions: dict[int, CommandsPartition] = {}
+        self.held = OpenTransactions(settings.commands_topic)
         self._settings = settings
         self._consumer = consumer
         self._results = ResultWriter(producer, settings.results_topic)
@@ -164,6 +167,7 @@ class CommandConsumer:
         self._say_answers()
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
+            self.held.look(self._consumer, [n for n, each in self.partitions.items() if not each.is_paused], now)
             self._give_back(now)
             self._say_accepted(now)
         self._results.send()

@@ -16,6 +16,7 @@ from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.executor.executor_health import ExecutorHealth
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.health.endpoint import Endpoint
+from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
@@ -54,6 +55,7 @@ def execute_commands(
         AddressTakenError: health cannot be served.
         BrokerError: Kafka is not as needed.
     """
+    REACH.watch()
     health = ExecutorHealth()
     endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
     endpoint.start()

@@ -14,6 +14,7 @@ from prometheus_client.registry import Collector
 
 from evictstream.streams.executor.cluster_life import ClusterLife
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
+from evictstream.streams.kafka_reach import REACH
 
 STILL_SECONDS: Final = 120.0
 """A reader that has not gone round for so long is stuck: it does so each 50 ms, and waits 30 s for Kafka at most."""
@@ -31,14 +32,20 @@ class ExecutorHealth(Collector):
         return Report(UNAVAILABLE if stuck else OK, {"status": "stuck" if stuck else "ok", "clusters": stuck})
 
     def ready(self, now: float) -> Report:
-        """Report whether every cluster is served. An executor without a partition stands by, and is ready."""
-        del now
+        """Report whether every cluster is served. An executor without a partition stands by, and is ready.
+
+        While Kafka is away none is, nor while an open transaction keeps commands from being read.
+        """
         hindered = {life.order.name: reason for life in self.lives if (reason := _hindrance(life)) is not None}
+        held = {life.order.name: found for life in self.lives if (found := _held(life, now))}
         partitions = {life.order.name: sorted(life.reader.partitions) for life in self.lives if life.reader is not None}
-        is_ready = self.lives and not hindered
+        kafka = REACH.problem()
+        is_ready = self.lives and not hindered and not held and kafka is None
         body: dict[str, object] = {
             "status": "ready" if is_ready else "not ready",
+            **({} if kafka is None else {"kafka": kafka}),
             "hindered": hindered,
+            **({} if not held else {"heldByOpenTransactions": held}),
             "partitions": partitions,
         }
         return Report(OK if is_ready else UNAVAILABLE, body)
@@ -62,6 +69,11 @@ class ExecutorHealth(Collector):
         partitions = GaugeMetricFamily(
             "evictstream_executor_partitions", "Partitions that are read for the cluster.", labels=("cluster",)
         )
+        held = GaugeMetricFamily(
+            "evictstream_executor_held_seconds",
+            "How long commands have been kept from being read by an open transaction.",
+            labels=("cluster",),
+        )
         for life in self.lives:
             reader, name = life.reader, life.order.name
             if reader is None:
@@ -71,7 +83,8 @@ class ExecutorHealth(Collector):
             unreadable.add_metric([name], reader.unreadable)
             passed_over.add_metric([name], reader.passed_over)
             partitions.add_metric([name], len(reader.partitions))
-        yield from (read, unreadable, passed_over, partitions)
+            held.add_metric([name], reader.held.seconds(time.monotonic()))
+        yield from (read, unreadable, passed_over, partitions, held)
 
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()
@@ -115,6 +128,13 @@ def _is_stuck(life: ClusterLife, now: float) -> bool:
     if not life.is_served or life.reader is None or life.executor is None:
         return False
     return now - life.reader.looked_at > STILL_SECONDS or not life.executor.are_workers_alive()
+
+
+def _held(life: ClusterLife, now: float) -> dict[str, float]:
+    """Return by partition for how many seconds its commands have been kept from being read."""
+    if not life.is_served or life.reader is None:
+        return {}
+    return {str(number): round(age) for number, age in life.reader.held.held(now).items()}
 
 
 def _hindrance(life: ClusterLife) -> str | None:

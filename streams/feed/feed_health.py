@@ -13,6 +13,7 @@ from prometheus_client.registry import Collector
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.publisher import Publisher
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
+from evictstream.streams.kafka_reach import REACH
 
 STILL_SECONDS: Final = 120.0
 """A thread that has not looked around for so long is stuck: it does so twice a second, and after each request."""
@@ -33,15 +34,21 @@ class FeedHealth(Collector):
         return Report(UNAVAILABLE if stuck else OK, {"status": "stuck" if stuck else "ok", "clusters": stuck})
 
     def ready(self, now: float) -> Report:
-        """Say whether each cluster is proven to be followed, or stands by for the feed that follows it."""
+        """Say whether each cluster is proven to be followed, or stands by for the feed that follows it.
+
+        While Kafka is away none is ready: whoever stands by cannot know whether another one writes.
+        """
         del now
         waiting = [feed.cluster for feed in self._feeds if feed.is_leader and not feed.is_proven]
+        kafka = REACH.problem()
+        is_ready = not waiting and kafka is None
         body: dict[str, object] = {
-            "status": "not ready" if waiting else "ready",
+            "status": "ready" if is_ready else "not ready",
+            **({} if kafka is None else {"kafka": kafka}),
             "notProven": waiting,
             "standBy": [feed.cluster for feed in self._feeds if not feed.is_leader],
         }
-        return Report(UNAVAILABLE if waiting else OK, body)
+        return Report(OK if is_ready else UNAVAILABLE, body)
 
     def collect(self) -> Iterable[Metric]:
         """Make all metrics from the numbers of this moment."""

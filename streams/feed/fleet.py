@@ -13,6 +13,7 @@ from evictstream.streams.feed.feed_health import FeedHealth
 from evictstream.streams.feed.operator_signals import check_cluster_name
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.health.endpoint import Endpoint
+from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 
@@ -53,6 +54,7 @@ def feed_clusters(
     """
     for name in accesses:
         check_cluster_name(name)
+    REACH.watch()
     with open_publisher(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
         feeds = [
             ClusterFeed(

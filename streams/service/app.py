@@ -18,6 +18,7 @@ from evictstream.streams.engine.faust.app import EngineApp, FaustGroup
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.errors import UncleanStopError, WrongUseError
 from evictstream.streams.health.endpoint import Endpoint
+from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.service.cluster_signs import ClusterSigns
 from evictstream.streams.service.health import Health
 from evictstream.streams.service.memory_tuning import give_memory_back_in_pauses
@@ -90,6 +91,7 @@ class EvictionService:
             clock=SYSTEM_CLOCK,
         )
         health = Health(self.watchdog, lambda: self._snapshot)
+        REACH.watch()
         endpoint = Endpoint(settings.health_host, settings.health_port, health, metrics)
         endpoint.start()
         log.info("health is served", host=settings.health_host, port=endpoint.port)

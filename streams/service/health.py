@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
+from evictstream.streams.kafka_reach import REACH
 from evictstream.streams.service.cluster_signs import cluster_signs
 
 if TYPE_CHECKING:
@@ -50,6 +51,9 @@ class Health:
         loop_age = self._watchdog.ages(now)[WaitKind.LOOP]
         if loop_age > OLDEST_SNAPSHOT_SECONDS:
             reasons.append({"reason": f"the event loop has not run for {loop_age:.1f} s"})
+        kafka = REACH.problem()
+        if kafka is not None:
+            reasons.append({"reason": kafka})
         if self._watchdog.is_stopping:
             reasons.append({"reason": "the worker stops"})
         if not snapshot.is_settled:

@@ -10,9 +10,15 @@ COMPRESSION = "tests/streams/test_compression.py"
 UNUSABLE = "tests/streams/engine/test_unusable_batches.py"
 CONSUMERS = "tests/streams/broker/test_consumers.py"
 FUTURE_TIMES = "tests/streams/service/test_future_times.py"
+KAFKA_REACH = "tests/streams/test_kafka_reach.py"
 AT_INPUTS = "tests/guarantees/test_strangers_at_inputs.py"
 
 OF_STRANGERS = (
+    Mutation(
+        "count Kafka as near while connections stand",
+        (Change(product.KAFKA_REACH, "Reach._tell_if_away", "now - silent_since >= SILENT_SECONDS", "False"),),
+        (f"{KAFKA_REACH}::test_a_broker_that_answers_nothing_is_away",),
+    ),
     Mutation(
         "believe every append time",
         (Change(product.FUTURE_TIMES, "FutureTimes.believed", "record.timestamp > likely_ms", "False"),),

@@ -6,7 +6,7 @@ and makes no other connection of that client meanwhile. With one of three broker
 its producers begins with that broker, and a member finds its new coordinator only after its session has timed out.
 
 Each aiokafka client also tries a broker that is gone for itself, every 100 ms. Here all clients of a process share what
-one of them has found out (see `engine.kafka.reach`).
+one of them has found out (see `streams.kafka_reach`).
 
 aiokafka makes connections by the name of a class in its own module, and takes no other class as an argument. So each
 client of `engine.kafka` calls `use_broker_connections` when it is made, which holds for all aiokafka of the process.
@@ -29,8 +29,8 @@ from aiokafka.protocol.transaction import EndTxnRequest
 
 from evictstream.streams.engine.kafka.fetched_batches import AnswerParts
 from evictstream.streams.engine.kafka.frames import FrameProtocol
-from evictstream.streams.engine.kafka.reach import REACH
 from evictstream.streams.engine.kafka.transaction_requests import TransactionalProduce
+from evictstream.streams.kafka_reach import REACH
 
 CONNECT_SECONDS = 5.0  # with TLS and SASL some six round trips; others wait for it
 ANSWER_SECONDS = 6.0  # less than a session: a member has to find the group's new coordinator within one
@@ -92,6 +92,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
 
     def _handle_frame(self, answer: bytearray) -> None:
         """Decode an answer. Of a fetch, records are not copied."""
+        REACH.answered()
         number, request, waiting = self._requests[0]
         is_fetch = request is not None and request.API_KEY == FetchRequest.API_KEY  # none: a step of SASL
         parts = AnswerParts(answer)
@@ -107,6 +108,7 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
         if isinstance(request, PATIENT):
             self._request_timeout = self._longest_seconds
         else:
+            REACH.asked()
             is_bulk = isinstance(request, BULK)
             if isinstance(request, TransactionalProduce):
                 is_bulk = request.size_bytes > BULK_BYTES

@@ -17,7 +17,7 @@ from structlog.testing import capture_logs
 from structlog.typing import EventDict
 
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.engine.kafka.reach import AWAY_SECONDS, JITTER, LONGEST_PAUSE_SECONDS, Reach
+from evictstream.streams.kafka_reach import AWAY_SECONDS, JITTER, LONGEST_PAUSE_SECONDS, SILENT_SECONDS, Reach
 from evictstream.streams.logs import Repeats, let_libraries_speak
 from tests.guarantees.conftest import own_settings
 from tests.harness.workers import WorkerProcess
@@ -131,6 +131,26 @@ def test_a_broker_that_refuses_us_is_not_away(told: list[EventDict]) -> None:
         process.at += process.fail(is_silent=False)
     assert told == []
     assert process.reach.pause_seconds("a:1") >= 0
+
+
+def test_a_broker_that_answers_nothing_is_away(told: list[EventDict]) -> None:
+    """Its connections stand: it is frozen, or something drops what is sent."""
+    process = Process()
+    process.reach.opened("a:1", connection := Connection())
+    process.reach.asked()
+    process.reach.answered()
+    process.at += 100
+    assert process.reach.problem() is None, f"nobody has asked; {connection} is open"
+    process.reach.asked()
+    process.at += SILENT_SECONDS - 0.1
+    process.reach.asked()
+    assert process.reach.problem() is None
+    process.at += 0.1
+    assert process.reach.problem() is not None
+    process.reach.answered()
+    assert process.reach.problem() is None
+    assert [event["event"] for event in told] == ["kafka is away", "kafka is back"]
+    assert told[-1]["away_seconds"] == SILENT_SECONDS
 
 
 def test_libraries_have_nothing_to_add_while_kafka_is_away(told: list[EventDict]) -> None:

@@ -1,0 +1,178 @@
+"""Whether this process reaches Kafka, and which brokers: when to try one again, and whether Kafka is away as a whole.
+
+All clients of a process say here what they find, those of aiokafka and those of kafka-python. Kafka is away where no
+broker accepts a connection, and also where connections stand and nothing that is asked is answered: the broker is
+frozen, its disk hangs, or a firewall drops what is sent. One log line says that Kafka is away and another that it is
+back; libraries' lines in between are suppressed, and probes name Kafka.
+
+A worker has a client for each partition and some more, and all of them try a broker that is gone. After a failure no
+client of aiokafka tries that address for a while, which doubles from failure to failure, and the first success opens it
+for all. Meanwhile clients are refused at once, as by a closed port, so they ask other brokers.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+import weakref
+from collections.abc import Callable, Hashable
+from typing import NamedTuple
+
+import structlog
+
+from evictstream.streams.logs import hush_libraries, let_libraries_speak
+
+log = structlog.get_logger(__name__)
+
+FIRST_PAUSE_SECONDS = 0.05  # a broker that restarts its listener is missed no longer than a transaction takes
+LONGEST_PAUSE_SECONDS = 1.0  # evictions go on that late after an outage of any length; an attempt costs a millisecond
+JITTER = 0.2  # workers that lost a broker together come back apart
+
+# Shorter outages are a broker's restart or a leader's change, which clients survive; or, with several brokers, the time
+# between the failure of one and the success of the next.
+AWAY_SECONDS = 0.5
+
+# No broker that is well leaves everything unanswered for so long: heartbeats and fetches are asked several times in it.
+# Before the first request of a client times out, after six seconds, and its library says so.
+SILENT_SECONDS = 5.0
+
+LOOK_SECONDS = 0.25  # between looks of the thread that notices silence; nothing else happens while all wait
+
+
+class _Failing(NamedTuple):
+    """An address that failed: how often in a row, and when it may be tried again (monotonic)."""
+
+    times: int
+    again_at: float
+
+
+class Reach:
+    """What all connections of a process know together; any thread may call it. Times are monotonic seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic, chance: Callable[[], float] = random.random) -> None:
+        self._now = now
+        self._chance = chance
+        self._lock = threading.Lock()
+        self._failing: dict[Hashable, _Failing] = {}
+        self._open: weakref.WeakSet[object] = weakref.WeakSet()
+        self._away_since: float | None = None
+        self._unanswered_since: float | None = None
+        self._told_since: float | None = None
+        self._watcher: threading.Thread | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether this process serves for long and says when Kafka is away. Short commands have errors of their own."""
+        return self._watcher is not None
+
+    def watch(self) -> None:
+        """Look regularly from now on, in a thread, whether Kafka still answers."""
+        with self._lock:
+            if self._watcher is None:
+                self._watcher = threading.Thread(target=self._look_on, name="kafka reach", daemon=True)
+                self._watcher.start()
+
+    def _look_on(self) -> None:
+        while True:
+            time.sleep(LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Log if Kafka has been away for long enough."""
+        with self._lock:
+            self._tell_if_away()
+
+    def problem(self) -> str | None:
+        """Say that Kafka is away, or `None`."""
+        with self._lock:
+            self._tell_if_away()
+            if self._told_since is None:
+                return None
+            return f"Kafka is away: no broker has answered for {self._now() - self._told_since:.0f} s"
+
+    def asked(self) -> None:
+        """Note that a broker was asked for something that it answers at once."""
+        if self._unanswered_since is None:
+            self._unanswered_since = self._now()
+
+    def answered(self) -> None:
+        """Note that a broker has answered, whatever."""
+        self._unanswered_since = None
+        if self._told_since is not None:
+            with self._lock:
+                self._tell_back()
+
+    def pause_seconds(self, address: Hashable) -> float:
+        """Return for how long an address must not be tried; 0 if it may be."""
+        with self._lock:
+            failing = self._failing.get(address)
+            self._tell_if_away()
+            return 0.0 if failing is None else max(0.0, failing.again_at - self._now())
+
+    def failed(self, address: Hashable, tried_at: float, *, is_silent: bool = True) -> None:
+        """Note that an attempt, begun at that moment, has failed.
+
+        Args:
+            address: where.
+            tried_at: when it began; attempts that overlap count as one.
+            is_silent: no broker answered; else one did, and refused.
+        """
+        with self._lock:
+            before = self._failing.get(address, _Failing(0, 0.0))
+            if tried_at >= before.again_at:
+                pause = min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** min(before.times, 10))
+                pause *= 1 + JITTER * (2 * self._chance() - 1)
+                self._failing[address] = _Failing(before.times + 1, self._now() + pause)
+            if is_silent:
+                self._missed(tried_at)
+
+    def missed(self, tried_at: float) -> None:
+        """Note that an attempt, begun at that moment, has reached no broker, of whichever address."""
+        with self._lock:
+            self._missed(tried_at)
+
+    def _missed(self, tried_at: float) -> None:
+        if not self._open and self._away_since is None:
+            self._away_since = tried_at
+        self._tell_if_away()
+
+    def opened(self, address: Hashable, connection: object) -> None:
+        """Note that a connection is made: a broker has answered on it."""
+        with self._lock:
+            self._failing.pop(address, None)
+            self._open.add(connection)
+            self._unanswered_since = None
+            self._tell_back()
+
+    def closed(self, connection: object) -> None:
+        """Note that a connection has ended, or was never made."""
+        with self._lock:
+            self._open.discard(connection)
+
+    def _tell_back(self) -> None:
+        if self._told_since is not None:
+            log.warning(
+                "kafka is back",
+                away_seconds=round(self._now() - self._told_since, 1),
+                lines_kept_back=let_libraries_speak(),
+            )
+        self._away_since = self._told_since = None
+
+    def _tell_if_away(self) -> None:
+        if self._told_since is not None:
+            return
+        now, silent_since = self._now(), self._unanswered_since
+        if self._away_since is not None and now - self._away_since >= AWAY_SECONDS:
+            self._told_since = self._away_since
+        elif silent_since is not None and now - silent_since >= SILENT_SECONDS:
+            self._told_since = silent_since
+        else:
+            return
+        brokers = sorted(str(address) for address in self._failing)  # only clients of aiokafka name them
+        log.warning("kafka is away", **({"brokers": brokers} if brokers else {}))
+        hush_libraries()
+
+
+REACH = Reach()
+"""Shared by all connections of this process."""
