@@ -108,6 +108,7 @@ class KindFeed(threading.Thread):
                 is_failing = False
                 backoff.reset()
             if self._counts.watches > watches and self.progress.is_behind(time.monotonic()):
+                self.progress.stand_still()
                 self._list_again("a watch shows nothing of what etcd has had for long")
 
     def _follow(self) -> None:

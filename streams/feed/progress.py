@@ -1,7 +1,8 @@
 """How far a kind has come beside how far etcd had come: what proves that nothing was missed.
 
 An open watch proves nothing by itself: its cache may stand still. A kind is proven up to the last moment at which etcd
-said a version that a listing, an event or a bookmark of the kind has reached since.
+said a version that a listing, an event or a bookmark of the kind has reached since. Once a watch was found to stand
+still, no listing proves anything: the watch has to show what is newer.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ class Progress:
         self._answers: deque[tuple[float, int]] = deque(maxlen=MOST_ANSWERS)
         self._reached_at = -math.inf
         self._is_outstanding = False
+        self._stands_still = False
 
     @property
     def is_outstanding(self) -> bool:
@@ -45,7 +47,8 @@ class Progress:
     @property
     def proven_at(self) -> float:
         """Up to when nothing can have been missed, on the monotonic clock; minus infinity for never."""
-        return -math.inf if self._is_outstanding or self.listed_at_us is None else self._reached_at
+        is_void = self._is_outstanding or self._stands_still or self.listed_at_us is None
+        return -math.inf if is_void else self._reached_at
 
     def etcd_said(self, version: int, at: float) -> None:
         """Note how far versions had come at an instant of the monotonic clock."""
@@ -56,23 +59,32 @@ class Progress:
     def show(self, version: int) -> None:
         """Note that an event or a bookmark was shown."""
         with self._lock:
-            self.version = max(self.version, version)
-            self._is_outstanding = False
-            self._settle()
+            self._stands_still = self._stands_still and version <= self.version
+            self._reach(version)
 
     def list_complete(self, version: int, began_us: int) -> None:
         """Note a complete listing, and when it began, microseconds since 1970."""
-        self.listed_at_us = began_us
-        self.show(version)
+        with self._lock:
+            self.listed_at_us = began_us
+            self._reach(version)
 
     def miss(self) -> None:
         """Note a line that could not be read."""
         self._is_outstanding = True
 
+    def stand_still(self) -> None:
+        """Note that the watch shows nothing of what etcd has."""
+        self._stands_still = True
+
     def is_behind(self, now: float) -> bool:
         """Whether etcd said longer than `PROOF_SECONDS` ago what was not shown since."""
         with self._lock:
             return bool(self._answers) and now - self._answers[0][0] > PROOF_SECONDS
+
+    def _reach(self, version: int) -> None:
+        self.version = max(self.version, version)
+        self._is_outstanding = False
+        self._settle()
 
     def _settle(self) -> None:
         while self._answers and self._answers[0][1] <= self.version and self.listed_at_us is not None:

@@ -153,7 +153,7 @@ OF_FEEDS = (
             Change(
                 product.PROGRESS,
                 "Progress.proven_at",
-                "self._is_outstanding or self.listed_at_us is None",
+                "self._is_outstanding or self._stands_still or self.listed_at_us is None",
                 "self.listed_at_us is None",
             ),
         ),

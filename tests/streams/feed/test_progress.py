@@ -46,6 +46,17 @@ def test_where_nothing_happens_etcd_alone_proves() -> None:
     assert progress.proven_at == 10.0
 
 
+def test_a_watch_that_stood_still_has_to_show_what_is_newer() -> None:
+    progress = listed()
+    progress.stand_still()
+    progress.list_complete(200, began_us=8)
+    progress.show(200)
+    progress.etcd_said(200, 10.0)
+    assert progress.proven_at == -math.inf
+    progress.show(201)
+    assert progress.proven_at == 10.0
+
+
 def test_nothing_is_proven_while_a_line_is_outstanding() -> None:
     progress = listed()
     progress.miss()

@@ -31,10 +31,13 @@ def test_a_watch_that_stands_still_is_listed_again(declared: Settings, api: Fake
         api.remove("Pod", "n-1-a")
         api.put("Pod", "new", spec={"nodeName": "n-1"})
         wait_for(lambda: feed.counts["Pod"].listings == 2)
-        wait_for(lambda: feed.is_proven)
         assert feed.counts["Node"].listings == 1
         api.put("Pod", "newer", spec={"nodeName": "n-1"})
         wait_for(lambda: feed.counts["Pod"].listings == 3)
+        assert not feed.is_proven
+        api.stuck.clear()
+        api.put("Node", "n-1")
+        wait_for(lambda: feed.is_proven)
     assert_told(declared, api)
 
 
