@@ -69,9 +69,14 @@ class Publisher:
                 raise self._failure
             self._records += 1
             self._bytes += len(value)
-        with our_errors(self._settings, f"write to {topic}"):
-            sent = self._producer.send(topic, key=key, value=value, partition=partition)
         size = len(value)
+        try:
+            with our_errors(self._settings, f"write to {topic}"):
+                sent = self._producer.send(topic, key=key, value=value, partition=partition)
+        except BrokerError:  # of this record alone: none is on its way after it that needed it
+            with self._changed:
+                self._landed(size)
+            raise
         sent.add_callback(self._succeeded, topic, size)
         sent.add_errback(self._failed, topic, size)
 

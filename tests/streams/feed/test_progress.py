@@ -46,7 +46,7 @@ def test_where_nothing_happens_etcd_alone_proves() -> None:
     assert progress.proven_at == 10.0
 
 
-def test_a_watch_that_stood_still_has_to_show_what_is_newer() -> None:
+def test_a_watch_that_stood_still_has_to_move_first() -> None:
     progress = listed()
     progress.stand_still()
     progress.list_complete(200, began_us=8)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from kafka.errors import KafkaError, TopicAuthorizationFailedError
+from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAuthorizationFailedError
 
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.ports import free_ports
@@ -191,6 +191,16 @@ class TestInFlight:
         producer.sent[0].succeed()
         waiting.join(timeout=10)
         assert len(producer.sent) == fit + 1
+
+    def test_a_record_that_is_not_taken_takes_no_room(self, publisher: Publisher, producer: FakeProducer) -> None:
+        def refuse(*_: object, **__: object) -> FakeFuture:
+            raise MessageSizeTooLargeError
+
+        producer.send = refuse  # type: ignore[method-assign]
+        with pytest.raises(BrokerRefusedError):
+            publisher.send("t", b"k", b"x" * 10)
+        assert publisher.in_flight == 0
+        assert not publisher.has_failed
 
     def test_the_first_failure_is_final(self, publisher: Publisher, producer: FakeProducer) -> None:
         for _ in range(3):
