@@ -4,13 +4,15 @@ Here: `structlog.get_logger(__name__)`, an event in a few words and the facts as
 cluster=..., reason=...)`. Bind cluster, node, pod UID and eviction id where they are known;
 `structlog.contextvars.bind_contextvars` reaches everything that a task logs. Libraries (faust, mode, aiokafka, kafka)
 log through the standard library and come out in the same format, from `warning` on and each sentence five times in ten
-seconds unless the level is `debug`. Never log a `SecretStr`'s value, security arguments or whole records: keys, ids and
-sizes say enough. Should a library do so at `debug`, the log has a mask instead: each finished line, and whatever else
-goes to stderr, is searched for the secrets of the settings.
+seconds unless the level is `debug`; those that would quote whole records then log from `info` on. Never log a
+`SecretStr`'s value, security arguments or whole records: keys, ids and sizes say enough. Should a library name a
+secret, the log has a mask instead: each finished line, and whatever else goes to stderr, is searched for the secrets of
+the settings, and for passwords in addresses. On a console nothing that is logged steers the terminal.
 """
 
 from __future__ import annotations
 
+import io
 import logging
 import sys
 from collections.abc import Iterable
@@ -19,6 +21,7 @@ from typing import Any, TextIO
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
+from evictstream.streams.printing import one_line, printable
 from evictstream.streams.settings import Settings
 from evictstream.streams.settings.secrets import MASK, Hider
 
@@ -30,6 +33,10 @@ REPEATS = 5
 REPEATS_SECONDS = 10.0
 MAX_SENTENCES = 1_000  # remembered; libraries have some dozens, unless one builds them from what it was sent
 
+# What these log at `debug` holds whole records, requests and answers.
+QUOTING = ("aiokafka", "faust", "kafka", "kubernetes", "mode")
+
+_OF_LINES = ("stack", "exception")  # fields
 _SECRET_MARKS = ("password", "secret", "token")
 
 
@@ -126,6 +133,7 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
     global _hider  # noqa: PLW0603 - one process has one log, and one set of settings
     _hider = Hider(settings)
     stream = sys.stderr if stream is None else stream
+    stream = getattr(stream, "rich_proxied_file", stream)  # colours are its own; what is said is made printable here
     as_json = settings.log_format == "json" or (settings.log_format == "auto" and not stream.isatty())
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     shared: list[Processor] = [
@@ -166,6 +174,8 @@ def configure_logging(settings: Settings, stream: TextIO | None = None) -> None:
         handler.addFilter(Repeats())
     for name in LIBRARIES:
         logging.getLogger(name).setLevel(max(level, logging.WARNING) if quiet else level)
+    for name in QUOTING:
+        logging.getLogger(name).setLevel(max(logging.getLogger(name).level, logging.INFO))
     if quiet:
         # kafka-python logs each error that it also raises; one line is enough.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -188,5 +198,21 @@ def _last_steps(*, as_json: bool, colors: bool) -> list[Processor]:
         as_data = structlog.tracebacks.ExceptionDictTransformer(show_locals=False)
         return [structlog.processors.ExceptionRenderer(as_data), structlog.processors.JSONRenderer()]
     # Rich would break lines and colour parts of words, and so hide a secret from the search for it.
-    as_text = structlog.dev.plain_traceback
-    return [structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=as_text)]
+    return [
+        printable_values,
+        structlog.dev.ConsoleRenderer(colors=colors, timestamp_key="at", exception_formatter=_printable_traceback),
+    ]
+
+
+def printable_values(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Make what a console shows printable: names and errors come from outside."""
+    return {
+        name: value if not isinstance(value, str) else printable(value) if name in _OF_LINES else one_line(value)
+        for name, value in event.items()
+    }
+
+
+def _printable_traceback(written: TextIO, error: structlog.typing.ExcInfo) -> None:
+    text = io.StringIO()
+    structlog.dev.plain_traceback(text, error)
+    written.write(printable(text.getvalue()))

@@ -10,7 +10,7 @@ import typer
 from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import NAMES_LISTED, read_with_progress
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ def accept_gap(
         if not gaps:
             if is_json:
                 print_json(sent | {"partitions": []})
-            typer.echo(f"evictstream: {_no_gap(chosen, found)}; nothing was sent", err=True)
+            say(f"evictstream: {_no_gap(chosen, found)}; nothing was sent", err=True)
             return ExitCode.FOUND_PROBLEM
         if not is_json:
             for gap in gaps.values():
-                typer.echo(_sentence(gap), err=True)
+                say(_sentence(gap), err=True)
         question = (
             f"Let evictions go on in {_listed(gaps)} of {settings.nodes_topic} at {settings.bootstrap_servers}, though"
             " changes that would cancel some of them may have been lost?"
@@ -71,7 +71,7 @@ def accept_gap(
         print_json(sent | {"partitions": partitions})
     else:
         numbers = ", ".join(map(str, partitions))
-        typer.echo(f"told {len(partitions)} partitions of {settings.nodes_topic} to accept their gap: {numbers}")
+        say(f"told {len(partitions)} partitions of {settings.nodes_topic} to accept their gap: {numbers}")
     return ExitCode.DONE
 
 

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 
 POLL_SECONDS = 0.5
 """Between two checks whether Kafka has ended by itself."""
@@ -62,8 +62,8 @@ def broker(
             if output is OutputFormat.JSON:
                 print_json({"bootstrapServers": kafka.bootstrap_servers, "description": kafka.description})
             else:
-                typer.echo(f"{kafka.description}, answers. Stop it with Ctrl-C. Elsewhere:")
-                typer.echo(f"export EVICTSTREAM_BOOTSTRAP_SERVERS={kafka.bootstrap_servers}")
+                say(f"{kafka.description}, answers. Stop it with Ctrl-C. Elsewhere:")
+                say(f"export EVICTSTREAM_BOOTSTRAP_SERVERS={kafka.bootstrap_servers}")
             while True:
                 kafka.raise_if_ended()
                 time.sleep(POLL_SECONDS)

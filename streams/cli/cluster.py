@@ -9,7 +9,7 @@ import typer
 from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import read_with_progress
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ def forget(
         if not known.is_known(name):
             return _unknown(settings, known, name, found if is_json else None)
         if not is_json:
-            typer.echo(known.sentence(name), err=True)
+            say(known.sentence(name), err=True)
         question = f"Cancel all evictions of {name} and forget its nodes and pods, at {settings.bootstrap_servers}?"
         if not is_confirmed(question, yes):
             return DECLINED
         partitions = forget_cluster(publisher, settings.nodes_topic, name)
     if not is_json:
-        typer.echo(f"told all {len(partitions)} partitions of {settings.nodes_topic} to forget {name}")
+        say(f"told all {len(partitions)} partitions of {settings.nodes_topic} to forget {name}")
     found["partitions"] = partitions
     unread = None
     try:
@@ -82,10 +82,10 @@ def forget(
         if is_json:
             print_json(found)
     if unread == () and not is_json:
-        typer.echo("all of them have read it: a feed may send that cluster again")
+        say("all of them have read it: a feed may send that cluster again")
     if unread:
         numbers = ", ".join(map(str, unread))
-        typer.echo(
+        say(
             f"not read within {wait:g} s by partitions {numbers}: do not feed {name} again before they have; this"
             " command, given again, tells and waits again",
             err=True,
@@ -106,10 +106,10 @@ def _unknown(settings: Settings, known: KnownClusters, name: str, found: dict[st
     if found is not None:
         print_json(found | {"partitions": [], "clusters": known.names, "unreadInputs": unread})
     for line in known.nothing_known(name):
-        typer.echo(f"evictstream: {line}", err=True)
+        say(f"evictstream: {line}", err=True)
     for topic, numbers in unread.items():
         which = ", ".join(map(str, numbers))
-        typer.echo(
+        say(
             f"evictstream: workers have not read all of {topic} yet (partitions {which}), where it may stand: let them,"
             " and ask again",
             err=True,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from evictstream.streams.printing import one_line
+
 _GAP = "  "
 
 
@@ -20,10 +22,6 @@ class Columns:
 
     def line(self, cells: Sequence[str]) -> str:
         """Return a row as a line, without characters that steer a terminal: names come from outside."""
-        safe = [cell if cell.isprintable() else _printable(cell) for cell in cells]
+        safe = [one_line(cell) for cell in cells]
         self.make_room(safe)
         return _GAP.join(map(str.ljust, safe, self._widths)).rstrip()
-
-
-def _printable(cell: str) -> str:
-    return "".join(c if c.isprintable() else "?" for c in cell)

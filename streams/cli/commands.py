@@ -11,10 +11,11 @@ import typer
 
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat
+from evictstream.streams.cli.output import OutputFormat, say
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_start
 from evictstream.streams.errors import ExitCode
+from evictstream.streams.printing import printable_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -129,7 +130,7 @@ class _Show:
             try:
                 line = self._line(record.value)
             except (ValueError, RecursionError) as error:
-                typer.echo(f"evictstream: {self._topic}, {record.place} cannot be read: {error}", err=True)
+                say(f"evictstream: {self._topic}, {record.place} cannot be read: {error}", err=True)
                 continue
             if line is not None:
                 self._write(line)
@@ -155,8 +156,10 @@ class _Show:
             return None
         if self._rows is not None:
             return self._rows.row(command, dt.datetime.now(dt.UTC)).encode()
-        # Another producer may have written line breaks, which would look like two records to a program.
-        return value if b"\n" not in value else msgspec.json.format(value, indent=-1)
+        # Another producer may have written line breaks, which would look like two records to a program, or what steers
+        # a terminal.
+        whole = value if min(value) >= ord(" ") else msgspec.json.format(value, indent=-1)
+        return printable_json(whole.decode(errors="replace")).encode()
 
     @staticmethod
     def _write(line: bytes) -> None:

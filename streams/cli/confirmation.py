@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from evictstream.streams.cli.output import say
 from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.printing import one_line
 
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 """Declare it as `yes: YesOption = False`."""
@@ -26,10 +28,10 @@ def is_confirmed(question: str, yes: bool) -> bool:
     """
     if yes:
         return True
-    typer.echo(f"{question} [y/N]: ", nl=False, err=True)
+    typer.echo(f"{one_line(question)} [y/N]: ", nl=False, err=True)
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True
-    typer.echo("evictstream: nothing was sent", err=True)
+    say("evictstream: nothing was sent", err=True)
     return False
 
 

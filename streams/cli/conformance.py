@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import EndSilentError, ExitCode
 
@@ -94,7 +94,7 @@ def _run(
             settings,
             topics,
             command or [],
-            report=lambda line: typer.echo(line, err=True),
+            report=lambda line: say(line, err=True),
             is_stopped=stop_signals.is_stopped,
         ) as playground,
     ):

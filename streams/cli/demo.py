@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -81,26 +81,26 @@ def demo(
         summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
     except _StopRequested as stop:
         show.close()
-        typer.echo("stopped; everything that was started has been stopped too", err=True)
+        say("stopped; everything that was started has been stopped too", err=True)
         raise typer.Exit(STOPPED_BY + stop.number) from None
     finally:
         show.close()
     if output is OutputFormat.JSON:
         print_json(summary.as_json())
     else:
-        typer.echo("\n".join(["", *summary.lines()]))
+        for line in ["", *summary.lines()]:
+            say(line)
     return ExitCode.FOUND_PROBLEM if summary.problems else ExitCode.DONE
 
 
 def _show(output: OutputFormat) -> Show:
     """Choose how to show: progress goes to stderr when stdout is for a program."""
-    from rich.console import Console
-
+    from evictstream.streams.cli.consoles import PrintableConsole
     from evictstream.streams.demo.view import LiveShow, PlainShow
 
     if output is OutputFormat.JSON:
         return PlainShow(sys.stderr)
-    console = Console()
+    console = PrintableConsole()
     is_drawable = sys.stdout.isatty() and not console.is_dumb_terminal
     return LiveShow(console) if is_drawable else PlainShow(sys.stdout)
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table, say, say_title
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
@@ -96,7 +95,7 @@ def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[Deci
                 try:
                     decision = decode_decision(record.value)
                 except Unreadable as error:
-                    print(f"evictstream: {record.place}: no decision ({error.reason})", file=sys.stderr)  # noqa: T201
+                    say(f"evictstream: {record.place}: no decision ({error.reason})", err=True)
                     continue
                 if _is_about(decision, cluster, pod):
                     yield decision
@@ -110,10 +109,10 @@ def _replayed(
     from evictstream.streams.replay.replay import Replay
     from evictstream.streams.replay.sources import open_source
 
-    def say(flaw: object) -> None:
-        print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - problems go to stderr
+    def tell(flaw: object) -> None:
+        say(f"evictstream: {flaw}", err=True)
 
-    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=say, at=at)
+    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=tell, at=at)
     run = Replay(settings, partitions=source.partitions, plays_executor=not source.has_results)
     wanted = pod.rpartition("/")[2].encode()
     records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
@@ -135,8 +134,9 @@ def _print(found: list[DecisionRecord]) -> None:
     for number, (cluster, uid) in enumerate(uids):
         decisions = [one for one in found if (one.cluster, one.pod_uid) == (cluster, uid)]
         first = decisions[0]
-        typer.echo("\n" if number else "", nl=False)
-        typer.secho(f"{first.namespace}/{first.pod} ({uid}) on {first.node} of {cluster}", bold=True)
+        if number:
+            say()
+        say_title(f"{first.namespace}/{first.pod} ({uid}) on {first.node} of {cluster}")
         print_table(["when", "what"], [[line.at, line.text] for line in story(decisions)])
 
 

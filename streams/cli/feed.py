@@ -28,7 +28,10 @@ def feed(
         str | None,
         typer.Option(help="Default: KUBECONFIG, ~/.kube/config, or the pod's service account.", metavar="FILE"),
     ] = None,
-    whole: Annotated[bool, typer.Option("--whole", help="Keep objects whole; ten times the space.")] = False,
+    whole: Annotated[
+        bool,
+        typer.Option("--whole", help="Keep objects whole, values of environment variables too; ten times the space."),
+    ] = False,
     new_epoch: Annotated[
         bool, typer.Option("--new-epoch", help="This cluster takes the place of another one that had its name.")
     ] = False,

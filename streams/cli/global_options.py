@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, TextIO, cast, get_args
 
 import typer
 
@@ -58,6 +58,7 @@ class GlobalOptions:
             from evictstream.streams.logs import SecretlessStream, configure_logging
             from evictstream.streams.settings import load_settings
 
+            _refuse_secrets(self._flags)
             self._loaded = load_settings(self._flags, self._config_file)
             configure_logging(self._loaded.settings)
             if not isinstance(sys.stderr, SecretlessStream):
@@ -68,6 +69,21 @@ class GlobalOptions:
     def settings(self) -> Settings:
         """The settings alone."""
         return self.loaded.settings
+
+
+def _refuse_secrets(flags: Mapping[str, object]) -> None:
+    """Refuse a secret on the command line, which all users of the machine may read in the list of processes."""
+    from pydantic import SecretStr
+
+    from evictstream.streams.settings import Settings
+
+    for name in flags:
+        field = Settings.model_fields.get(name)
+        if field is not None and SecretStr in (field.annotation, *get_args(field.annotation)):
+            raise WrongUseError(
+                f"--set {name} would stand in the list of processes",
+                next_step=f"give it by the environment, as EVICTSTREAM_{name.upper()}",
+            )
 
 
 def global_options(context: typer.Context) -> GlobalOptions:

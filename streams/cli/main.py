@@ -23,14 +23,16 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO, cast
 
 import typer
 from typer._click import Command, Context  # typer carries click inside and shows only part of it
 from typer.core import TyperCommand, TyperGroup
 
 from evictstream.streams.cli.global_options import GlobalOptions, global_options
+from evictstream.streams.cli.output import say
 from evictstream.streams.errors import EvictstreamError, ExitCode
+from evictstream.streams.printing import PrintableStream
 
 COMMANDS = {
     "broker": "Run an embedded Kafka for trying out, until stopped.",
@@ -86,7 +88,7 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(importlib.metadata.version("evictstream"))
+        say(importlib.metadata.version("evictstream"))
         raise typer.Exit
 
 
@@ -150,12 +152,14 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode) -> ExitCode:
     if state.debug:
         traceback.print_exception(error)
-    typer.echo(f"evictstream: {' '.join(line.split())}", err=True)
+    say(f"evictstream: {' '.join(line.split())}", err=True)
     return code
 
 
 def main() -> None:
     """Entry point of the installed command."""
+    sys.stdout = cast("TextIO", PrintableStream(sys.stdout))
+    sys.stderr = cast("TextIO", PrintableStream(sys.stderr))
     sys.exit(run(sys.argv[1:]))
 
 

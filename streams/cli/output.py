@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from evictstream.streams.cli.columns import Columns
+from evictstream.streams.printing import one_line, printable_json
 
 # A pipe has no width; with rich's 80 columns it would break lines that scripts search.
 PIPE_WIDTH = 1_000
@@ -34,21 +35,36 @@ OutputOption = Annotated[
 """Declare it as `output: OutputOption = OutputFormat.TEXT`."""
 
 
+def say(line: str = "", *, err: bool = False) -> None:
+    """Print one line for people; whatever in it cannot be printed, or would begin another line, is a question mark."""
+    typer.echo(one_line(line), err=err)
+
+
+def say_title(line: str) -> None:
+    """Print one line for people, bold on a terminal."""
+    from rich.text import Text
+
+    from evictstream.streams.cli.consoles import PrintableConsole
+
+    PrintableConsole(highlight=False, soft_wrap=True).print(Text(one_line(line), style="bold"))
+
+
 def print_json(value: Mapping[str, object]) -> None:
     """Print one JSON object, indented on a terminal, else in one line. Names are camelCase, as in Kubernetes."""
-    typer.echo(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None))
+    typer.echo(printable_json(json.dumps(value, ensure_ascii=False, indent=2 if sys.stdout.isatty() else None)))
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under column titles, aligned; breaks lines only on a terminal."""
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
+    from evictstream.streams.cli.consoles import PrintableConsole
+
     table = Table(*columns, box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))  # Text: brackets in a value are not markup
-    console = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
+        table.add_row(*(Text(one_line(cell)) for cell in row))  # Text: brackets in a value are not markup
+    console = PrintableConsole(width=None if sys.stdout.isatty() else PIPE_WIDTH, highlight=False)
     console.print(table)
 
 
@@ -59,7 +75,7 @@ def print_long_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> N
     lines = Columns([len(title) for title in columns])
     for row in first:
         lines.make_room(row)
-    typer.secho(lines.line(columns), bold=True)
+    say_title(lines.line(columns))
     for row in itertools.chain(first, coming):
         print(lines.line(row))  # noqa: T201 - typer would flush each line
     sys.stdout.flush()
@@ -71,8 +87,8 @@ def print_long_json(head: Mapping[str, object], name: str, items: Iterable[Mappi
 
     encode = msgspec.json.Encoder().encode
     write = sys.stdout.write
-    write(f'{json.dumps(head, ensure_ascii=False)[:-1]}, "{name}": [')
+    write(printable_json(f'{json.dumps(head, ensure_ascii=False)[:-1]}, "{name}": ['))
     for number, item in enumerate(items):
-        write(f"{',' if number else ''}\n{encode(item).decode()}")
+        write(f"{',' if number else ''}\n{printable_json(encode(item).decode())}")
     write("\n]}\n")
     sys.stdout.flush()

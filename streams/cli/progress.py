@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self, TypeVar
 
+from evictstream.streams.printing import one_line
+
 PROGRESS_SECONDS = 0.2
 """Between two updates; faster ones a person cannot read."""
 
@@ -22,7 +24,6 @@ class ProgressLine:
 
     def __init__(self, doing: str, *, total: int | None = None) -> None:
         """Take what is done, such as `replaying`, and of how many records at most."""
-        from rich.console import Console
         from rich.progress import (
             BarColumn,
             Progress,
@@ -32,9 +33,11 @@ class ProgressLine:
             TimeRemainingColumn,
         )
 
+        from evictstream.streams.cli.consoles import PrintableConsole
+
         self._doing = doing
         self._next_at = 0.0
-        self._console = Console(stderr=True, highlight=False, soft_wrap=True)
+        self._console = PrintableConsole(stderr=True, highlight=False, soft_wrap=True)
         bar = () if total is None else (BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
         columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), *bar)
         self._progress = Progress(*columns, console=self._console, transient=True, disable=not sys.stderr.isatty())
@@ -57,7 +60,7 @@ class ProgressLine:
 
     def say(self, line: str) -> None:
         """Print a line that stays, above the progress or where there is none."""
-        self._console.print(line, markup=False)
+        self._console.print(one_line(line), markup=False)
 
     def is_due(self) -> bool:
         """Whether `show` would show anything: there is a terminal, and the last update is long enough ago."""

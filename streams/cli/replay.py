@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import enum
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table, say
 from evictstream.streams.cli.progress import with_progress
 from evictstream.streams.cli.replay_input import read_files, show_check
 from evictstream.streams.cli.stop_signals import StopSignals
@@ -184,7 +183,7 @@ def replay(
 
 def _say(problem: Flaw | str) -> None:
     with contextlib.suppress(BrokenPipeError):
-        print(f"evictstream: {problem}", file=sys.stderr)  # noqa: T201 - progress and problems go to stderr
+        say(f"evictstream: {problem}", err=True)
 
 
 def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
@@ -192,7 +191,7 @@ def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
     print_table(["what", "count"], [*rows, ["unreadable lines", str(source.flaws)]])
     if found.against is None:
         return
-    typer.echo()
+    say()
     counts = Counter((one.kind, one.reason) for one in found.differences)
     print_table(
         [f"beside {found.against}", "pods", "row", "reason"],
@@ -203,10 +202,10 @@ def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
         ],
     )
     if found.differences:
-        typer.echo()
+        say()
         print_table(["pod", "node", "here", "there", "seconds", "row"], _lines(found.differences[:MOST_SHOWN]))
     if len(found.differences) > MOST_SHOWN:
-        typer.echo(f"and {len(found.differences) - MOST_SHOWN:,} more; -o json has all")
+        say(f"and {len(found.differences) - MOST_SHOWN:,} more; -o json has all")
 
 
 def _words(kind: str) -> str:

@@ -8,9 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
-from evictstream.streams.cli.output import OutputFormat, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.topic_times import read_range
 from evictstream.streams.errors import ExitCode, WrongUseError
@@ -82,6 +80,6 @@ def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat, stop_s
         )
         places = [[kind, place] for kind in ASSUMED for place in check.places[kind]]
         if places:
-            typer.echo()
+            say()
             print_table(["what", "the first places"], places)
     return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE)

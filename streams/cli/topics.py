@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -75,11 +75,11 @@ def _show(report: TopicsReport, output: OutputFormat) -> ExitCode:
 
 def _show_text(report: TopicsReport) -> None:
     for name in report.created:
-        typer.echo(f"created {name}")
+        say(f"created {name}")
     if report.differences:
         print_table(
             ["topic", "what", "is", "must be", "severity"],
             ([d.topic, d.what, d.actual, d.expected, d.severity] for d in report.differences),
         )
     else:
-        typer.echo(f"all {len(report.topics)} topics at {report.bootstrap_servers} are as they must be")
+        say(f"all {len(report.topics)} topics at {report.bootstrap_servers} are as they must be")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption
+from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
@@ -214,10 +213,10 @@ def _read_files(
     from evictstream.streams.replay.known_tables import KnownTables, until
     from evictstream.streams.replay.sources import open_source
 
-    def say(flaw: object) -> None:
-        print(f"evictstream: {flaw}", file=sys.stderr)  # noqa: T201 - problems go to stderr
+    def tell(flaw: object) -> None:
+        say(f"evictstream: {flaw}", err=True)
 
-    source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=say)
+    source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=tell)
     tables = KnownTables(settings, partitions=source.partitions)
     tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
     return tables, source

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
-from evictstream.streams.cli.output import OutputFormat, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say, say_title
 
 if TYPE_CHECKING:
     from evictstream.models.what_if.silent_nodes import SilencePreview
@@ -33,7 +31,7 @@ def print_silence(found: SilencePreview, cluster: str, seconds: int, output: Out
             }
         )
         return
-    typer.secho(f"{len(found.silent)} of {found.nodes} nodes of {cluster} silent for {seconds} s", bold=True)
+    say_title(f"{len(found.silent)} of {found.nodes} nodes of {cluster} silent for {seconds} s")
     print_table(
         ["Kubernetes' own controllers", "fewest", "most"],
         [
@@ -42,8 +40,8 @@ def print_silence(found: SilencePreview, cluster: str, seconds: int, output: Out
         ],
     )
     if surely or possibly:
-        typer.echo()
+        say()
         rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]
         print_table(["pod", "evicted"], rows[:MOST_PODS])
         if len(rows) > MOST_PODS:
-            typer.echo(f"and {len(rows) - MOST_PODS:,} more; -o json has all")
+            say(f"and {len(rows) - MOST_PODS:,} more; -o json has all")

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-import typer
-
 from evictstream.models.eviction import NothingDue
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.kubernetes import taint_text
@@ -20,7 +18,7 @@ from evictstream.models.what_if.totals import (
     totals_by,
     workload_of,
 )
-from evictstream.streams.cli.output import print_long_json, print_table
+from evictstream.streams.cli.output import print_long_json, print_table, say
 from evictstream.streams.cli.rules.formatting import taint_json, toleration_json, toleration_words
 
 MOST_PODS: Final = 50
@@ -65,18 +63,18 @@ def print_preview(found: Preview, cluster: str, unreadable: int, assumed: Iterab
     rows = [*_summary(found, whole, cluster), *([name, str(value)] for name, value in assumed)]
     print_table(["what", "count"], [*rows, ["unreadable", f"{unreadable:,}"]])
     if whole.leaving:
-        typer.echo()
+        say()
         _print_bounded(["within seconds", "pods leave"], _times(found), MOST_TIMES)
     if whole.stays:
-        typer.echo()
+        say()
         rows = [[STAYS[reason], str(count)] for reason, count in reasons_to_stay(found).items()]
         print_table(["stays because it", "pods"], rows)
     for title, key in GROUPS.items():
-        typer.echo()
+        say()
         _print_bounded([title, "at once", "later", "stay", "nowhere to go"], _group_rows(found, key), MOST_GROUPS)
     shown = sorted((one for one in found.outcomes if _is_of_interest(found, one)), key=_order(found))
     if shown:
-        typer.echo()
+        say()
         columns = ["pod", "node", "leaves", "without the change", "because", "could go"]
         _print_bounded(columns, (_pod_row(found, one) for one in shown), MOST_PODS)
 
@@ -118,7 +116,7 @@ def _print_bounded(columns: list[str], rows: Iterable[list[str]], most: int) -> 
     everything = list(rows)
     print_table(columns, everything[:most])
     if len(everything) > most:
-        typer.echo(f"and {len(everything) - most:,} more; -o json has all")
+        say(f"and {len(everything) - most:,} more; -o json has all")
 
 
 def _is_of_interest(found: Preview, one: PodOutcome) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.streams.errors import WrongUseError
+from evictstream.streams.recordings.plain_files import open_plain
 
 Event: TypeAlias = dict[str, Any]
 """One watch event as in JSON: `cluster`, `type`, `observedAt`, `object`."""
@@ -84,7 +85,7 @@ def read_recording(folder: Path) -> Recording:
         WrongUseError: the folder holds none, or it cannot be read.
     """
     try:
-        with gzip.open(folder / "events.jsonl.gz", "rt", encoding="utf-8") as lines:
+        with open_plain(folder / "events.jsonl.gz") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
             found = [json.loads(line) for line in lines]
         events = tuple(event for event in found if event["type"] in _CHANGES)
         first_us = instant_us(events[0]["observedAt"])
@@ -101,7 +102,8 @@ def read_recording(folder: Path) -> Recording:
 def _read_steps(path: Path, first_us: int) -> tuple[RecordedAction, ...]:
     if not path.exists():
         return ()
-    actions = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    with open_plain(path) as file:
+        actions = [json.loads(line) for line in file.read().decode().splitlines()]
     return tuple(
         RecordedAction((instant_us(action["at"]) - first_us) / MICROSECONDS_PER_SECOND, _sentence(action))
         for action in actions
@@ -117,5 +119,6 @@ def _sentence(action: Event) -> str:
 
 def _title(folder: Path) -> str:
     readme = folder / "README.md"
-    first = readme.read_text(encoding="utf-8").splitlines()[:1] if readme.exists() else []
+    is_there = readme.is_file() and not readme.is_symlink()
+    first = readme.read_text(encoding="utf-8").splitlines()[:1] if is_there else []
     return first[0].lstrip("# ").strip() if first else folder.resolve().name

@@ -13,6 +13,7 @@ from rich.text import Text
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.streams.demo.board import Board
+from evictstream.streams.printing import one_line
 
 REFRESH_US = 200_000
 """Between two pictures: countdowns in tenths look alive, and drawing costs a hundredth of a core."""
@@ -74,7 +75,7 @@ class PlainShow:
     def say(self, now_us: int, sentence: str) -> None:
         """Write a line; commands that came before come before."""
         self._flush(now_us)
-        print(f"{seconds_text(now_us, self._start_us)}  {sentence}", file=self._out, flush=True)
+        print(one_line(f"{seconds_text(now_us, self._start_us)}  {sentence}"), file=self._out, flush=True)
 
     def refresh(self, board: Board, now_us: int) -> None:
         """Gather what is new, and write what was gathered for long enough."""
@@ -98,7 +99,7 @@ class PlainShow:
                 f"{action} x {self._gathering[node, action]}" for action in _STYLES if (node, action) in self._gathering
             ]
             at = seconds_text(min(self._gathered_since_us, now_us), self._start_us)
-            print(f"{at}  commands for {node}: {', '.join(parts)}", file=self._out, flush=True)
+            print(one_line(f"{at}  commands for {node}: {', '.join(parts)}"), file=self._out, flush=True)
         self._gathering.clear()
 
 

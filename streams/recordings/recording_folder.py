@@ -26,6 +26,7 @@ import msgspec
 from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import RecordingError, WrongUseError
+from evictstream.streams.recordings.plain_files import open_plain
 from evictstream.streams.recordings.record import RecordedRecord, Role
 
 FORMAT: Final = 1
@@ -223,7 +224,8 @@ def read_manifest(folder: Path) -> Manifest | None:
         WrongUseError: this version cannot read it.
     """
     try:
-        found = _manifest_decoder.decode((folder / MANIFEST).read_bytes())
+        with open_plain(folder / MANIFEST) as stream:
+            found = _manifest_decoder.decode(stream.read())
     except FileNotFoundError:
         return None
     except (*DECODE_ERRORS, OSError) as error:
@@ -250,7 +252,7 @@ def read_folder(folder: Path) -> Iterator[RecordedRecord]:
         WrongUseError: there is no recording.
     """
     manifest = read_manifest(folder)
-    names = file_names(folder) if manifest is None else _names(manifest)
+    names = file_names(folder) if manifest is None else _names(folder, manifest)
     if manifest is None and not names:
         raise WrongUseError(f"{folder} holds no recording", next_step="make one with `evictstream record`")
     with ExitStack() as stack:
@@ -271,14 +273,22 @@ def _in_time(place: int, records: Iterator[RecordedRecord]) -> Iterator[tuple[in
         yield latest, place, record
 
 
-def _names(manifest: Manifest) -> dict[str, tuple[Role, int]]:
-    return {name: (file.topic, file.partition) for name, file in sorted(manifest.files.items())}
+def _names(folder: Path, manifest: Manifest) -> dict[str, tuple[Role, int]]:
+    names: dict[str, tuple[Role, int]] = {}
+    for name, file in sorted(manifest.files.items()):
+        match = _FILE_NAME.fullmatch(name)
+        if match is None or (match[1], int(match[2])) != (file.topic, file.partition):
+            reason = f"{name} is no file of partition {file.partition} of {file.topic} in this folder"
+            raise RecordingError(str(folder / MANIFEST), line=0, reason=reason)
+        names[name] = (file.topic, file.partition)
+    return names
 
 
 def _read_file(stack: ExitStack, path: Path, topic: Role, partition: int) -> Iterator[RecordedRecord]:
     number = 0
     try:
-        for line in _lines(stack.enter_context(gzip.GzipFile(path, "rb"))):
+        file = stack.enter_context(open_plain(path))
+        for line in _lines(stack.enter_context(gzip.GzipFile(fileobj=file, mode="rb"))):
             yield _record(topic, partition, line)
             number += 1
     except (OSError, EOFError, zlib.error, ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors
@@ -298,7 +308,7 @@ def _as_expected(path: Path, records: Iterator[RecordedRecord], expected: Record
         number += 1
     if number != expected.records:
         raise RecordingError(str(path), line=number, reason=f"{expected.records} records were recorded")
-    with path.open("rb") as stream:
+    with open_plain(path) as stream:
         if expected.sha256 and hashlib.file_digest(stream, "sha256").hexdigest() != expected.sha256:
             raise RecordingError(str(path), line=number, reason="its checksum is another")
 

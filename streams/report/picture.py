@@ -12,6 +12,7 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from evictstream.streams.printing import one_line
 from evictstream.streams.report.columns import BarColumns, Drawn, DrawnOutcome, drawn
 from evictstream.streams.report.palette import OUTCOME_COLOURS, SCHEDULED, TAINT
 
@@ -37,13 +38,16 @@ def write_picture(timeline: Timeline, path: Path, *, title: str) -> None:
     shown = drawn(timeline)
     rows = _chosen(shown)
     height = max(3.0, len(rows) * ROW_INCHES + 2.6)
-    # Texts stay texts and ids stay the same, so a picture changes in a repository only where the incident does.
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "evictstream", "font.size": 9}):
+    # Texts stay texts and ids stay the same, so a picture changes in a repository only where the incident does. A name
+    # with dollars is no formula.
+    shape = {"svg.fonttype": "none", "svg.hashsalt": "evictstream", "font.size": 9, "text.parse_math": False}
+    with mpl.rc_context(shape):
         made = Figure(figsize=(WIDTH_INCHES, height), layout="constrained")
         nodes, counts = made.subplots(2, 1, sharex=True, height_ratios=[max(1.5, len(rows) * ROW_INCHES), 1.2])
         _draw_nodes(nodes, shown, rows)
         _draw_counts(counts, shown)
         left_out = len(shown.nodes) - len(rows)
+        title = one_line(title)
         nodes.set_title(title if not left_out else f"{title} ({left_out} nodes with fewer evictions left out)")
         counts.set_xlim(
             _day(timeline.first_us / 1_000), _day(max(timeline.last_us, timeline.first_us + 1_000_000) / 1_000)
@@ -78,7 +82,7 @@ def _draw_nodes(axes: Any, shown: Drawn, rows: dict[int, int]) -> None:
             axes.scatter(*zip(*points, strict=True), marker=marker, s=14, color=OUTCOME_COLOURS[outcome], zorder=3)
     axes.set_ylim(-0.6, max(rows.values(), default=0) + 0.6)
     names = [f"{zone} · {node}" if zone else node for zone, _, node in (shown.nodes[number] for number in rows)]
-    axes.set_yticks(list(rows.values()), names)
+    axes.set_yticks(list(rows.values()), map(one_line, names))
     axes.grid(axis="x", linewidth=0.4)
     patches = [Patch(color=TAINT, label="taint")]
     patches += [Patch(color=OUTCOME_COLOURS[each], label=each, alpha=0.6) for each in DrawnOutcome.ALL]

@@ -14,4 +14,5 @@ class LoggingSettings(SettingsGroup):
     """`auto` writes JSON unless stderr is a terminal."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Least level that is written."""
+    """Least level that is written. At `debug` libraries that would quote whole records log from `info` on: no level
+    writes what a record holds."""

@@ -14,6 +14,9 @@ SHORTEST_HIDDEN = 4
 """Shorter values are left alone in texts. They occur in half of all words and numbers: a log without these could not be
 read, and its blanks would show the value all the same."""
 
+_LOGIN = re.compile(r"(?<=://)[^\s/?#]+(?=@)")
+"""Name and password in `https://name:password@host`, as kubeconfigs and proxies may have them."""
+
 _LAYERS = 3
 """How often a value may have been quoted: in a configuration, in the exception that names it, in a line of JSON."""
 
@@ -40,7 +43,9 @@ class Hider:
         self._pattern = re.compile("|".join(map(re.escape, longest_first))) if forms else None
 
     def hide(self, text: str) -> str:
-        """Return the text with the mask wherever a secret stood."""
+        """Return the text with the mask wherever a secret stood, or what an address has before its host."""
+        if "://" in text:
+            text = _LOGIN.sub(MASK, text)
         return text if self._pattern is None else self._pattern.sub(MASK, text)
 
 

@@ -6,6 +6,8 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
+PRINTING = "tests/streams/test_printing.py"
+FOLDER = "tests/streams/recordings/test_recording_folder.py"
 JARS = "tests/streams/broker/test_jars.py"
 SETTINGS = "tests/streams/test_settings.py"
 ENDPOINT = "tests/streams/health/test_endpoint.py"
@@ -42,6 +44,44 @@ OF_DOORS = (
         "trust another list of authorities than the system",
         (Change(product.JARS, "trusting_as_the_system", "truststore.inject_into_ssl()", "pass"),),
         (f"{JARS}::test_an_authority_of_the_system_alone_is_trusted",),
+    ),
+    Mutation(
+        "print what steers a terminal, on a console of rich",
+        (Change(product.CONSOLES, "PrintableConsole.render", "segment.control", "True"),),
+        (f"{PRINTING}::test_a_live_view_keeps_its_own_sequences_only",),
+    ),
+    Mutation(
+        "print what steers a terminal, everywhere else",
+        (Change(product.PRINTING, "printable", "text.isprintable()", "True"),),
+        (f"{PRINTING}::test_no_mark_gets_through",),
+    ),
+    Mutation(
+        "log names to a console as they come",
+        (Change(product.LOGS, "printable_values", "isinstance(value, str)", "False"),),
+        ("tests/streams/test_logs.py::test_no_name_steers_the_terminal_of_a_console",),
+    ),
+    Mutation(
+        "log records of libraries at debug",
+        (Change(product.LOGS, "configure_logging", "max(logging.getLogger(name).level, logging.INFO)", "level"),),
+        ("tests/streams/test_logs.py::test_libraries_quote_no_record_at_any_level",),
+    ),
+    Mutation(
+        "show the login of an address",
+        (Change(product.SECRETS, "Hider.hide", "'://' in text", "False"),),
+        ("tests/streams/test_secrets.py::test_no_login_of_an_address_is_shown",),
+    ),
+    Mutation(
+        "read whatever a manifest names",
+        (Change(product.RECORDING_FOLDER, "_names", "match is None or ...", "False"),),
+        (f"{FOLDER}::test_a_manifest_names_only_files_of_its_folder",),
+    ),
+    Mutation(
+        "read through a link",
+        (
+            Change(product.PLAIN_FILES, "open_plain", "path.is_symlink()", "False"),
+            Change(product.PLAIN_FILES, "open_plain", "... | os.O_NOFOLLOW", "os.O_RDONLY"),
+        ),
+        (f"{FOLDER}::test_a_manifest_that_is_a_link_is_refused",),
     ),
     Mutation(
         "take the address of a service for a setting",

@@ -56,11 +56,12 @@ def test_libraries_come_out_in_the_same_format_from_warning_on() -> None:
     assert [(line["event"], line["level"]) for line in lines(stream)] == [("trouble with t1", "warning")]
 
 
-def test_at_debug_libraries_say_everything() -> None:
+def test_at_debug_libraries_say_more() -> None:
     stream = io.StringIO()
     configure_logging(Settings(log_level="debug"), stream)
-    logging.getLogger("kafka.client").debug("chatter")
-    assert [line["event"] for line in lines(stream)] == ["chatter"]
+    logging.getLogger("kafka.client").info("chatter")
+    logging.getLogger("urllib3").debug("chatter")
+    assert [line["event"] for line in lines(stream)] == ["chatter", "chatter"]
 
 
 def test_bound_context_reaches_every_line() -> None:
@@ -149,3 +150,25 @@ def test_at_debug_nothing_is_kept_back() -> None:
     for _ in range(2 * REPEATS):
         logging.getLogger("aiokafka").warning("again")
     assert len(lines(stream)) == REPEATS
+
+
+@pytest.mark.parametrize("mark", ["\x1b]52;c;ZXZpbA==\x07", "\x9b31m", "\u202e", "\nforged"])
+def test_no_name_steers_the_terminal_of_a_console(mark: str) -> None:
+    stream = Terminal()
+    configure_logging(Settings(log_format="console"), stream)
+    log = structlog.get_logger("evictstream.streams.x")
+    log.info("read", name=f"a{mark}b", names=[f"a{mark}b"])
+    logging.getLogger("kafka").critical("cannot reach %s", f"a{mark}b")
+    log.error("failed", exc_info=ValueError(f"a{mark.strip()}b"))
+    assert mark not in stream.getvalue()
+    assert "\x1b[" in stream.getvalue(), "its own colours stay"
+
+
+def test_libraries_quote_no_record_at_any_level() -> None:
+    stream = io.StringIO()
+    configure_logging(Settings(log_level="debug"), stream)
+    for name in ("kafka.producer.kafka", "aiokafka.consumer.fetcher", "faust.transport", "kubernetes.client.rest"):
+        logging.getLogger(name).debug("Sending (key=%r value=%r)", b"c/n", b"all of a pod")
+    assert stream.getvalue() == ""
+    logging.getLogger("evictstream").debug("ours")
+    assert "ours" in stream.getvalue()

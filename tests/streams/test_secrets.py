@@ -180,3 +180,18 @@ def test_an_error_in_a_command_shows_no_secret(capsys: pytest.CaptureFixture[str
     stream.writelines([secret, "\n"])
     assert capsys.readouterr().err == f"{MASK}\n"
     assert stream.encoding == sys.stderr.encoding
+
+
+@pytest.mark.parametrize("login", ["user:password", "password", "user:p@ss:word"])
+def test_no_login_of_an_address_is_shown(login: str) -> None:
+    written = io.StringIO()
+    configure_logging(Settings(), written)
+    logging.getLogger("urllib3").warning("Retrying https://%s@api.example:6443/api/v1/pods?limit=1", login)
+    text = written.getvalue()
+    assert f"https://{MASK}@api.example:6443/api/v1/pods" in text
+    assert "pass" not in text
+
+
+def test_an_address_without_a_login_stays() -> None:
+    for text in ("https://api:6443/a?b=c@d", "mail me@here", "a://b/c@d"):
+        assert without_secrets(text) == text

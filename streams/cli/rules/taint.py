@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
 from evictstream.streams.cli.rules.problems import require, show_problems
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 
@@ -64,7 +64,7 @@ def taint(
         print_json(items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items})
     else:
         for each in changed:
-            typer.echo(f"node/{each.node.name} {each.word}")
+            say(f"node/{each.node.name} {each.word}")
         _show(changed)
     return ExitCode.DONE
 

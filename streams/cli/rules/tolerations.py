@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
 from evictstream.streams.cli.rules.problems import ComparisonOption, require, show_problems
 from evictstream.streams.errors import ExitCode
 
@@ -163,7 +163,7 @@ def _report(
 def _show(report: _Report, *, has_nodes: bool) -> None:
     from evictstream.streams.cli.rules.formatting import NOTHING, taint_words, toleration_words
 
-    typer.echo(f"pod/{report.pod.name}")
+    say(f"pod/{report.pod.name}")
     print_table(
         ["", "toleration", "from", *(["in use for"] if has_nodes else [])],
         (
@@ -178,9 +178,9 @@ def _show(report: _Report, *, has_nodes: bool) -> None:
     )
     for use in report.uses:
         if use.position is None:
-            typer.echo(f"not tolerated: {taint_words(use.taint)} of node {use.node}")
+            say(f"not tolerated: {taint_words(use.taint)} of node {use.node}")
     for conflict in report.conflicts:
-        typer.echo(f"warning: {_warning(report, conflict)}")
+        say(f"warning: {_warning(report, conflict)}")
 
 
 def _origin_words(entry: TracedToleration) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table, say
 from evictstream.streams.cli.rules.problems import ComparisonOption, require, show_problems
 from evictstream.streams.errors import ExitCode
 
@@ -70,7 +70,7 @@ def verdict(
     evaluator = Evaluator(nodes, comparison_operators=comparison_operators)
     for kind, found in (("pod", placement.pods), ("node", placement.chosen)):
         if not found:
-            typer.echo(f"evictstream: no {kind} is selected", err=True)
+            say(f"evictstream: no {kind} is selected", err=True)
     if output is OutputFormat.JSON:
         head = {
             "comparisonOperators": comparison_operators,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -183,3 +184,54 @@ def test_a_line_that_is_too_deep_is_damage(tmp_path: Path) -> None:
     file.write_bytes(gzip.compress(b'{"offset":0,"timestamp":1,"value":' + b"[" * 9_995 + b"]" * 9_995 + b"}\n"))
     with pytest.raises(RecordingError):
         list(read_folder(folder))
+
+
+def _naming(folder: Path, name: str) -> Path:
+    """A recording whose manifest calls its file by another name."""
+    written(folder, [record(0)])
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest |= {"files": {name: manifest["files"]["pods-00000.jsonl.gz"]}, "sha256": ""}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../other/pods-00000.jsonl.gz",
+        "/etc/passwd",
+        "pods-00001.jsonl.gz",
+        "nodes-00000.jsonl.gz",
+        "pods-00000.jsonl",
+        "",
+    ],
+)
+def test_a_manifest_names_only_files_of_its_folder(name: str, tmp_path: Path) -> None:
+    written(tmp_path / "other", [record(0)])
+    with pytest.raises(RecordingError, match="is no file of partition 0 of pods"):
+        list(read_folder(_naming(tmp_path / "evil", name)))
+
+
+@pytest.mark.parametrize("is_cut", [False, True], ids=["with a manifest", "without"])
+@pytest.mark.parametrize("what", ["link", "pipe", "folder"])
+def test_only_regular_files_are_read(what: str, is_cut: bool, tmp_path: Path) -> None:  # noqa: FBT001
+    file = written(tmp_path / "evil", [record(0)]) / "pods-00000.jsonl.gz"
+    kept = file.rename(tmp_path / file.name)
+    match what:
+        case "link":
+            file.symlink_to(kept)
+        case "pipe":
+            os.mkfifo(file)
+        case _:
+            file.mkdir()
+    if is_cut:
+        (file.parent / "manifest.json").unlink()
+    with pytest.raises(RecordingError, match=r"it is a link|no regular file"):
+        list(read_folder(file.parent))
+
+
+def test_a_manifest_that_is_a_link_is_refused(tmp_path: Path) -> None:
+    manifest = written(tmp_path / "evil", [record(0)]) / "manifest.json"
+    manifest.symlink_to(manifest.rename(tmp_path / "manifest.json"))
+    with pytest.raises(WrongUseError, match="it is a link"):
+        list(read_folder(manifest.parent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import math
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import msgspec
 import pytest
 
 from evictstream.streams.errors import WrongUseError
+from evictstream.streams.printing import one_line
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.comparison import DifferenceKind, RunDifference
 from evictstream.streams.replay.evictions import EvictionsOfRun
@@ -134,6 +136,19 @@ def test_pictures_are_the_same_each_time(tmp_path: Path) -> None:
     assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
     assert b"z-1 \xc2\xb7 n-1" in (tmp_path / "one.svg").read_bytes()
     assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["$\\frac$", "$$", "$x^$ \\ud800", "\x1b]0;t\x07\u202e\x00"])
+def test_any_name_is_drawn_as_the_text_that_it_is(name: str, tmp_path: Path) -> None:
+    records = [
+        msgspec.structs.replace(each, value=(each.value or b"").replace(b'"n-1"', json.dumps(name).encode()))
+        for each in outage(nodes=3, pods=2)
+    ]
+    for picture in ("one.svg", "one.png"):
+        write_report(records, picture=tmp_path / picture, title=name)
+    drawn = (tmp_path / "one.svg").read_text(encoding="utf-8")
+    assert one_line(name) in html.unescape(drawn)
+    assert all(each.isprintable() or each == "\n" for each in drawn)
 
 
 def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
