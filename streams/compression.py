@@ -21,6 +21,12 @@ ATTRIBUTES_AT: Final = 21
 RECORDS_AT: Final = 61
 """Where a batch of format 2 has its attributes, and where its records begin."""
 
+UNCOUNTED_BYTES: Final = 1024 * 1024
+"""Up to so many bytes headers are not counted: a header may have two bytes, and is 64 once it is read, so 32 MiB."""
+
+MOST_HEADERS: Final = 100
+"""Of one record in a batch that expands beyond that. Tracing and the like add some ten."""
+
 CODEC_BITS: Final = 0b111
 
 GZIP_WINDOW: Final = 16 + zlib.MAX_WBITS
@@ -76,11 +82,47 @@ def open_batch(batch: memoryview, limit_bytes: int) -> memoryview | Unusable:
         return Unusable.BAD_BATCH
     if len(records) > limit_bytes:
         return Unusable.OVERSIZED
+    if len(records) > UNCOUNTED_BYTES and _has_many_headers(records):
+        return Unusable.BAD_BATCH
     opened = bytearray(RECORDS_AT + len(records))
     opened[:RECORDS_AT] = batch[:RECORDS_AT]
     _attributes.pack_into(opened, ATTRIBUTES_AT, attributes & ~CODEC_BITS)
     opened[RECORDS_AT:] = records
     return memoryview(opened)
+
+
+def _has_many_headers(records: bytes | bytearray) -> bool:
+    """Whether a record has so many headers that they would be much larger once they are read."""
+    at = 0
+    try:
+        while at < len(records):
+            length, begin = _varint(records, at)
+            if length <= 0:
+                return False  # the decoder says what is wrong
+            at = begin + length
+            _, place = _varint(records, begin + 1)  # behind the attributes: the time
+            _, place = _varint(records, place)  # the offset
+            for _ in ("key", "value"):
+                size, place = _varint(records, place)
+                place += max(size, 0)
+            count, _ = _varint(records, place)
+            if count > MOST_HEADERS:
+                return True
+    except IndexError:
+        pass
+    return False
+
+
+def _varint(records: bytes | bytearray, at: int) -> tuple[int, int]:
+    """Return a number in Kafka's zigzag of seven bits a byte, and the place behind it."""
+    shift = found = 0
+    while True:
+        byte = records[at]
+        at += 1
+        found |= (byte & 0x7F) << shift
+        if byte < 0x80:  # noqa: PLR2004 - the highest bit says that more follows
+            return (found >> 1) ^ -(found & 1), at
+        shift += 7
 
 
 def _gunzip(data: memoryview, limit: int) -> bytes:

@@ -28,6 +28,9 @@ Isolation = Literal["read_committed", "read_uncommitted"]
 FETCHES_IN_ANSWER: Final = 2
 """How many full fetches of a partition one answer may hold; the library's 50 MiB are more than a feed needs in all."""
 
+SHARE_OF_A_POLL: Final = 4
+"""A poll returns this part of what a batch may have, and what began it: small headers take 32 times their bytes."""
+
 FORMAT: Final = 2
 """Of record batches; no broker since 0.11 has written an earlier one."""
 
@@ -88,6 +91,7 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the library has no
 class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types
     def begin(self, limit_bytes: int, refuses_transactions: bool) -> None:  # noqa: FBT001 - one call, above
         self.limit_bytes, self.refuses_transactions = limit_bytes, refuses_transactions
+        self.poll_bytes = limit_bytes // SHARE_OF_A_POLL
         self.left_out = self.taken_bytes = 0
 
     def fetched_records(self, max_records: int | None = None, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
@@ -99,7 +103,7 @@ class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types
 
     def _append(self, drained: Any, part: Any, max_records: int, update_offsets: bool) -> int:  # noqa: FBT001
         taken: int = super()._append(drained, part, max_records, update_offsets)
-        return max_records if self.taken_bytes >= self.limit_bytes else taken
+        return max_records if self.taken_bytes >= self.poll_bytes else taken
 
 
 class _BoundedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the library has no types
@@ -115,7 +119,7 @@ class _BoundedRecords(Fetcher.PartitionRecords):  # type: ignore[misc] # the lib
         while (
             self.record_iterator is not None
             and (n is None or len(taken) < n)
-            and fetcher.taken_bytes < fetcher.limit_bytes
+            and fetcher.taken_bytes < fetcher.poll_bytes
         ):
             before = self.bytes_read
             found = super().take(1)

@@ -104,7 +104,7 @@ OF_STRANGERS = (
     ),
     Mutation(
         "hand out as many bytes as a poll finds",
-        (Change(product.CONSUMERS, "_BoundedRecords.take", "fetcher.taken_bytes < fetcher.limit_bytes", "True"),),
+        (Change(product.CONSUMERS, "_BoundedRecords.take", "fetcher.taken_bytes < fetcher.poll_bytes", "True"),),
         (f"{CONSUMERS}::test_one_poll_returns_no_more_bytes_than_the_bound",),
     ),
 )

@@ -10,6 +10,7 @@ import lz4.frame
 import pytest
 import snappy
 import zstandard
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from kafka.codec import gzip_encode, lz4_encode, snappy_encode, zstd_encode
 
 from evictstream.streams.compression import RECORDS_AT, Unusable, open_batch
@@ -100,3 +101,17 @@ def test_many_members_behind_one_another_are_not_looked_through() -> None:
     members, frames = gzip.compress(b"a") * 50_000, lz4.frame.compress(b"a", block_linked=False) * 50_000
     for codec, content in ((GZIP, members), (LZ4, frames)):
         assert open_batch(batch(codec, content), LIMIT) == batch(0, b"a")
+
+
+def test_headers_that_grow_when_they_are_read_are_no_batch() -> None:
+    """A header of two bytes is 64 in memory."""
+
+    def written(*counts: int) -> bytes:
+        builder = DefaultRecordBatchBuilder(2, ZSTD, 0, -1, -1, -1, 1 << 30)
+        for number, count in enumerate(counts):
+            builder.append(number, 0, b"key", b"v" * LIMIT, [("", None)] * count)
+        return bytes(builder.build())
+
+    few, many = written(10, 100), written(10, 101)
+    assert not isinstance(open_batch(memoryview(few), 4 * LIMIT), Unusable)
+    assert open_batch(memoryview(many), 4 * LIMIT) is Unusable.BAD_BATCH

@@ -12,8 +12,9 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from itertools import chain, islice
+from operator import attrgetter
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import aiokafka.consumer.fetcher as aiokafka_fetcher
 import crc32c
@@ -58,6 +59,7 @@ MOST_NAMED: Final = 1_000
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd", "codec 5", "codec 6", "codec 7")
 
+_headers: Final = attrgetter("headers")
 _batch_length: Final = Struct(">i").unpack_from
 
 
@@ -120,6 +122,15 @@ class FetchedBatches:
     def is_intact(self, batch: DefaultRecordBatch) -> bool:
         """Compare the newest batch with its checksum."""
         return bool(crc32c.crc32c(self.newest[CHECKED_FROM:]) == batch.crc)
+
+
+class HeaderlessRecord(NamedTuple):
+    """A record of an input."""
+
+    offset: int
+    timestamp: int
+    key: bytes | None
+    value: bytes | None
 
 
 class BatchReading:
@@ -189,7 +200,7 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
                     continue
             else:
                 self.is_over = True
-            return taken
+            return without_headers(taken) if _reading().refuses_transactions and any(map(_headers, taken)) else taken
 
     def _unpack_records(self) -> Iterator[Record]:
         return chain.from_iterable(self._unpack_batches())
@@ -246,6 +257,16 @@ class DecodedRecords(PartitionRecords):  # type: ignore[misc]  # aiokafka has no
         detail = f"records {first} to {batch.next_offset - 1} of a batch are not well-formed: {error}"
         yield from _unusable(batch, first, Unusable.BAD_BATCH, detail=detail)
         self.next_fetch_offset = batch.next_offset
+
+
+def without_headers(records: list[Record]) -> list[Record]:
+    """Return the records of an input without headers, which it has no use for: many small ones take much memory."""
+    return [
+        record
+        if isinstance(record, UnusableRecord)
+        else HeaderlessRecord(record.offset, record.timestamp, record.key, record.value)
+        for record in records
+    ]
 
 
 def _reading() -> BatchReading:

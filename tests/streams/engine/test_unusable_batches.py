@@ -143,3 +143,11 @@ def test_no_bytes_behind_a_right_checksum_raise(codec: int, reading: BatchReadin
         records = reader(sealed(log))
         polled(records, reading)
         assert records.next_fetch_offset == 3
+
+
+def test_records_of_inputs_come_without_headers(reading: BatchReading) -> None:
+    log, _ = log_of([Written((b"a",)), Written((GIANT,), codec=4)])
+    first, second = polled(reader(log), reading)
+    assert not hasattr(first, "headers")
+    assert (first.offset, first.key, first.value) == (0, b"a/key", b"a")
+    assert second.reason is Unusable.OVERSIZED
