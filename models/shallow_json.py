@@ -8,7 +8,7 @@ while it arrives, so that no object of it costs the others. They take longer tha
 from __future__ import annotations
 
 import re
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -24,6 +24,9 @@ _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|["{}\[\]]', re.DOTALL)
 _REST_OF_STRING: Final = re.compile(rb'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
 
 _QUOTE, _OPEN, _OBJECT = b'"'[0], frozenset(b"{["), b"{"[0]
+
+
+T = TypeVar("T")
 
 
 class SplitItem(NamedTuple):
@@ -66,6 +69,18 @@ def shallow(text: bytes, *, most_levels: int = MOST_LEVELS) -> bytes:
         raise msgspec.DecodeError("brackets do not match")
     pieces.append(text[kept_to:])
     return b"".join(pieces).decode(errors="replace").encode()
+
+
+def decode_any_depth(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
+    """Decode an object; one that the decoder refuses for its depth or its bytes is made `shallow` before.
+
+    Raises:
+        msgspec.DecodeError: it is not what is wanted.
+    """
+    try:
+        return decoder.decode(text)
+    except (RecursionError, UnicodeDecodeError):
+        return decoder.decode(shallow(text))
 
 
 class ListSplitter:

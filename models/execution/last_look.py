@@ -8,7 +8,7 @@ so a pod that moved, a toleration that was edited and a taint that was removed m
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, TypeVar
+from typing import Final
 
 import msgspec
 
@@ -18,7 +18,7 @@ from evictstream.models.kubernetes.taints import HEALTH_KEYS, BareTaint, Taint, 
 from evictstream.models.kubernetes.tolerations import Toleration, read_tolerations
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.models.shallow_json import shallow
+from evictstream.models.shallow_json import decode_any_depth
 
 NO_EXECUTE: Final = "NoExecute"
 FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
@@ -97,8 +97,6 @@ class _Node(msgspec.Struct, gc=False):
     spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
 
 
-T = TypeVar("T")
-
 _pods: Final = msgspec.json.Decoder(_Pod)
 _nodes: Final = msgspec.json.Decoder(_Node)
 
@@ -109,7 +107,7 @@ def read_pod(text: bytes) -> SeenPod:
     Raises:
         msgspec.DecodeError: it is none.
     """
-    pod = _decoded(_pods, text)
+    pod = decode_any_depth(_pods, text)
     return SeenPod(
         uid=pod.metadata.uid,
         resource_version=pod.metadata.resource_version,
@@ -124,20 +122,13 @@ def read_pod(text: bytes) -> SeenPod:
 
 def read_node(text: bytes) -> SeenNode:
     """Read a node. Raises what `read_pod` raises."""
-    node = _decoded(_nodes, text)
+    node = decode_any_depth(_nodes, text)
     taints = [
         Taint(key=taint.key, value=taint.value, effect=taint.effect)
         for taint in node.spec.taints or ()
         if taint.effect == NO_EXECUTE
     ]
     return SeenNode(uid=node.metadata.uid, taints=taints)
-
-
-def _decoded(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
-    try:
-        return decoder.decode(text)
-    except (RecursionError, UnicodeDecodeError):
-        return decoder.decode(shallow(text))
 
 
 def last_look(

@@ -24,12 +24,16 @@ BOOKMARK_LEAD_SECONDS: Final = 2.0
 MOST_REMEMBERED: Final = 1_000_000
 """Requests and writes: an hour of 270 a second."""
 
+MOST_HEADERS: Final = 10_000
+"""Of so many requests the headers are kept."""
+
 
 class FakeApi(FakeCluster):
     """The cluster and its server. Use as a context manager.
 
     Attributes:
         requests: `list pods`, `delete pods` and the like, in order; a probe of one object is none.
+        headers: of requests, by lower-case name, in order; what comes several times is in one list.
         writes: what was meant to change something, in order.
         events: by name, as they were created and patched.
         trouble: what happens to requests, by `list nodes`, `delete pods` and so on, or for one object by
@@ -50,6 +54,7 @@ class FakeApi(FakeCluster):
     def __init__(self) -> None:
         super().__init__()
         self.requests: collections.deque[str] = collections.deque(maxlen=MOST_REMEMBERED)
+        self.headers: collections.deque[dict[str, list[str]]] = collections.deque(maxlen=MOST_HEADERS)
         self.writes: collections.deque[ApiWrite] = collections.deque(maxlen=MOST_REMEMBERED)
         self.events: dict[str, Object] = {}
         self.trouble: dict[str, list[int | str | Fault]] = {}

@@ -213,7 +213,7 @@ def is_selected(found: Object, request: FakeRequest) -> bool:
 
 
 def _not_found(request: FakeRequest) -> FakeAnswer:
-    return refusal(404, f'{request.resource.partition("/")[0]} "{request.name}" not found')
+    return refusal(404, f'{request.resource.partition("/")[0]} "{request.name}" not found', about=request)
 
 
 def _unmet(request: FakeRequest, found: Object, wanted: Object) -> FakeAnswer | None:

@@ -43,6 +43,7 @@ class Fault:
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
         line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it,
             where the watch then ends in order.
+        text: of that answer, as it is: somebody on the way answers, not the API server.
     """
 
     status: int = 0
@@ -53,6 +54,7 @@ class Fault:
     delay_seconds: float = 0.0
     cut: str = ""
     line: str = ""
+    text: str = ""
 
     @classmethod
     def of(cls, found: int | str | Fault) -> Fault:
@@ -65,11 +67,12 @@ class Fault:
 
 
 class FakeAnswer(NamedTuple):
-    """Status and JSON of an answer."""
+    """Status and JSON of an answer; `text` comes instead of the JSON."""
 
     status: int
     body: Object
     retry_after_seconds: int | None = None
+    text: str = ""
 
     @property
     def is_done(self) -> bool:
@@ -156,8 +159,15 @@ def text_of(found: Object) -> bytes:
     )
 
 
-def refusal(status: int, message: str, *, cause: str = "", retry_after_seconds: int | None = None) -> FakeAnswer:
-    """Make the `Status` with which Kubernetes refuses."""
+def refusal(
+    status: int,
+    message: str,
+    *,
+    cause: str = "",
+    retry_after_seconds: int | None = None,
+    about: FakeRequest | None = None,
+) -> FakeAnswer:
+    """Make the `Status` with which Kubernetes refuses; with `about` it names the object of that request."""
     body: Object = {
         "kind": "Status",
         "apiVersion": "v1",
@@ -168,6 +178,8 @@ def refusal(status: int, message: str, *, cause: str = "", retry_after_seconds: 
         "code": status,
     }
     details: Object = {"causes": [{"reason": cause, "message": message}]} if cause else {}
+    if about is not None:
+        details |= {"name": about.name, "kind": about.resource.partition("/")[0]}
     if retry_after_seconds is not None:
         details["retryAfterSeconds"] = retry_after_seconds
     return FakeAnswer(status, body | ({"details": details} if details else {}), retry_after_seconds)

@@ -28,6 +28,7 @@ BOOKMARK_SECONDS: Final = 60.0
 """Between bookmarks of a watch, and one shortly before its end: as the API server sends them."""
 
 _VERBS: Final = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+_OF_OBJECTS: Final = frozenset({403, 404, 409, 422})  # where the API server names the object
 _STATUS_TEXTS: Final = {200: "OK", 201: "Created"}
 
 
@@ -56,6 +57,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             return
         if request is None:
             return
+        api.headers.append({name.lower(): self.headers.get_all(name) or [] for name in self.headers})
         is_known = api.token is None or self.headers.get("Authorization") == f"Bearer {api.token}"
         if not is_known or (api.user is not None and self._common_name() != api.user):
             self._send(refusal(401, "Unauthorized"))
@@ -93,7 +95,11 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         if fault.status:
             message = fault.message or f"refused with {fault.status}"
             seconds = fault.retry_after_seconds
-            return refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds), None
+            if fault.text:
+                return FakeAnswer(fault.status, {}, seconds, fault.text), None
+            about = request if fault.status in _OF_OBJECTS else None
+            found = refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds, about=about)
+            return found, None
         discovered = DISCOVERY.get(urlsplit(self.path).path.rstrip("/")) if self.command == "GET" else None
         return answer(self.server.api, request) if discovered is None else (FakeAnswer(200, discovered), None)
 
@@ -198,10 +204,11 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
     def _send(self, found: FakeAnswer, *, is_cut: bool = False) -> None:
-        body = text_of(found.body)
+        body = found.text.encode() or text_of(found.body)
         retry = "" if found.retry_after_seconds is None else f"Retry-After: {found.retry_after_seconds}\r\n"
         head = (
-            f"HTTP/1.1 {found.status} {_STATUS_TEXTS.get(found.status, 'No')}\r\nContent-Type: application/json\r\n"
+            f"HTTP/1.1 {found.status} {_STATUS_TEXTS.get(found.status, 'No')}\r\n"
+            f"Content-Type: {'text/plain' if found.text else 'application/json'}\r\n"
             f"{retry}Content-Length: {len(body)}\r\n\r\n"
         ).encode()
         self.wfile.write(head + (body[: len(body) // 2] if is_cut else body))

@@ -234,12 +234,12 @@ class ClusterExecutor:
             self._changed.notify()
 
     def _close(self, put_off: PutOff, now: float) -> None:
+        self._closed_until = max(self._closed_until, now + put_off.cluster_seconds)
         if not put_off.is_of_cluster:
             return
         if self.hindrance is None:
             log.warning("evictions of the cluster wait", cluster=self.name, reason=put_off.reason)
         self.hindrance = put_off.reason
-        self._closed_until = max(self._closed_until, now + put_off.seconds)
 
     def _open(self) -> None:
         if self.hindrance is not None:

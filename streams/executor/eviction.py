@@ -8,16 +8,14 @@ import enum
 import time
 from typing import Final
 
-import msgspec
-
+from evictstream.models.execution.api_answers import Meaning, OtherObjects, Trouble
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.execution.last_look import SeenPod, last_look
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError, NotSentError
-from evictstream.streams.executor.pod_requests import NOT_FOUND, PodRequests
-from evictstream.streams.kubernetes.connection import ApiAnswer
+from evictstream.streams.errors import ApiUnreachableError, KubernetesError, NotSentError
+from evictstream.streams.executor.pod_requests import ApiReply, PodRequests
 
 MOST_LOOKS: Final = 3
 """Each change of the pod between look and write needs another look. Nothing changes a pod that often."""
@@ -38,11 +36,9 @@ rotates is soon there."""
 BUDGET_SECONDS: Final = 10.0
 """Between tries against a disruption budget, where the API server does not say when; it usually says 10 s."""
 
-UNAUTHORIZED: Final = 401
-FORBIDDEN: Final = 403
-CONFLICT: Final = 409
-TOO_MANY_REQUESTS: Final = 429
-SERVER_ERRORS: Final = 500
+ALONE_SECONDS: Final = 1.0
+"""How long others wait where one object has a doubtful answer and nothing has been heard about others. So one that a
+proxy treats badly costs the others a second at most of each of its own pauses."""
 
 
 class ExecutorMode(enum.StrEnum):
@@ -63,24 +59,21 @@ class PutOff:
     Attributes:
         seconds: until the next try.
         reason: why.
-        is_of_cluster: whether no other eviction of the cluster can be done either.
+        is_of_cluster: whether no other eviction of the cluster can be done either, so that it is not ready.
+        others_seconds: how long the others wait; None for as long where it is of the cluster, else not at all.
     """
 
     seconds: float
     reason: str
     is_of_cluster: bool = False
+    others_seconds: float | None = None
 
-
-class _Cause(msgspec.Struct):
-    reason: str = ""
-
-
-class _Details(msgspec.Struct):
-    causes: list[_Cause] | None = None
-
-
-class _Status(msgspec.Struct):
-    details: _Details | None = None
+    @property
+    def cluster_seconds(self) -> float:
+        """How long no eviction of the cluster is to begin."""
+        if self.others_seconds is not None:
+            return min(self.seconds, self.others_seconds)
+        return self.seconds if self.is_of_cluster else 0.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +92,7 @@ class PodEvictor:
     mode: ExecutorMode
     delete_after_seconds: float | None = None
     comparison_operators: bool = False
+    _others: OtherObjects = dataclasses.field(default_factory=OtherObjects, init=False)
 
     def evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
         """Do it, once.
@@ -109,18 +103,20 @@ class PodEvictor:
         """
         if not (_is_segment(command.namespace) and _is_segment(command.pod) and _is_segment(command.node)):
             return CommandAnswer(Outcome.REFUSED, "a name in the command cannot be that of an object")
+        found = self._evict(command, tries)
+        if isinstance(found, CommandAnswer):
+            self._others.forget(command.pod_uid)
+        return found
+
+    def _evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
         try:
             for _ in range(MOST_LOOKS):
                 with contextlib.suppress(NotSentError):
                     done = self._look_and_write(command, tries)
                     if done is not None:
                         return done
-        except ApiRefusedError as refusal:
-            return self._of_status(
-                refusal.status, refusal.reason, tries, retry_after_seconds=refusal.retry_after_seconds
-            )
         except ApiUnreachableError as error:
-            return PutOff(seconds=_pause_seconds(tries), reason=str(error), is_of_cluster=True)
+            return self._in_doubt(command, str(error), _pause_seconds(tries), is_answered=False)
         except KubernetesError as error:  # no credentials, or another cluster than the one that is meant
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
         return CommandAnswer(
@@ -132,7 +128,12 @@ class PodEvictor:
         """Return None if the pod has changed since the look, or may have."""
         look_until = time.monotonic() + OLDEST_LOOK_SECONDS
         pod = self.requests.pod(command)
+        if isinstance(pod, ApiReply):
+            return self._of_reply(command, pod, tries)
+        self._others.note_answer(command.pod_uid, time.monotonic())
         node = None if pod is None else self.requests.node(command)
+        if isinstance(node, ApiReply):
+            return self._of_reply(command, node, tries)
         now_us = time.time_ns() // 1_000
         veto = last_look(command, pod, node, now_us=now_us, comparison_operators=self.comparison_operators)
         if veto is not None:
@@ -142,52 +143,68 @@ class PodEvictor:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
         if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us):
             return self._delete(command, pod, tries, look_until)
-        answer = self.requests.evict(command, send_until=look_until)
-        if answer.status == TOO_MANY_REQUESTS and _is_of_budget(answer):
-            return PutOff(seconds=answer.retry_after_seconds or BUDGET_SECONDS, reason=answer.said().message)
-        return self._of_write(answer, tries)
+        return self._of_reply(command, self.requests.evict(command, send_until=look_until), tries)
 
     def _delete(
         self, command: EvictionCommand, pod: SeenPod, tries: int, look_until: float
     ) -> CommandAnswer | PutOff | None:
-        version = pod.resource_version
+        version: str | ApiReply = pod.resource_version
         if not pod.is_disruption_target:
             marked = self.requests.mark(command, pod, send_until=look_until)
-            if not marked.is_done:
-                return self._of_write(marked, tries)
-            version = self.requests.marked_version(marked)
-        return self._of_write(self.requests.delete(command, version, send_until=look_until), tries)
+            version = self.requests.marked_version(marked) if marked.meaning is Meaning.DONE else marked
+        if isinstance(version, ApiReply):
+            return self._of_reply(command, version, tries)
+        return self._of_reply(command, self.requests.delete(command, version, send_until=look_until), tries)
 
-    def _of_write(self, answer: ApiAnswer, tries: int) -> CommandAnswer | PutOff | None:
-        if answer.is_done:
-            return CommandAnswer(Outcome.SUCCEEDED, "")
-        if answer.status == CONFLICT:
+    def _of_reply(self, command: EvictionCommand, reply: ApiReply, tries: int) -> CommandAnswer | PutOff | None:
+        if reply.meaning not in _OF_CLUSTER:
+            self._others.note_answer(command.pod_uid, time.monotonic())
+        if reply.meaning is Meaning.CHANGED:
             return None
-        said = answer.said()
-        reason = said.message or said.reason
-        return self._of_status(answer.status, reason, tries, retry_after_seconds=answer.retry_after_seconds)
+        if (outcome := _OUTCOMES.get(reply.meaning)) is not None:
+            return CommandAnswer(outcome, _TEXTS.get(outcome, reply.text))
+        seconds = reply.retry_after_seconds or _pause_seconds(tries)
+        if reply.meaning is Meaning.BUDGET:
+            seconds = reply.retry_after_seconds or BUDGET_SECONDS
+        elif reply.meaning is Meaning.CREDENTIALS:
+            seconds = CREDENTIALS_SECONDS
+        elif reply.meaning in _OF_CLUSTER:
+            seconds = min(seconds, LONGEST_PAUSE_SECONDS)
+        if reply.meaning is Meaning.DOUBTFUL:
+            return self._in_doubt(command, reply.text, seconds, is_answered=True)
+        return PutOff(seconds=seconds, reason=reply.text, is_of_cluster=reply.meaning in _OF_CLUSTER)
 
-    def _of_status(
-        self, status: int, reason: str, tries: int, *, retry_after_seconds: float | None
-    ) -> CommandAnswer | PutOff:
-        text = f"the API server answered {status}: {reason or 'no reason given'}"
-        if status == NOT_FOUND:
-            return CommandAnswer(Outcome.GONE, "there is no such pod")
-        if status == FORBIDDEN:
-            return CommandAnswer(Outcome.REFUSED, text)
-        if status == TOO_MANY_REQUESTS:
-            seconds = min(retry_after_seconds or _pause_seconds(tries), LONGEST_PAUSE_SECONDS)
-            return PutOff(seconds=seconds, reason=text, is_of_cluster=True)
-        if status == UNAUTHORIZED:
-            return PutOff(seconds=CREDENTIALS_SECONDS, reason=text, is_of_cluster=True)
-        if status >= SERVER_ERRORS:  # the server, a webhook, or several disruption budgets for one pod
-            return PutOff(seconds=retry_after_seconds or _pause_seconds(tries), reason=text)
-        return CommandAnswer(Outcome.FAILED, text)
+    def _in_doubt(self, command: EvictionCommand, reason: str, seconds: float, *, is_answered: bool) -> PutOff:
+        """Put off what was not answered by the API server; the others too, unless they get answers.
+
+        A strange answer to one request alone does not say that the cluster is not ready; no answer does.
+        """
+        trouble = self._others.trouble(command.pod_uid, time.monotonic())
+        is_alone = trouble is Trouble.PERHAPS_OF_CLUSTER
+        return PutOff(
+            seconds=seconds,
+            reason=reason,
+            is_of_cluster=trouble is Trouble.OF_CLUSTER or (is_alone and not is_answered),
+            others_seconds=ALONE_SECONDS if is_alone else None,
+        )
 
     def _is_past_asking(self, command: EvictionCommand, now_us: int) -> bool:
         if self.delete_after_seconds is None:
             return False
         return now_us > instant_us(command.deadline) + int(self.delete_after_seconds * MICROSECONDS_PER_SECOND)
+
+
+_OF_CLUSTER: Final = frozenset({Meaning.DOUBTFUL, Meaning.CLUSTER_WAITS, Meaning.CREDENTIALS})
+"""Meanings that say nothing of the API server's being well."""
+
+
+_OUTCOMES: Final = {
+    Meaning.DONE: Outcome.SUCCEEDED,
+    Meaning.GONE: Outcome.GONE,
+    Meaning.REFUSED: Outcome.REFUSED,
+    Meaning.FAILED: Outcome.FAILED,
+}
+_TEXTS: Final = {Outcome.SUCCEEDED: "", Outcome.GONE: "there is no such pod"}
 
 
 def _pause_seconds(tries: int) -> float:
@@ -197,12 +214,3 @@ def _pause_seconds(tries: int) -> float:
 def _is_segment(name: str) -> bool:
     """As `IsValidPathSegmentName` (apimachinery, pkg/api/validation/path): what else would be another path."""
     return bool(name) and name not in {".", ".."} and "/" not in name and "%" not in name
-
-
-def _is_of_budget(answer: ApiAnswer) -> bool:
-    """Whether a disruption budget refused, and not the server's own limits."""
-    try:
-        details = msgspec.json.decode(answer.body, type=_Status).details
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        return False
-    return any(cause.reason == "DisruptionBudget" for cause in (details.causes if details else None) or ())

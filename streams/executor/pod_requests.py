@@ -7,11 +7,12 @@ import datetime as dt
 import threading
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 import msgspec
 
+from evictstream.models.execution.api_answers import Meaning, read_api_answer
 from evictstream.models.execution.last_look import DISRUPTION_TARGET, SeenNode, SeenPod, read_node, read_pod
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.streams.errors import ApiUnreachableError
@@ -31,8 +32,6 @@ CONDITION_REASON: Final = "DeletionByTaintManager"
 
 CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 
-NOT_FOUND: Final = 404
-
 T = TypeVar("T")
 
 
@@ -41,9 +40,26 @@ class _NodeLook:
     """A question about a node, which many pods of it have at once, and its answer."""
 
     asked_at: float
-    node: SeenNode | None = None
+    node: SeenNode | ApiReply | None = None
     error: Exception | None = None
     ended: threading.Event = dataclasses.field(default_factory=threading.Event)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ApiReply:
+    """What was answered to one request.
+
+    Attributes:
+        meaning: of the answer.
+        text: what was said, for people.
+        body: of the answer.
+        retry_after_seconds: what the server asks for; None if it does not.
+    """
+
+    meaning: Meaning
+    text: str
+    body: bytes = b""
+    retry_after_seconds: float | None = None
 
 
 class PodRequests:
@@ -54,22 +70,18 @@ class PodRequests:
         self._lock = threading.Lock()
         self._nodes: dict[str, _NodeLook] = {}
 
-    def pod(self, command: EvictionCommand) -> SeenPod | None:
+    def pod(self, command: EvictionCommand) -> SeenPod | ApiReply | None:
         """Read the pod with the command's namespace and name from etcd; None if there is none.
 
-        Raises:
-            KubernetesError: no answer, or a refusal.
-        """
-        path = _pod_path(command)
-        body = self._read(path)
-        return None if body is None else self._decoded(read_pod, body, path)
-
-    def node(self, command: EvictionCommand) -> SeenNode | None:
-        """Read the node with the command's node name, not older than `NODE_FRESH_SECONDS`; None if there is none.
+        Returns an `ApiReply` where something else was answered.
 
         Raises:
-            KubernetesError: no answer, or a refusal.
+            KubernetesError: no answer.
         """
+        return self._read(_pod_path(command), read_pod, plural="pods", name=command.pod)
+
+    def node(self, command: EvictionCommand) -> SeenNode | ApiReply | None:
+        """Read the node with the command's node name, not older than `NODE_FRESH_SECONDS`. As `pod`."""
         now = time.monotonic()
         with self._lock:
             look = self._nodes.get(command.node)
@@ -89,17 +101,17 @@ class PodRequests:
     def _ask(self, look: _NodeLook, name: str) -> None:
         path = f"/api/v1/nodes/{quote(name, safe='')}"
         try:
-            body = self._read(path)
-            look.node = None if body is None else self._decoded(read_node, body, path)
+            look.node = self._read(path, read_node, plural="nodes", name=name)
         except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
             look.error = error
-            with self._lock:
-                if self._nodes.get(name) is look:
-                    del self._nodes[name]
         finally:
+            if look.error is not None or isinstance(look.node, ApiReply):
+                with self._lock:
+                    if self._nodes.get(name) is look:
+                        del self._nodes[name]
             look.ended.set()
 
-    def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiAnswer:
+    def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiReply:
         """Set the condition `DisruptionTarget`, which tells a Job that its pod did not fail by itself.
 
         Raises:
@@ -114,7 +126,8 @@ class PodRequests:
             "message": CONDITION_MESSAGE,
             "lastTransitionTime": dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         }
-        return self._connection.send(
+        return self._write(
+            command,
             "PATCH",
             f"{_pod_path(command)}/status",
             body={
@@ -125,16 +138,16 @@ class PodRequests:
             send_until=send_until,
         )
 
-    def delete(self, command: EvictionCommand, resource_version: str, *, send_until: float) -> ApiAnswer:
+    def delete(self, command: EvictionCommand, resource_version: str, *, send_until: float) -> ApiReply:
         """Delete the pod as it was seen, with its own grace period.
 
         Raises: as `mark`.
         """
         preconditions = {"uid": command.pod_uid, "resourceVersion": resource_version}
         body = _delete_options(preconditions)
-        return self._connection.send("DELETE", _pod_path(command), body=body, send_until=send_until)
+        return self._write(command, "DELETE", _pod_path(command), body=body, send_until=send_until)
 
-    def evict(self, command: EvictionCommand, *, send_until: float) -> ApiAnswer:
+    def evict(self, command: EvictionCommand, *, send_until: float) -> ApiReply:
         """Ask for its eviction, which a disruption budget may refuse. The API server sets `DisruptionTarget` itself.
 
         Raises: as `mark`.
@@ -145,29 +158,34 @@ class PodRequests:
             "metadata": {"namespace": command.namespace, "name": command.pod},
             "deleteOptions": _delete_options({"uid": command.pod_uid}),
         }
-        return self._connection.send("POST", f"{_pod_path(command)}/eviction", body=eviction, send_until=send_until)
+        return self._write(command, "POST", f"{_pod_path(command)}/eviction", body=eviction, send_until=send_until)
 
-    def marked_version(self, answer: ApiAnswer) -> str:
-        """Read the pod's resource version from the answer to `mark`.
+    def marked_version(self, reply: ApiReply) -> str | ApiReply:
+        """Read the pod's resource version from what was answered to `mark`."""
+        pod = self._decoded(read_pod, reply)
+        return pod if isinstance(pod, ApiReply) else pod.resource_version
 
-        Raises:
-            ApiUnreachableError: it is no pod.
-        """
-        return self._decoded(read_pod, answer.body, "the answer to a patch").resource_version
+    def _write(self, command: EvictionCommand, method: str, path: str, **more: Any) -> ApiReply:
+        return _reply(self._connection.send(method, path, **more), plural="pods", name=command.pod)
 
-    def _read(self, path: str) -> bytes | None:
-        answer = self._connection.send("GET", path)
-        if answer.is_done:
-            return answer.body
-        if answer.status == NOT_FOUND:
+    def _read(self, path: str, read: Callable[[bytes], T], *, plural: str, name: str) -> T | ApiReply | None:
+        reply = _reply(self._connection.send("GET", path), plural=plural, name=name)
+        if reply.meaning is Meaning.GONE:
             return None
-        raise self._connection.refusal(path, answer)
+        return self._decoded(read, reply) if reply.meaning is Meaning.DONE else reply
 
-    def _decoded(self, read: Callable[[bytes], T], body: bytes, path: str) -> T:
+    @staticmethod
+    def _decoded(read: Callable[[bytes], T], reply: ApiReply) -> T | ApiReply:
         try:
-            return read(body)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise ApiUnreachableError(host=self._connection.host, reason=f"{path}: not as it should be") from error
+            return read(reply.body)
+        except msgspec.DecodeError as error:  # it is the API server's object, and not as it should be
+            return dataclasses.replace(reply, meaning=Meaning.OBJECT_WAITS, text=f"it cannot be read: {error}")
+
+
+def _reply(answer: ApiAnswer, *, plural: str, name: str) -> ApiReply:
+    wait = answer.retry_after_seconds
+    found = read_api_answer(answer.status, answer.body, plural=plural, name=name, has_retry_after=wait is not None)
+    return ApiReply(meaning=found.meaning, text=found.text, body=answer.body, retry_after_seconds=wait)
 
 
 def _delete_options(preconditions: dict[str, str]) -> dict[str, object]:

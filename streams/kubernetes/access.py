@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import urllib3
 import yaml  # type: ignore[import-untyped]
 from kubernetes import config
 from kubernetes.client import Configuration
@@ -32,6 +33,8 @@ _UNREADABLE = (ConfigException, OSError, yaml.YAMLError, *_MALFORMED)
 
 IN_CLUSTER_VARIABLE = "KUBERNETES_SERVICE_HOST"
 """Kubernetes sets it in every container."""
+
+_PROXIES: Final = frozenset({"http", "https", "socks5", "socks5h"})
 
 DEFAULT_FILE: Final = "~/.kube/config"
 
@@ -139,6 +142,13 @@ class ClusterAccess:
                 credentials = read_credentials(context)
                 _configure(settings, context, credentials)
             pool = limit_connections(RESTClientObject(settings).pool_manager)
+            names = [name for name, _ in credentials.headers]
+            if (
+                isinstance(pool, urllib3.ProxyManager)
+                and target.server.startswith("http:")
+                and len(set(names)) < len(names)
+            ):
+                raise ConfigException("several groups of its user cannot be sent to http:// through a proxy")
             return ClusterClient(target=target, pool=pool, credentials=credentials, read_at=time.time())
         except _UNREADABLE as error:
             raise CredentialsError(self.place, _reason(error)) from error
@@ -176,6 +186,8 @@ def _target_of(context: KubeconfigContext) -> ClusterTarget:
     server, proxy, name = (text_of(context.cluster, field) for field in ("server", "proxy-url", "tls-server-name"))
     if urlsplit(server).scheme not in {"http", "https"} or not urlsplit(server).hostname:
         raise ConfigException("server of its cluster is no address that begins with https://")
+    if proxy and urlsplit(proxy).scheme not in _PROXIES:  # as client-go
+        raise ConfigException("proxy-url of its cluster begins with none of http://, https:// and socks5://")
     return ClusterTarget(
         context=context.name,
         server=server.rstrip("/"),
@@ -190,11 +202,14 @@ def _configure(settings: Configuration, context: KubeconfigContext, credentials:
 
     It sees one context, and of its user the certificate alone: what it does not know it would leave out.
     """
+    cluster = dict(context.cluster)
+    if text_of(cluster, "proxy-url").startswith("socks5:"):  # as client-go, the proxy looks the server's name up
+        cluster["proxy-url"] = cluster["proxy-url"].replace("socks5:", "socks5h:", 1)
     one = {"name": "it", "context": {"cluster": "it", "user": "it"}}
     config.load_kube_config_from_dict(  # type: ignore[no-untyped-call]
         {
             "contexts": [one],
-            "clusters": [{"name": "it", "cluster": dict(context.cluster)}],
+            "clusters": [{"name": "it", "cluster": cluster}],
             "users": [{"name": "it", "user": dict(credentials.certificate)}],
         },
         context="it",

@@ -44,9 +44,9 @@ _EXTENSION: Final = "client.authentication.k8s.io/exec"
 
 
 class _Status(msgspec.Struct, rename="camel"):
-    token: str = ""
-    client_certificate_data: str = ""
-    client_key_data: str = ""
+    token: str | None = None
+    client_certificate_data: str | None = None
+    client_key_data: str | None = None
     expiration_timestamp: dt.datetime | None = None
 
 
@@ -108,7 +108,7 @@ def _credentials(command: str, status: _Status) -> PluginCredentials:
     if not status.token and not status.client_certificate_data:
         raise ConfigException(f"the plugin {command} printed neither a token nor a certificate")
     certificate = {}
-    if status.client_certificate_data:
+    if status.client_certificate_data and status.client_key_data:
         certificate = {
             "client-certificate-data": base64.b64encode(status.client_certificate_data.encode()).decode(),
             "client-key-data": base64.b64encode(status.client_key_data.encode()).decode(),
@@ -117,7 +117,7 @@ def _credentials(command: str, status: _Status) -> PluginCredentials:
     if expires is not None and expires.tzinfo is None:
         raise ConfigException(f"the plugin {command} printed an expirationTimestamp without a zone")
     return PluginCredentials(
-        token=status.token, certificate=certificate, expires_at=None if expires is None else expires.timestamp()
+        token=status.token or "", certificate=certificate, expires_at=None if expires is None else expires.timestamp()
     )
 
 

@@ -37,7 +37,7 @@ class RenewedClient:
         with self._lock:
             if self._client is not None and self._client is not client:
                 return self._client
-            if self._renewal is None or self._renewal.is_over:
+            if self._renewal is None or not self._renewal.serves(client):
                 self._renewal = _Renewal(self._access, client)
                 self._renewal.start()
             renewal = self._renewal
@@ -65,10 +65,9 @@ class _Renewal(threading.Thread):
         self._found: ClusterClient | None = None
         self._failure: BaseException | None = None
 
-    @property
-    def is_over(self) -> bool:
-        """Whether it has ended, in whatever way."""
-        return self._ended.is_set()
+    def serves(self, client: ClusterClient | None) -> bool:
+        """Whether it runs, or has found what takes this client's place."""
+        return not self._ended.is_set() or (self._found is not None and self._before is client)
 
     def run(self) -> None:
         """Read them."""

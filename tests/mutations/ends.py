@@ -11,6 +11,10 @@ LAST_LOOK = "tests/models/execution/test_last_look.py"
 LOG = "tests/models/execution/test_command_log.py"
 QUEUE = "tests/models/execution/test_work_queue.py"
 EVICTION = "tests/streams/executor/test_eviction.py"
+ANSWERS = "tests/models/execution/test_api_answers.py"
+CREDENTIALS = "tests/streams/kubernetes/test_credentials_of_users.py"
+TIME_LIMITS = "tests/streams/kubernetes/test_time_limits.py"
+WHICH_CLUSTER = "tests/streams/kubernetes/test_which_cluster.py"
 EXECUTION = "tests/streams/executor/test_execution.py"
 UNLIKE = "tests/streams/executor/test_unlike_executors.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
@@ -140,8 +144,55 @@ OF_ENDS = (
     ),
     Mutation(
         "take a budget's refusal for the server's",
-        (Change(product.EVICTION, "_is_of_budget", "cause.reason == 'DisruptionBudget'", "False"),),
-        (f"{EVICTION}::test_what_the_api_server_answers",),
+        (Change(product.API_ANSWERS, "_of_too_many", "cause.reason == 'DisruptionBudget'", "False"),),
+        (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
+    ),
+    Mutation(
+        "take a proxy's 404 for the API server's",
+        (
+            Change(
+                product.API_ANSWERS,
+                "_of_refusal",
+                "said.reason == 'NotFound' and is_of_object and details.kind == plural",
+                "True",
+            ),
+        ),
+        (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
+    ),
+    Mutation(
+        "take a page with 200 for done",
+        (Change(product.API_ANSWERS, "_of_success", "found.kind == _KINDS[plural] and is_it", "True"),),
+        (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
+    ),
+    Mutation(
+        "take a webhook's word for the server's",
+        (Change(product.API_ANSWERS, "_of_refusal", "WEBHOOK.search(said.message or '')", "False"),),
+        (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
+    ),
+    Mutation(
+        "hold all up for one pod in doubt",
+        (Change(product.API_ANSWERS, "OtherObjects.trouble", "other != uid and at > since", "False"),),
+        (f"{EVICTION}::test_one_pod_with_doubtful_answers_holds_up_no_other",),
+    ),
+    Mutation(
+        "write to whatever cluster answers",
+        (Change(product.EXPECTED_CLUSTER, "ExpectedCluster.is_known", "not self._uid or ...", "True"),),
+        (f"{WHICH_CLUSTER}::test_another_cluster_at_the_address_gets_no_request",),
+    ),
+    Mutation(
+        "go where the kubeconfig leads now",
+        (Change(product.ACCESS, "ClusterAccess.client", "found != target", "False"),),
+        (f"{WHICH_CLUSTER}::test_credentials_that_belong_elsewhere_are_not_taken",),
+    ),
+    Mutation(
+        "become anonymous when credentials vanish",
+        (Change(product.RENEWED_CLIENT, "_Renewal._read", "found.credentials.are_none", "False"),),
+        (f"{CREDENTIALS}::test_credentials_that_vanish_are_an_error",),
+    ),
+    Mutation(
+        "wait for bytes without an end",
+        (Change(product.TIME_LIMITS, "TimeLimit._shut_down", "self._socket is not None", "False"),),
+        (f"{TIME_LIMITS}::test_an_answer_byte_by_byte_ends_with_its_time",),
     ),
     Mutation(
         "act before what was there has been read",

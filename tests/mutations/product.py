@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 COMMAND_LOG = "evictstream.models.execution.command_log"
+API_ANSWERS = "evictstream.models.execution.api_answers"
 LAST_LOOK = "evictstream.models.execution.last_look"
 WORK_QUEUE = "evictstream.models.execution.work_queue"
 RESOURCE_VERSIONS = "evictstream.models.kubernetes.resource_versions"
@@ -74,6 +75,8 @@ PLAIN_FILES = "evictstream.streams.recordings.plain_files"
 JARS = "evictstream.streams.broker.jars"
 LOADING_OF_SETTINGS = "evictstream.streams.settings.loading"
 ENDPOINT = "evictstream.streams.health.endpoint"
+ACCESS = "evictstream.streams.kubernetes.access"
+RENEWED_CLIENT = "evictstream.streams.kubernetes.renewed_client"
 CONNECTION_TO_API = "evictstream.streams.kubernetes.connection"
 EXCHANGE = "evictstream.streams.kubernetes.exchange"
 EXPECTED_CLUSTER = "evictstream.streams.kubernetes.expected_cluster"

@@ -185,6 +185,11 @@ def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) 
     assert deleted(api) == []
 
 
+OVERLOADED = Fault(status=429, retry_after_seconds=1)
+PAGE = Fault(status=404, text="default backend - 404")
+DENIED = 'admission webhook "machines.example.com" denied the request: eviction has triggered evacuation of the machine'
+
+
 @pytest.mark.parametrize(
     ("mode", "place", "fault", "follows"),
     [
@@ -192,7 +197,8 @@ def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) 
         pytest.param(ExecutorMode.DELETE, "delete pods", 403, Outcome.REFUSED, id="delete 403"),
         pytest.param(ExecutorMode.DELETE, "delete pods", 422, Outcome.FAILED, id="delete 422"),
         pytest.param(ExecutorMode.DELETE, "delete pods", 500, "put off", id="delete 500"),
-        pytest.param(ExecutorMode.DELETE, "delete pods", 429, "cluster put off", id="delete 429"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", 429, "put off", id="delete 429"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", OVERLOADED, "cluster put off", id="an overloaded server"),
         pytest.param(ExecutorMode.DELETE, "patch pods/status", 403, Outcome.REFUSED, id="mark 403"),
         pytest.param(ExecutorMode.DELETE, "get pods", 503, "put off", id="look 503"),
         pytest.param(ExecutorMode.DELETE, "get nodes", 403, Outcome.REFUSED, id="look at the node 403"),
@@ -210,6 +216,13 @@ def test_a_pod_that_never_rests_is_failed(api: FakeApi, connection: Connection) 
         ),
         pytest.param(ExecutorMode.EVICT, "create pods/eviction", 500, "put off", id="several disruption budgets"),
         pytest.param(ExecutorMode.EVICT, "create pods/eviction", 404, Outcome.GONE, id="evict 404"),
+        pytest.param(ExecutorMode.DELETE, "get pods", PAGE, "put off", id="a proxy's 404"),
+        pytest.param(ExecutorMode.DELETE, "get nodes", PAGE, "put off", id="a proxy's 404 to the node"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", PAGE, "put off", id="a proxy's 404 to the delete"),
+        pytest.param(ExecutorMode.DELETE, "delete pods", Fault(status=200, text="ok"), "put off", id="a page with 200"),
+        pytest.param(
+            ExecutorMode.EVICT, "create pods/eviction", Fault(status=429, message=DENIED), "put off", id="webhook 429"
+        ),
     ],
 )
 def test_what_the_api_server_answers(
@@ -317,3 +330,35 @@ def test_a_pod_too_deep_for_a_decoder_is_evicted(api: FakeApi, connection: Conne
         api.put(kind, name, metadata={"managedFields": [{"fieldsV1": deep(levels)}]})
     assert outcome(evictor(connection).evict(command(), 0)) is Outcome.SUCCEEDED
     assert deleted(api) == ["a"]
+
+
+def test_one_pod_with_doubtful_answers_holds_up_no_other(api: FakeApi, connection: Connection) -> None:
+    """Alone it may be the cluster's trouble, for a second; once another pod got its answer it is its own."""
+    api.trouble["delete pods a"] = [Fault(status=429, text="blocked")] * 3
+    one = evictor(connection)
+    first = one.evict(command(pod="a"), 5)
+    assert isinstance(first, PutOff)
+    assert (first.seconds, first.cluster_seconds) == (30, eviction.ALONE_SECONDS)
+    assert outcome(one.evict(command(pod="b"), 0)) is Outcome.SUCCEEDED
+    second = one.evict(command(pod="a"), 6)
+    assert isinstance(second, PutOff)
+    assert second.cluster_seconds == 0
+
+
+def test_two_pods_with_doubtful_answers_hold_up_all(api: FakeApi, connection: Connection) -> None:
+    one = evictor(connection)
+    for name, is_of_cluster in (("a", False), ("b", True), ("a", True)):
+        api.trouble["get pods"] = [PAGE]
+        found = one.evict(command(pod=name), 5)
+        assert isinstance(found, PutOff)
+        assert found.is_of_cluster is is_of_cluster
+        assert found.cluster_seconds == (30 if is_of_cluster else eviction.ALONE_SECONDS)
+
+
+def test_retry_after_of_a_read_is_kept(api: FakeApi, connection: Connection) -> None:
+    api.trouble["get pods"] = [Fault(status=429, retry_after_seconds=7), Fault(status=503, retry_after_seconds=9)]
+    one = evictor(connection)
+    for seconds in (7, 9):
+        found = one.evict(command(), 0)
+        assert isinstance(found, PutOff)
+        assert found.seconds == seconds
