@@ -28,7 +28,7 @@ class _Status(msgspec.Struct):
     allowed: bool = False
 
 
-class _Review(msgspec.Struct):
+class _Review(msgspec.Struct, tag_field="kind", tag="SelfSubjectAccessReview"):
     status: _Status
 
 
@@ -72,5 +72,5 @@ def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:
         raise connection.refusal(REVIEWS, answer)
     try:
         return msgspec.json.decode(answer.body, type=_Review).status.allowed
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ApiUnreachableError(host=connection.host, reason="it does not say what is allowed") from error

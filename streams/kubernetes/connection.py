@@ -32,7 +32,7 @@ IDENTITY: Final = "/api/v1/namespaces/kube-system"
 """Every cluster has it, and its UID stays for the cluster's life."""
 
 
-class _Namespace(msgspec.Struct):
+class _Namespace(msgspec.Struct, tag_field="kind", tag="Namespace"):
     class Metadata(msgspec.Struct):
         uid: str
 

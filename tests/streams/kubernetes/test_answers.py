@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError
 from evictstream.streams.kubernetes import exchange as exchanges
 from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.kubernetes.answers import retry_after_seconds
 from evictstream.streams.kubernetes.backoff import LONGEST_SECONDS, Backoff
 from evictstream.streams.kubernetes.connection import Connection
 
@@ -85,6 +88,40 @@ def test_an_answer_is_read_while_it_arrives(
         list(pieces)
     with pytest.raises(ApiRefusedError), connection.arriving(PODS, {}):
         pass
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        pytest.param(None, None, id="without one"),
+        pytest.param("7", 7, id="seconds"),
+        pytest.param("9" * 5_000, 600, id="too many seconds"),
+        pytest.param("Thu, 26 Nov 2026 12:00:30 GMT", 30, id="a date"),
+        pytest.param("Thu, 26 Nov 2026 11:00:00 GMT", 0, id="a date that is past"),
+        pytest.param("Sat, 26 Dec 2026 12:00:00 -0000", 600, id="a date far ahead, without a zone"),
+        pytest.param("Thu, 99 Nov 2026 12:00:30 GMT", None, id="no date"),
+        pytest.param("-1", None, id="less than nothing"),
+        pytest.param("\u0667", None, id="digits of others"),
+        pytest.param("soon", None, id="a word"),
+    ],
+)
+def test_what_a_server_asks_to_wait(text: str | None, seconds: float | None) -> None:
+    assert retry_after_seconds(text, dt.datetime(2026, 11, 26, 12, tzinfo=dt.UTC)) == seconds
+
+
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_refused_page_says_how_long_to_wait(api: FakeApi, connection: Connection, status: int) -> None:
+    api.trouble["list pods"] = [Fault(status=status, retry_after_seconds=3)]
+    with pytest.raises(ApiRefusedError) as refused:
+        connection.get(PODS)
+    assert refused.value.retry_after_seconds == 3
+
+
+@pytest.mark.parametrize("body", ["{}", "<html>", '{"kind":"Status","metadata":{"uid":"u"}}'])
+def test_only_a_namespace_says_which_cluster_it_is(api: FakeApi, connection: Connection, body: str) -> None:
+    api.trouble["get namespaces"] = [Fault(status=200, text=body)]
+    with pytest.raises(ApiUnreachableError, match="who it is"):
+        connection.cluster_uid()
 
 
 def test_pauses_double_to_their_limit_and_begin_anew() -> None:
