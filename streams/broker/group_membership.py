@@ -8,6 +8,7 @@ from typing import Any, Final
 from kafka import KafkaConsumer
 from kafka.consumer.subscription_state import AsyncConsumerRebalanceListener
 from kafka.coordinator.base import MemberState
+from kafka.errors import FencedInstanceIdError
 
 from evictstream.streams.broker.clients import partitions_of
 from evictstream.streams.broker.consumers import BoundedConsumer
@@ -51,14 +52,37 @@ class GroupConsumer(BoundedConsumer):
     when partitions are revoked. Its method runs in the library's thread, while `poll` waits for it: so it must not wait
     for the thread that polls.
 
+    Another member that joins with the same instance id takes this one's place. The library logs that, sends no more
+    heartbeats, and reads on; here `poll` raises it.
+
     Attributes:
         is_handing_over: whether revoked partitions are still being worked on.
     """
 
     is_handing_over = False
 
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self._replaced: FencedInstanceIdError | None = None
+        answered = self._coordinator._handle_heartbeat_response  # noqa: SLF001 - none is public
+
+        def answered_to_whom(*arguments: Any) -> Any:
+            try:
+                return answered(*arguments)
+            except FencedInstanceIdError as error:
+                self._replaced = error
+                raise
+
+        self._coordinator._handle_heartbeat_response = answered_to_whom  # noqa: SLF001
+
     def _poll_once(self, timer: Any, max_records: int, update_offsets: bool = True) -> Any:  # noqa: FBT001, FBT002
-        """Do one round, as the library's method of this name."""
+        """Do one round, as the library's method of this name.
+
+        Raises:
+            FencedInstanceIdError: another member has joined with this one's instance id.
+        """
+        if self._replaced is not None:
+            raise self._replaced
         coordinator = self._coordinator
         is_joined = True
         if not self.is_handing_over and coordinator.need_rejoin():

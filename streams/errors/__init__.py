@@ -19,7 +19,7 @@
     │   │   ├── InputTruncatedError        1  input expired before it was read
     │   │   ├── InputUnreadableError       1  the broker refuses input, or it arrives damaged
     │   │   ├── AssignmentBrokenError      1  the group split what belongs together
-    │   │   ├── InstanceReplacedError      1  another worker has joined under the same instance id
+    │   │   ├── InstanceReplacedError      1  another process has joined under the same instance id
     │   │   ├── UncleanStopError           1  asked to stop, but the group could not be left in time
     │   │   └── WorkerStuckError           1  something has been awaited for longer than its limit
     │   ├── KubernetesError                1  an API server cannot be used as it has to be

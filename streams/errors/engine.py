@@ -133,13 +133,13 @@ class AssignmentBrokenError(EngineError):
 
 
 class InstanceReplacedError(EngineError):
-    """Another worker has joined the group under this one's `instance_id`, and has its partitions."""
+    """Another process has joined the group under this one's instance id, `given` so, and has its partitions."""
 
-    def __init__(self, *, instance_id: str) -> None:
-        self.instance_id = instance_id
+    def __init__(self, *, given: str) -> None:
+        self.given = given
         super().__init__(
-            f"another worker runs with EVICTSTREAM_GROUP_INSTANCE_ID={instance_id}, and has taken this one's place",
-            next_step="give each worker an id of its own, or none; the one that started last goes on",
+            f"another process runs with {given}, and has taken this one's place",
+            next_step="give each process an id of its own, or none; the one that started last goes on",
         )
 
 

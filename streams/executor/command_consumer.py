@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import structlog
 from kafka import TopicPartition
-from kafka.errors import KafkaError
+from kafka.errors import FencedInstanceIdError, KafkaError
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
 from evictstream.models.execution.work_queue import QueuedEviction
@@ -24,6 +24,7 @@ from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.clients import as_our_error
 from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
 from evictstream.streams.broker.open_transactions import OpenTransactions
+from evictstream.streams.errors import InstanceReplacedError
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
@@ -137,12 +138,15 @@ class CommandConsumer:
         Raises:
             BrokerError: Kafka refuses for good.
             TopicsDifferError: the topic is missing.
+            InstanceReplacedError: another executor runs with the same `--instance`.
         """
         subscribe(self._consumer, self._settings.commands_topic, self._moves)
         while not is_stopped():
             try:
                 self._turn()
                 self._is_in_trouble = False
+            except FencedInstanceIdError as error:
+                raise InstanceReplacedError(given=f"--instance {self._consumer.config['group_instance_id']}") from error
             except KafkaError as error:
                 if not getattr(error, "retriable", False):
                     raise as_our_error(error, self._settings, f"read {self._settings.commands_topic}") from error

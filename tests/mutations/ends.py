@@ -21,6 +21,11 @@ OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
 OF_ENDS = (
     Mutation(
+        "read on though another executor has this one's name",
+        (Change(product.GROUP_MEMBERSHIP, "GroupConsumer._poll_once", "self._replaced is not None", "False"),),
+        ("tests/streams/executor/test_unlike_executors.py::test_of_two_executors_with_one_instance_the_first_ends",),
+    ),
+    Mutation(
         "evict whatever has the pod's name",
         (Change(product.LAST_LOOK, "last_look", "pod.uid != command.pod_uid", "False"),),
         (f"{LAST_LOOK}::test_a_command_of_an_untolerated_pod",),

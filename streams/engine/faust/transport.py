@@ -63,7 +63,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _replaced(self) -> None:
         """End the worker: another one has joined under its instance id, and has its partitions."""
-        error = InstanceReplacedError(instance_id=host_of(self.app).config.instance_id or "")
+        error = InstanceReplacedError(given=f"EVICTSTREAM_GROUP_INSTANCE_ID={host_of(self.app).config.instance_id}")
         asyncio.run_coroutine_threadsafe(self.app.crash(error), self.parent_loop)
 
     @property

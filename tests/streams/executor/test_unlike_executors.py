@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ import pytest
 
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.streams.errors import InstanceReplacedError
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
@@ -27,6 +29,7 @@ LONGEST_WAIT_SECONDS = 2.0
 
 BETWEEN_SECONDS = 0.1
 JOINED_SECONDS = 4.0
+REPLACED_SECONDS = 30.0
 
 
 def order(name: str, access: ClusterAccess, mode: ExecutorMode = ExecutorMode.DELETE) -> ClusterOrder:
@@ -151,3 +154,27 @@ def test_what_runs_is_answered_before_its_partition_goes(
                 seen = results.wait_for(lambda seen: len(seen) >= len(stream.written), "each result")
     assert {outcome for each in outcomes(seen, "c1").values() for outcome in each} == {"Succeeded"}
     assert sorted(name for name, _ in deletes(api)) == sorted(stream.written)
+
+
+def test_of_two_executors_with_one_instance_the_first_ends(
+    declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
+) -> None:
+    with cluster("c1", tmp_path) as (_, access), contextlib.ExitStack() as stack:
+        options = ExecutionOptions(group=f"{declared.application_id}-executor", instance="same")
+        first, second = (executing(declared, [order("c1", access)], options) for _ in range(2))
+        with contextlib.suppress(InstanceReplacedError), first as running:
+            writer.write(commands("c1")[0])
+            results.wait_for(bool, "the first result")
+            stack.enter_context(second)
+            wait_until(lambda: running.failure is not None)
+        assert isinstance(running.failure, InstanceReplacedError)
+        assert "--instance same" in str(running.failure)
+        writer.write(*commands("c1")[1:])
+        results.wait_for(lambda seen: has_all(seen, "c1", "Succeeded"), "each pod gone")
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + REPLACED_SECONDS
+    while not condition():
+        assert time.monotonic() < until
+        time.sleep(0.05)
