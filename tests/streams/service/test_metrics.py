@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from evictstream.models.messages.unreadable import UnreadableReason
@@ -12,7 +14,7 @@ from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.gates import Closed, Gate
 from evictstream.streams.service.metrics import CLUSTERS_SHOWN
 from evictstream.streams.service.snapshot import PartitionView, Waiting
-from tests.deploy.pages import page
+from tests.deploy.pages import page, section
 from tests.streams.service.story import NOON_US, SECOND_US, TAINT, Story
 
 
@@ -340,6 +342,19 @@ def test_every_metric_stands_on_the_page_and_no_other() -> None:
     }
     rows = {line.split("`")[1] for line in text.splitlines() if line.startswith(("| `evictstream_", "| `taint_"))}
     assert {row.split("{")[0] for row in rows} == families
+
+
+def test_alerts_ask_for_metrics_of_all_three_programs() -> None:
+    name = r"evictstream_[a-z_]+"
+    rows = "".join(re.findall(r"^\| .*$", section(page("operations.md"), "What to alert on"), re.MULTILINE))
+    asked = {found.removesuffix("_total") for found in re.findall(name, rows)}
+    known = {
+        found.removesuffix("_total")
+        for text in map(page, ("operations.md", "feed.md", "executor.md"))
+        for found in re.findall(rf"^\| `({name})", text, re.MULTILINE)
+    }
+    assert asked <= known
+    assert {found.split("_")[1] for found in asked} >= {"evictions", "feed", "executor"}
 
 
 def _with_everything() -> Story:
