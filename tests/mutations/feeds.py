@@ -64,8 +64,8 @@ OF_FEEDS = (
             Change(
                 product.POD_STEPS,
                 "apply_result",
-                "eviction.outcome, eviction.unanswered_since_us = reported, None",
-                "eviction.outcome = reported",
+                "eviction.unanswered_since_us, eviction.next_attempt_us = None, next_attempt_us",
+                "eviction.next_attempt_us = next_attempt_us",
             ),
         ),
         (SIGNS,),
