@@ -130,8 +130,8 @@ OF_GROUP_AND_BROKERS = (
             Change(
                 product.GROUP_MEMBER,
                 "GroupMember.start.send_permitted",
-                "isinstance(request, JoinGroupRequest)",
-                "False",
+                "await self._permit.granted()",
+                "pass",
             ),
         ),
         (f"{PERMIT}::test_a_worker_without_permit_leaves_and_takes_nothing_over",),
