@@ -245,8 +245,22 @@ def test_a_watch_without_version_begins_with_what_is_there(api: FakeApi, client:
     client.connection.request("GET", "/api/v1/pods?watch=true&timeoutSeconds=1&allowWatchBookmarks=true")
     lines = client.connection.getresponse().read().splitlines()
     found = [json.loads(line) for line in lines]
-    assert [(one["type"], one["object"]["kind"]) for one in found] == [("ADDED", "Pod"), ("BOOKMARK", "Pod")]
-    assert found[-1]["object"]["metadata"]["resourceVersion"] == str(api.version)
+    assert [(one["type"], one["object"]["kind"]) for one in found] == [("ADDED", "Pod")]
+
+
+@pytest.mark.parametrize("sent", ["", "bookmark", "stuck"])
+def test_a_quiet_watch_gets_a_bookmark_of_what_is_news(sent: str, api: FakeApi, client: Client) -> None:
+    api.bookmark_lead_seconds = 0.5
+    begin = api.version
+    if sent == "stuck":
+        api.stuck["pods"] = begin
+    if sent:
+        api.put("Node", "n")
+    query = f"watch=true&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion={begin}"
+    client.connection.request("GET", f"/api/v1/pods?{query}")
+    found = [json.loads(line) for line in client.connection.getresponse().read().splitlines()]
+    assert [one["type"] for one in found] == (["BOOKMARK"] if sent == "bookmark" else [])
+    assert all(one["object"]["metadata"]["resourceVersion"] == str(api.version) for one in found)
 
 
 def test_a_page_that_is_asked_for_too_late_is_gone(api: FakeApi, client: Client) -> None:
