@@ -18,7 +18,7 @@ from evictstream.streams.errors import (
 )
 from evictstream.streams.feed.feed_lease import FeedLease
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.kind_feed import KindFeed
+from evictstream.streams.feed.kind_feed import KindFeed, pause_seconds
 from evictstream.streams.feed.list_reader import newest_version
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import PROOF_SECONDS
@@ -203,9 +203,10 @@ class ClusterFeed(threading.Thread):
                 return self._next_state(connection.cluster_uid(), newest_version(connection, PATHS["Node"]))
             except ClusterNameTakenError as error:
                 self._refuse(error)
+                self._wait(backoff.next_seconds())
             except KubernetesError as error:
                 self._log.warning("the API server does not serve", error=str(error))
-            self._wait(backoff.next_seconds())
+                self._wait(pause_seconds(error, backoff))
         return None
 
     def _refuse(self, error: KubernetesError) -> None:

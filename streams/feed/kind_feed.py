@@ -41,8 +41,11 @@ QUIET_SECONDS: Final = 15.0
 """A connection without a byte for that long beyond the end of its watch is dead."""
 
 LISTING_SHARE: Final = 10
-"""Between the begins of two listings are at least so many times what the first one took, whatever makes them needed: a
-cluster whose watches are of no use is not listed without a pause."""
+"""Between the begins of two listings are at least so many times what the first one took, where watches are of no use:
+else a cluster would be listed without a pause."""
+
+LONGEST_PAUSE_SECONDS: Final = 600.0
+"""The most of it: what changes meanwhile is not seen."""
 
 LOOK_SECONDS: Final = 0.2
 """Between looks at the stop while it pauses."""
@@ -98,7 +101,7 @@ class KindFeed(threading.Thread):
             except KubernetesError as error:
                 self._say(error, is_new=not is_failing)
                 is_failing = True
-                self._pause(_seconds(error, backoff))
+                self._pause(pause_seconds(error, backoff))
             except BaseException as error:  # noqa: BLE001 - raised again by the session
                 self.failure = error
                 return
@@ -120,6 +123,7 @@ class KindFeed(threading.Thread):
     def _say(self, error: KubernetesError, *, is_new: bool) -> None:
         if _is_too_late(error):
             self._list_again("the API server cannot resume")
+            self._lists_from = 0.0  # it says so itself
         elif is_new:
             self._log.warning("the API server does not serve", error=str(error))
 
@@ -156,7 +160,7 @@ class KindFeed(threading.Thread):
         self._version = version
         self.progress.list_complete(number(version), began_us)
         seconds = time.monotonic() - began
-        self._lists_from = began + LISTING_SHARE * seconds
+        self._lists_from = began + min(LISTING_SHARE * seconds, LONGEST_PAUSE_SECONDS)
         self._log.info("listed", objects=count, version=version, seconds=round(seconds, 3), unread=self._unread)
 
     def _page(self, token: str, held: list[tuple[str, str]], position: int) -> PageEnd | None:
@@ -182,7 +186,7 @@ class KindFeed(threading.Thread):
                 if not is_failing:
                     self._log.warning("a page of the list is asked for again", error=str(error))
                 is_failing = True
-                self._pause(_seconds(error, backoff))
+                self._pause(pause_seconds(error, backoff))
         return None
 
     def _take_item(self, item: SplitItem, position: int) -> tuple[str, str]:
@@ -292,7 +296,7 @@ class KindFeed(threading.Thread):
             time.sleep(min(left, LOOK_SECONDS))
 
 
-def _seconds(error: KubernetesError, backoff: Backoff) -> float:
+def pause_seconds(error: KubernetesError, backoff: Backoff) -> float:
     """Return how long to wait after an error: at least what the API server asks for."""
     asked = error.retry_after_seconds if isinstance(error, ApiRefusedError) else None
     return max(backoff.next_seconds(), asked or 0.0)
