@@ -31,6 +31,7 @@ from evictstream.streams.demo.judgement import limits_of
 from evictstream.streams.oracle import check_nodes, judge
 from evictstream.streams.settings import Settings
 from tests.faults.loop.deletes import wrong_delete
+from tests.faults.loop.outside import CLUSTER, DEAD, OutsideWorld, of_the_cluster
 from tests.faults.loop.real_cluster import LivelyApi
 from tests.faults.loop.run import LoopOutcome
 from tests.faults.real.kept import keep
@@ -38,7 +39,6 @@ from tests.faults.real.reading import read_log
 from tests.faults.real.state import Rows, read_rows
 from tests.harness.product_process import ProductProcess
 
-CLUSTER = "lab"
 ACTIVE_SECONDS = 25.0
 PATIENCE_SECONDS = 180.0
 """In which everything owed is done once nothing happens any more; a feed that was killed costs 10 s of it."""
@@ -85,18 +85,20 @@ class RealLoop:
         self.settings = Settings.model_validate(SETTINGS | names)
         declare_topics(self.settings).raise_if_breaking()
         self.api = LivelyApi(self._draw)
+        self.outside = OutsideWorld(self.api, self.settings, folder, self._draw)
         self._restored_at = self._killed_at = -UNKEPT_SECONDS
 
     def run(self) -> Iterator[str]:
         """Run; gives what is wrong."""
-        file = self.folder / "kubeconfig"
-        with self.api, contextlib.ExitStack() as stack:
-            file.write_text(self.api.kubeconfig())
-            where = ("--cluster", CLUSTER, "--kubeconfig", str(file))
+        with self.api, self.outside, contextlib.ExitStack() as stack:
+            self.outside.feed_the_dead_cluster()
+            file = ("--kubeconfig", str(self.outside.kubeconfig))
+            both = ("--cluster", CLUSTER, "--cluster", f"{DEAD}={DEAD}", *file)
             commands = {
-                "feed": ("feed", *where),
+                "feed": ("feed", *both),
                 "worker": ("worker",),
-                "executor": ("execute", *where, "--mode", "delete"),
+                "executor": ("execute", *both, "--mode", "delete"),
+                "observer": ("execute", "--cluster", CLUSTER, *file),
             }
             processes = {name: stack.enter_context(self._process(name, *how)) for name, how in commands.items()}
             self._live(processes)
@@ -112,15 +114,17 @@ class RealLoop:
     def _live(self, processes: dict[str, ProductProcess]) -> None:
         draw, end_at = self._draw, time.monotonic() + ACTIVE_SECONDS
         while time.monotonic() < end_at:
-            what = draw.choices(("cluster", "request", "process", "etcd"), (60, 12, 6, 2))[0]
+            what = draw.choices(("cluster", "request", "process", "outside", "etcd"), (60, 12, 6, 6, 2))[0]
             if what == "cluster":
                 self.seen[f"cluster: {self.api.act()}"] += 1
             elif what == "request":
                 self.seen[f"request: {self.api.fail()}"] += 1
             elif what == "process":
                 self._hit(draw.choice(tuple(processes)), processes)
-            elif time.monotonic() - self._killed_at < UNKEPT_SECONDS:
-                continue
+            elif what == "outside":
+                self.seen[f"outside: {self.outside.act()}"] += 1
+            elif time.monotonic() - self._killed_at < UNKEPT_SECONDS or self.api.stuck:
+                continue  # what no feed has seen of etcd's future, none can miss
             elif self.api.restore():
                 self._restored_at = time.monotonic()
                 self.seen["etcd: restored"] += 1
@@ -133,6 +137,8 @@ class RealLoop:
         if name == "feed" and time.monotonic() - self._restored_at < UNSEEN_SECONDS:
             return
         process = processes[name]
+        if how == "kill" and not self.outside.is_calm:
+            return  # a start refuses another cluster under the name, and ends
         if how == "kill":
             process.kill_and_start()
             self._killed_at = time.monotonic() if name == "feed" else self._killed_at
@@ -143,6 +149,7 @@ class RealLoop:
 
     def _settle(self) -> None:
         """Wait until everything owed is done and known, or for too long."""
+        self.outside.end()
         self.api.trouble.clear()
         time.sleep(STARTING_SECONDS)
         end_at = time.monotonic() + PATIENCE_SECONDS
@@ -162,7 +169,9 @@ class RealLoop:
             yield f"the service knows {known}, the cluster holds {held}"
         for deleted in self.api.deleted:
             yield from wrong_delete(deleted, self.api.together)
-        inputs, messages = read_log(self.settings)
+        for write in self.outside.staging.writes:
+            yield f"a write in another cluster: {write}"
+        inputs, messages, self.seen["dead letters of strangers"] = of_the_cluster(*read_log(self.settings))
         keep(self.folder, inputs, messages, {"deleted": self.api.deleted, "seen": self.seen})
         limits = limits_of(self.settings)
         found = judge(
@@ -182,9 +191,13 @@ class RealLoop:
 
 def _known(rows: Rows) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {"": set()}
-    found[""] = {row[NODE_UID] for row in rows.of("node").values() if row[NODE_UID] is not None}
+    for key, row in rows.of("node").items():
+        if key[0].startswith(f"{CLUSTER}/") and row[NODE_UID] is not None:
+            found[""].add(row[NODE_UID])
     for node, uid in rows.of("pod"):
-        found.setdefault(node.partition("/")[2], set()).add(uid)
+        cluster, _, name = node.partition("/")
+        if cluster == CLUSTER:
+            found.setdefault(name, set()).add(uid)
     return found
 
 

@@ -8,10 +8,14 @@ import uuid
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault
+from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, deep
 from tests.faults.loop.cluster import KEYS
 from tests.faults.loop.deletes import SECOND_US, Deleted, Object, stays_us
+
+LEVELS: Final = (990, 1_500, 9_995)
+"""At which decoders of Python 3.11, 3.12 and 3.13 give up."""
 
 SECONDS: Final = (0, 3, 8)
 """What pods tolerate taints for; longer ones would only be waited for."""
@@ -74,7 +78,19 @@ class LivelyApi(FakeApi):
     def act(self) -> str:
         """Let something happen to nodes or pods; returns what."""
         what = self._draw.choice(
-            (*("pod",) * 6, "taint", "taint", "untaint", "tolerate", "end", "finish", "move", "node", "no node")
+            (
+                *("pod",) * 6,
+                "absurd",
+                "taint",
+                "taint",
+                "untaint",
+                "tolerate",
+                "end",
+                "finish",
+                "move",
+                "node",
+                "no node",
+            )
         )
         with self._changed:
             self._act(what)
@@ -93,6 +109,9 @@ class LivelyApi(FakeApi):
         elif what == "pod":
             self._numbers += 1
             self._start_pod(f"p-{self._numbers % 40}", draw.choice(nodes))
+        elif what == "absurd":
+            self._numbers += 1
+            self._start_pod(f"p-{self._numbers % 40}", draw.choice(nodes), **self._absurd())
         elif what == "taint":
             taints = [{"key": key, "effect": "NoExecute"} for key in draw.sample(KEYS, draw.choice((1, 1, 2)))]
             self.put("Node", draw.choice(nodes), spec={"taints": taints})
@@ -112,10 +131,17 @@ class LivelyApi(FakeApi):
             if what == "move":  # as a StatefulSet: the name comes back, perhaps on another node
                 self._start_pod(name, self._draw.choice(nodes))
 
-    def _start_pod(self, name: str, node: str) -> None:
+    def _start_pod(self, name: str, node: str, *, junk: int = 0, **metadata: Object) -> None:
         if ("Pod", name) not in self.objects:
-            spec = {"nodeName": node, "tolerations": self._tolerations()}
-            self.put("Pod", name, uid=str(uuid.uuid4()), spec=spec, status={"phase": "Running"})
+            tolerations = [{"key": f"t{number}"} for number in range(junk)] + self._tolerations()
+            spec = {"nodeName": node, "tolerations": tolerations}
+            self.put("Pod", name, uid=str(uuid.uuid4()), spec=spec, status={"phase": "Running"}, metadata=metadata)
+
+    def _absurd(self) -> Object:
+        """Draw what a tenant may write: too deep for a decoder, or with as many tolerations as are looked at."""
+        if self._draw.random() < 0.5:
+            return {"junk": LARGEST_LIST - len(KEYS)}
+        return {"managedFields": [{"fieldsV1": deep(self._draw.choice(LEVELS))}]}
 
     def _tolerations(self) -> list[Object]:
         return [
