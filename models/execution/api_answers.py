@@ -25,6 +25,9 @@ MOST_DOUBTS: Final = 10_000
 DOUBT_SECONDS: Final = 60.0
 """How long a doubtful answer about one object speaks against the cluster: twice the longest pause between its tries."""
 
+SILENCE_SECONDS: Final = 10.0
+"""How long one object alone may have strange answers before the cluster counts as not ready."""
+
 WEBHOOK: Final = re.compile(r'(^|: )admission webhook "[^"]*" denied the request')
 """What the API server hands on of a webhook begins so, in some versions after `pods "a" is forbidden: ` (apiserver,
 admission/plugin/webhook/errors). Codes, reasons and details are the webhook's own."""
@@ -176,6 +179,8 @@ class Trouble(enum.Enum):
     """The API server answers about others."""
     PERHAPS_OF_CLUSTER = enum.auto()
     """Nothing has been heard about others."""
+    PROBABLY_OF_CLUSTER = enum.auto()
+    """Nothing has been heard about others for `SILENCE_SECONDS`."""
     OF_CLUSTER = enum.auto()
     """Others get no answer either."""
 
@@ -205,4 +210,4 @@ class OtherObjects:
             return Trouble.OF_OBJECT
         if any(other != uid and now - at < DOUBT_SECONDS for other, (_, at) in list(self._doubts.items())):
             return Trouble.OF_CLUSTER
-        return Trouble.PERHAPS_OF_CLUSTER
+        return Trouble.PERHAPS_OF_CLUSTER if now - since < SILENCE_SECONDS else Trouble.PROBABLY_OF_CLUSTER

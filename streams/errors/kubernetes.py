@@ -53,11 +53,15 @@ class ClusterChangedError(KubernetesError):
 
 
 class ApiUnreachableError(KubernetesError):
-    """The API server at `host` gave no answer, or half of one, for `reason`."""
+    """The API server at `host` gave no answer, or half of one, for `reason`.
 
-    def __init__(self, *, host: str, reason: str) -> None:
+    `is_answered` where somebody has answered, and not as an API server does.
+    """
+
+    def __init__(self, *, host: str, reason: str, is_answered: bool = False) -> None:
         self.host = host
         self.reason = reason
+        self.is_answered = is_answered
         super().__init__(f"no answer from {host}: {reason}")
 
 

@@ -116,7 +116,7 @@ class PodEvictor:
                     if done is not None:
                         return done
         except ApiUnreachableError as error:
-            return self._in_doubt(command, str(error), _pause_seconds(tries), is_answered=False)
+            return self._in_doubt(command, str(error), _pause_seconds(tries), is_answered=error.is_answered)
         except KubernetesError as error:  # no credentials, or another cluster than the one that is meant
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
         return CommandAnswer(
@@ -177,14 +177,15 @@ class PodEvictor:
     def _in_doubt(self, command: EvictionCommand, reason: str, seconds: float, *, is_answered: bool) -> PutOff:
         """Put off what was not answered by the API server; the others too, unless they get answers.
 
-        A strange answer to one request alone does not say that the cluster is not ready; no answer does.
+        A strange answer to one request does not say at once that the cluster is not ready; no answer does.
         """
         trouble = self._others.trouble(command.pod_uid, time.monotonic())
-        is_alone = trouble is Trouble.PERHAPS_OF_CLUSTER
+        is_hindered = trouble in {Trouble.OF_CLUSTER, Trouble.PROBABLY_OF_CLUSTER}
+        is_alone = trouble in {Trouble.PERHAPS_OF_CLUSTER, Trouble.PROBABLY_OF_CLUSTER}
         return PutOff(
             seconds=seconds,
             reason=reason,
-            is_of_cluster=trouble is Trouble.OF_CLUSTER or (is_alone and not is_answered),
+            is_of_cluster=is_hindered or (is_alone and not is_answered),
             others_seconds=ALONE_SECONDS if is_alone else None,
         )
 

@@ -227,7 +227,8 @@ class Connection:
         try:
             self._identity.check(client, self._uid(exchange.answer()))
         except ApiRefusedError as error:  # is about the cluster, not about what was to be sent
-            raise ApiUnreachableError(host=self.host, reason=f"it does not say who it is: {error}") from error
+            reason = f"it does not say who it is: {error}"
+            raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error
         finally:
             exchange.close()
         return None
@@ -238,7 +239,8 @@ class Connection:
         try:
             return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise ApiUnreachableError(host=self.host, reason="it does not say who it is") from error
+            reason = "it does not say who it is"
+            raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error
 
 
 def _tls_error(error: BaseException) -> BaseException | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -32,6 +33,10 @@ LONGEST_LINE_BYTES: Final = 16_777_216
 
 PIECE_BYTES: Final = 262_144
 """Read at once from a watch: some hundred events."""
+
+
+_CONNECTION: Final = re.compile(r"^\w+\(host=.*?, port=\d+\): ")
+"""What urllib3 says before what has happened."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,4 +196,4 @@ def _reason(error: Exception) -> str:
     found: BaseException = error
     while (below := getattr(found, "reason", None)) is not None and isinstance(below, BaseException):
         found = below
-    return str(found) or type(found).__name__
+    return _CONNECTION.sub("", str(found)) or type(found).__name__

@@ -96,7 +96,10 @@ def test_trouble_is_an_objects_own_once_others_are_answered() -> None:
     others.note_answer("b", 5)
     assert others.trouble("a", 6) is Trouble.OF_OBJECT
     others.forget("a")
-    assert others.trouble("a", 7) is Trouble.PERHAPS_OF_CLUSTER
+    assert others.trouble("a", 17) is Trouble.PERHAPS_OF_CLUSTER
+    assert others.trouble("a", 27) is Trouble.PROBABLY_OF_CLUSTER
+    others.forget("a")
+    assert others.trouble("a", 27) is Trouble.PERHAPS_OF_CLUSTER
 
 
 def test_trouble_of_two_objects_is_the_clusters() -> None:
