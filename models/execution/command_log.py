@@ -41,6 +41,7 @@ class _Eviction(msgspec.Struct, gc=False):
     is_cancelled: bool = False
     is_given_up: bool = False
     answer: CommandAnswer | None = None
+    seen_at: float | None = None
 
 
 class CommandLog:
@@ -75,6 +76,13 @@ class CommandLog:
         if now_us - instant_us(command.issued_at) > self._oldest_us:
             return self.answer(command, CommandAnswer(Outcome.OBSOLETE, f"it was issued at {command.issued_at}"))
         return Reading.EVICT
+
+    def first_seen(self, command: EvictionCommand, now: float) -> float:
+        """Return when the first `Evict` of an eviction was read, monotonic seconds: now if this is the one."""
+        known = self._known(command)
+        if known.seen_at is None:
+            known.seen_at = now
+        return known.seen_at
 
     def note_answered(self, command: EvictionCommand) -> None:
         """Take note of a command that was read and answered before a restart, so that earlier ones are obsolete."""

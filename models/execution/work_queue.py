@@ -31,6 +31,7 @@ class QueuedEviction:
         offset: the same.
         queued_at: monotonic seconds.
         said_at: monotonic seconds when `Accepted` was said last, or `queued_at`.
+        seen_at: monotonic seconds when the first `Evict` of the eviction was read.
         tries: how often it was put off.
         is_running: whether a worker has it.
         is_withdrawn: whether it must not be done any more.
@@ -42,6 +43,7 @@ class QueuedEviction:
     offset: int
     queued_at: float
     said_at: float
+    seen_at: float
     tries: int = 0
     is_running: bool = False
     is_withdrawn: bool = False

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections import deque
 from typing import Final
 
 MOST_AHEAD: Final = 20_000
-"""Offsets behind the first one without an outcome that may be read. As bits in base64 that is 3,334 characters; a
-broker takes 4,096 (`offset.metadata.max.bytes`)."""
+"""Commands of the cluster behind the first one without an outcome that may be answered before reading waits for it.
+Records of other clusters do not count: they must not hold up this one."""
 
 MOST_BITS: Final = 24_000
-"""What the metadata tells of at most: a poll reads some more than `MOST_AHEAD`. An outcome beyond is not kept."""
+"""Offsets that the metadata tells of at most: in base64 4,000 characters, and a broker takes 4,096
+(`offset.metadata.max.bytes`). What is answered beyond is not kept, and looked at once more after a restart."""
 
 _PREFIX: Final = "v1:"
 
@@ -37,26 +39,32 @@ class AnsweredOffsets:
         """
         self.first_open = first_open
         self._answered = _read(metadata, first_open)
+        self._passed: deque[list[int]] = deque()  # runs of offsets that need no outcome: begin, and what comes after it
         self._advance()
 
     def add(self, offset: int) -> None:
-        """Take note that an offset has an outcome, or needs none."""
+        """Take note that an offset has an outcome."""
         if offset >= self.first_open:
             self._answered.add(offset)
             self._advance()
 
-    def skip_to(self, offset: int) -> None:
-        """Move over offsets without a record, when everything before has an outcome."""
-        if not self._answered:
-            self.first_open = max(self.first_open, offset)
+    def pass_over(self, begin: int, end: int) -> None:
+        """Take note that the offsets from `begin`, up to and without `end`, need no outcome. Call it in their order."""
+        if end <= begin:
+            return
+        if self._passed and self._passed[-1][1] == begin:
+            self._passed[-1][1] = end
+        else:
+            self._passed.append([begin, end])
+        self._advance()
 
     def __contains__(self, offset: int) -> bool:
         """Whether an offset has an outcome."""
         return offset < self.first_open or offset in self._answered
 
-    def is_far(self, position: int) -> bool:
+    def is_far(self) -> bool:
         """Whether reading has to wait for the first offset without an outcome."""
-        return position - self.first_open >= MOST_AHEAD
+        return len(self._answered) >= MOST_AHEAD
 
     def metadata(self) -> str:
         """Write which offsets behind `first_open` have an outcome."""
@@ -70,9 +78,14 @@ class AnsweredOffsets:
         return _PREFIX + base64.b64encode(bits).decode()
 
     def _advance(self) -> None:
-        while self.first_open in self._answered:
-            self._answered.remove(self.first_open)
-            self.first_open += 1
+        while True:
+            if self._passed and self._passed[0][0] <= self.first_open:
+                self.first_open = max(self.first_open, self._passed.popleft()[1])
+            elif self.first_open in self._answered:
+                self._answered.remove(self.first_open)
+                self.first_open += 1
+            else:
+                return
 
 
 def _read(metadata: str, first_open: int) -> set[int]:

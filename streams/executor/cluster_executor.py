@@ -168,7 +168,7 @@ class ClusterExecutor:
             self._idle -= 1
         while (waiting := self._next()) is not None:
             try:
-                done: CommandAnswer | PutOff = self._evictor.evict(waiting.command, waiting.tries)
+                done: CommandAnswer | PutOff = self._evictor.evict(waiting.command, waiting.tries, waiting.seen_at)
             except KubernetesError as error:  # it is not this cluster's API server, or another cluster's answers
                 done = PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
             except Exception as error:  # nothing may end a worker; the eviction is owed, so it comes again

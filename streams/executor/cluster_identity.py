@@ -102,11 +102,11 @@ class IdentifiedEvictor:
         self._evictor = evictor
         self._identity = identity
 
-    def evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
+    def evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
         """Do it once, as `PodEvictor.evict`."""
         found = self._identity.objection(command)
         if found is None:
-            found = self._evictor.evict(command, tries)
+            found = self._evictor.evict(command, tries, seen_at)
             if isinstance(found, PutOff) and found.is_of_cluster:
                 self._identity.look_again()  # the cluster was rebuilt perhaps, and is fed again
         return found

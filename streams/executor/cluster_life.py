@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import threading
-import time
 from collections import deque
 from collections.abc import Iterator
 from typing import Any, Final
@@ -166,8 +165,7 @@ class ClusterLife(threading.Thread):
                 consumer=consumer,
                 producer=self._producer,
                 cluster=executor,
-                start_ms=_start_ms(self._options),
-                is_start_forced=self._options.start_us is not None,
+                start_us=self._options.start_us,
                 oldest_seconds=OLDEST_SECONDS,
                 answers=answers,
                 tell=self._tell,
@@ -213,9 +211,3 @@ class ClusterLife(threading.Thread):
             yield consumer
         finally:
             consumer.close()
-
-
-def _start_ms(options: ExecutionOptions) -> int:
-    if options.start_us is not None:
-        return max(options.start_us // 1_000, 0)
-    return int((time.time() - OLDEST_SECONDS) * 1000)

@@ -25,19 +25,23 @@ from evictstream.streams.broker.clients import as_our_error
 from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
 from evictstream.streams.broker.open_transactions import OpenTransactions
 from evictstream.streams.errors import InstanceReplacedError
-from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.partition_moves import PartitionMoves
+from evictstream.streams.executor.partition_starts import PartitionStarts
 from evictstream.streams.executor.results import ResultWriter, as_observed
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
 POLL_MS: Final = 50
-"""How long a poll waits for commands, and so how late a result may be."""
+"""How long a poll waits for commands while some wait or run, and so how late a result may be."""
+
+IDLE_POLL_MS: Final = 250
+"""The same while nothing waits or runs: a command ends the wait. A hundred idle clusters are to cost little, and a join
+is to be noticed soon."""
 
 MOST_WAITING: Final = 20_000
 """Evictions of the cluster that wait, some 40 MB; beyond it nothing more of it is read. The service repeats what stays
@@ -83,6 +87,7 @@ class CommandConsumer:
         looked_at: when it last went round, monotonic seconds.
         partitions: by number.
         held: where a transaction that is left open keeps commands from being read.
+        starts: of these.
     """
 
     def __init__(
@@ -92,8 +97,7 @@ class CommandConsumer:
         consumer: GroupConsumer,
         producer: Any,
         cluster: ClusterExecutor,
-        start_ms: int,
-        is_start_forced: bool,
+        start_us: int | None,
         oldest_seconds: float,
         answers: deque[tuple[QueuedEviction, CommandAnswer]],
         tell: Tell,
@@ -105,8 +109,7 @@ class CommandConsumer:
             consumer: in its group, without a subscription.
             producer: of results.
             cluster: carries out its commands; those of others are passed over.
-            start_ms: where to begin without a commit, milliseconds since 1970.
-            is_start_forced: whether to begin there despite a commit.
+            start_us: as for `PartitionStarts`.
             oldest_seconds: commands that were issued longer ago are obsolete.
             answers: where its workers leave theirs.
             tell: hears of commands and answers.
@@ -122,11 +125,10 @@ class CommandConsumer:
         self._results = ResultWriter(producer, settings.results_topic)
         self._cluster = cluster
         self._key = cluster.name.encode()
-        self._start_ms = start_ms
-        self._forced: set[int] | None = set() if is_start_forced else None
         self._log = CommandLog(oldest_seconds=oldest_seconds)
         self._answers = answers
         self._tell = tell
+        self.starts = PartitionStarts(consumer, start_us=start_us, oldest_seconds=oldest_seconds)
         self._moves = PartitionMoves(consumer, self._give_up)
         self._commits = GroupCommits(consumer, settings.commands_topic, self.partitions)
         self._sweep_at = 0.0
@@ -160,7 +162,7 @@ class CommandConsumer:
 
     def _turn(self) -> None:
         finish_joining(self._consumer)
-        batches = self._consumer.poll(timeout_ms=POLL_MS)
+        batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._is_idle() else POLL_MS)
         now = self._look_around()
         for numbers, given_up in self._moves.lost():
             self._let_go(numbers, given_up)
@@ -182,6 +184,10 @@ class CommandConsumer:
                 self._release(found, now)
                 self._pause_or_resume(number, found, waiting)
         self._commits.send(now)
+
+    def _is_idle(self) -> bool:
+        is_open = any(found.held or found.unsaid for found in self.partitions.values())
+        return not (is_open or self._answers or len(self._cluster) or self._moves.leaving())
 
     def _look_around(self) -> float:
         """Let workers begin evictions for a while; after a stall only what is read anew. Returns the time."""
@@ -217,39 +223,24 @@ class CommandConsumer:
             if partition.partition not in self.partitions:
                 batches.pop(partition, None)  # it is read again from where it has to begin
                 with contextlib.suppress(KafkaError):  # the next turn tries again
-                    self._take_over(partition, now)
+                    self.partitions[partition.partition] = self.starts.begin(partition, now)
 
     def _read_all(self, batches: Mapping[TopicPartition, Any], now: float) -> None:
         for partition, records in batches.items():
             if partition.partition in self.partitions and partition.partition not in self._moves:
                 self._read(self.partitions[partition.partition], partition, records, now)
 
-    def _take_over(self, partition: TopicPartition, now: float) -> None:
-        committed = self._consumer.committed(partition, metadata=True)
-        if self._forced is not None and partition.partition not in self._forced:
-            committed = None
-        end = self._consumer.end_offsets([partition])[partition]
-        if committed is None:
-            found = self._consumer.offsets_for_times({partition: self._start_ms})[partition]
-            answered = AnsweredOffsets(end if found is None else found.offset)
-        else:
-            answered = AnsweredOffsets(committed.offset, committed.metadata or "")
-        self._consumer.seek(partition, answered.first_open)
-        self._consumer.resume(partition)  # it may have been paused when the reader stood still
-        self.partitions[partition.partition] = CommandsPartition(
-            start=answered.first_open, answered=answered, end=end, now=now
-        )
-        if self._forced is not None:
-            self._forced.add(partition.partition)
-
     def _read(self, found: CommandsPartition, partition: TopicPartition, records: Iterable[Any], now: float) -> None:
         now_us = time.time_ns() // 1_000
         for record in records:
+            if record.offset < found.position:
+                self.starts.note_reset(partition, found.position, record.offset)
+                self._let_go((partition.partition,))
+                return
             found.reach(record.offset)
-            found.has_read(record.offset)
             if record.key is not None and record.key.partition(b"/")[0] != self._key:
                 self.passed_over += 1
-                found.answered.add(record.offset)
+                found.pass_over(record.offset)
                 continue
             try:
                 command = decode_command(record.value or b"")
@@ -259,12 +250,14 @@ class CommandConsumer:
                     self.unreadable.bit_count() == 1
                 ):  # the 1st, 2nd, 4th, 8th: whoever writes them must not fill the log
                     log.warning("no command", partition=record.partition, offset=record.offset, reason=str(error))
-                found.answered.add(record.offset)
+                found.pass_over(record.offset)
                 continue
             if command.cluster != self._cluster.name:
                 self.passed_over += 1
-                found.answered.add(record.offset)
-            elif record.offset in found.answered:
+                found.pass_over(record.offset)
+                continue
+            found.has_read(record.offset)
+            if record.offset in found.answered:
                 self._log.note_answered(command)
             else:
                 self._read_command(found, command, record, now, now_us)
@@ -281,6 +274,7 @@ class CommandConsumer:
             offset=record.offset,
             queued_at=now,
             said_at=now + FIRST_ACCEPTED_SECONDS - ACCEPTED_SECONDS,
+            seen_at=now,
         )
         reading = self._log.read(command, now_us)
         if isinstance(reading, CommandAnswer):
@@ -292,6 +286,7 @@ class CommandConsumer:
                 self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
             self._tell(command, None)
         if reading is Reading.EVICT:
+            waiting.seen_at = self._log.first_seen(command, now)
             if found.is_caught_up(now):
                 self._cluster.put(waiting)
             else:
@@ -307,7 +302,7 @@ class CommandConsumer:
             found.held.clear()
 
     def _pause_or_resume(self, number: int, found: CommandsPartition, waiting: int) -> None:
-        is_full = waiting >= (RESUME_AT if found.is_paused else MOST_WAITING) or found.answered.is_far(found.position)
+        is_full = waiting >= (RESUME_AT if found.is_paused else MOST_WAITING) or found.answered.is_far()
         if is_full == found.is_paused:
             return
         found.is_paused = is_full

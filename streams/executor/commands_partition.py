@@ -46,15 +46,16 @@ class CommandsPartition:
 
     def reach(self, offset: int) -> None:
         """Take note that reading goes on at `offset`; what lies between has no record, but a transaction's marker."""
-        if self.answered.first_open == self._position:
-            self.answered.skip_to(offset)
-        else:
-            for between in range(self._position, offset):
-                self.answered.add(between)
+        self.answered.pass_over(self._position, offset)
         self._position = max(self._position, offset)
 
     def has_read(self, offset: int) -> None:
         """Take note of a record; it is open until `answered` has its offset."""
+        self._position = offset + 1
+
+    def pass_over(self, offset: int) -> None:
+        """Take note of a record that needs no outcome."""
+        self.answered.pass_over(offset, offset + 1)
         self._position = offset + 1
 
     def is_caught_up(self, now: float) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import math
 import time
 from typing import Final
 
@@ -83,8 +84,8 @@ class PodEvictor:
     Attributes:
         requests: to the cluster's API server.
         mode: what it may do.
-        delete_after_seconds: in the mode `evict`, how long after its deadline a pod is deleted without asking the
-            Eviction API; None never.
+        delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first seen
+            here, a pod is deleted without asking the Eviction API; None never.
         comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
     """
 
@@ -94,25 +95,27 @@ class PodEvictor:
     comparison_operators: bool = False
     _others: OtherObjects = dataclasses.field(default_factory=OtherObjects, init=False)
 
-    def evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
+    def evict(self, command: EvictionCommand, tries: int, seen_at: float = math.inf) -> CommandAnswer | PutOff:
         """Do it, once.
 
         Args:
             command: with the action `Evict`.
             tries: how often it was put off before.
+            seen_at: when the first `Evict` of the eviction was read here, monotonic seconds: no clock that is ahead
+                shortens `delete_after_seconds`.
         """
         if not (_is_segment(command.namespace) and _is_segment(command.pod) and _is_segment(command.node)):
             return CommandAnswer(Outcome.REFUSED, "a name in the command cannot be that of an object")
-        found = self._evict(command, tries)
+        found = self._evict(command, tries, seen_at)
         if isinstance(found, CommandAnswer):
             self._others.forget(command.pod_uid)
         return found
 
-    def _evict(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff:
+    def _evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
         try:
             for _ in range(MOST_LOOKS):
                 with contextlib.suppress(NotSentError):
-                    done = self._look_and_write(command, tries)
+                    done = self._look_and_write(command, tries, seen_at)
                     if done is not None:
                         return done
         except ApiUnreachableError as error:
@@ -124,7 +127,7 @@ class PodEvictor:
             f"{MOST_LOOKS} looks were out of date before the write: the pod changed, or requests are slow",
         )
 
-    def _look_and_write(self, command: EvictionCommand, tries: int) -> CommandAnswer | PutOff | None:
+    def _look_and_write(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff | None:
         """Return None if the pod has changed since the look, or may have."""
         look_until = time.monotonic() + OLDEST_LOOK_SECONDS
         pod = self.requests.pod(command)
@@ -141,7 +144,7 @@ class PodEvictor:
         assert pod is not None  # noqa: S101 - without a pod there is a veto
         if self.mode is ExecutorMode.OBSERVE:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
-        if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us):
+        if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us, seen_at):
             return self._delete(command, pod, tries, look_until)
         return self._of_reply(command, self.requests.evict(command, send_until=look_until), tries)
 
@@ -189,8 +192,8 @@ class PodEvictor:
             others_seconds=ALONE_SECONDS if is_alone else None,
         )
 
-    def _is_past_asking(self, command: EvictionCommand, now_us: int) -> bool:
-        if self.delete_after_seconds is None:
+    def _is_past_asking(self, command: EvictionCommand, now_us: int, seen_at: float) -> bool:
+        if self.delete_after_seconds is None or time.monotonic() <= seen_at + self.delete_after_seconds:
             return False
         return now_us > instant_us(command.deadline) + int(self.delete_after_seconds * MICROSECONDS_PER_SECOND)
 

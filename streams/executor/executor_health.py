@@ -74,6 +74,9 @@ class ExecutorHealth(Collector):
             "How long commands have been kept from being read by an open transaction.",
             labels=("cluster",),
         )
+        resets = CounterMetricFamily(
+            "evictstream_executor_resets", "Partitions that ended before what was read of them.", labels=("cluster",)
+        )
         for life in self.lives:
             reader, name = life.reader, life.order.name
             if reader is None:
@@ -84,7 +87,8 @@ class ExecutorHealth(Collector):
             passed_over.add_metric([name], reader.passed_over)
             partitions.add_metric([name], len(reader.partitions))
             held.add_metric([name], reader.held.seconds(time.monotonic()))
-        yield from (read, unreadable, passed_over, partitions, held)
+            resets.add_metric([name], reader.starts.resets)
+        yield from (read, unreadable, passed_over, partitions, held, resets)
 
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()

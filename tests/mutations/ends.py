@@ -82,6 +82,40 @@ OF_ENDS = (
         ("tests/models/eviction/test_executing.py::test_an_observer_neither_ends_nor_moves_an_attempt",),
     ),
     Mutation(
+        "take new commands for answered ones once Kafka was restored",
+        (Change(product.PARTITION_STARTS, "PartitionStarts.begin", "committed.offset > end", "False"),),
+        (f"{EXECUTION}::test_a_topic_that_ends_early_is_read_by_time",),
+    ),
+    Mutation(
+        "take new commands for answered ones once Kafka was cut",
+        (Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < found.position", "False"),),
+        (f"{EXECUTION}::test_a_topic_that_goes_back_is_read_by_time",),
+    ),
+    Mutation(
+        "overrule a budget early where the clock is ahead",
+        (
+            Change(
+                product.EVICTION,
+                "PodEvictor._is_past_asking",
+                "time.monotonic() <= seen_at + self.delete_after_seconds",
+                "False",
+            ),
+        ),
+        (f"{EVICTION}::test_after_the_latest_time_a_budget_is_overruled",),
+    ),
+    Mutation(
+        "wait for other clusters' records behind an open command",
+        (
+            Change(
+                product.ANSWERED_OFFSETS,
+                "AnsweredOffsets.is_far",
+                "len(self._answered)",
+                "sum(end - begin for begin, end in self._passed)",
+            ),
+        ),
+        (f"{OFFSETS}::test_other_clusters_records_hold_up_no_reading",),
+    ),
+    Mutation(
         "carry out commands of another cluster",
         (
             Change(product.CLUSTER_IDENTITY, "IdentifiedEvictor.evict", "self._identity.objection(command)", "None"),
@@ -223,7 +257,7 @@ OF_ENDS = (
     ),
     Mutation(
         "leave a partition paused that is read anew",
-        (Change(product.COMMAND_CONSUMER, "CommandConsumer._take_over", "self._consumer.resume(partition)", "None"),),
+        (Change(product.PARTITION_STARTS, "PartitionStarts.begin", "self._consumer.resume(partition)", "None"),),
         (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
     ),
     Mutation(

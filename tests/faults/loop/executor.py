@@ -57,7 +57,9 @@ class ModelExecutor:
 
     def _take(self, command: EvictionCommand, number: int, offset: int) -> None:
         now = self._cluster.now_us / 1e6
-        queued = QueuedEviction(command=command, partition=number, offset=offset, queued_at=now, said_at=now)
+        queued = QueuedEviction(
+            command=command, partition=number, offset=offset, queued_at=now, said_at=now, seen_at=now
+        )
         reading = self._log.read(command, self._cluster.now_us)
         if isinstance(reading, CommandAnswer):
             self._say(queued, reading)

@@ -20,6 +20,14 @@ def make_log() -> CommandLog:
     return CommandLog(oldest_seconds=3600)
 
 
+def test_an_eviction_keeps_when_it_was_first_seen() -> None:
+    log = make_log()
+    log.read(command(), T0_US)
+    assert log.first_seen(command(), 10.0) == 10.0
+    log.read(command(attempt=2), T0_US)
+    assert log.first_seen(command(attempt=2), 99.0) == 10.0
+
+
 @pytest.mark.parametrize(
     ("before", "now", "follows"),
     [

@@ -22,6 +22,7 @@ def entry(pod: str, node: str = "n-1", namespace: str = "shop", partition: int =
         offset=offset,
         queued_at=0.0,
         said_at=0.0,
+        seen_at=0.0,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -31,7 +33,31 @@ def test_the_metadata_fits_into_a_commit(step: int) -> None:
         found.add(offset)
 
     assert len(found.metadata()) <= LARGEST_METADATA
-    assert found.is_far(MOST_AHEAD)
+    assert found.is_far() is (step == 1)
+
+
+def test_other_clusters_records_hold_up_no_reading() -> None:
+    found = AnsweredOffsets(0)
+    found.pass_over(1, 10 * MOST_AHEAD)
+    found.add(10 * MOST_AHEAD)
+    assert not found.is_far()
+    assert found.first_open == 0
+    found.add(0)
+    assert found.first_open == 10 * MOST_AHEAD + 1
+
+
+@given(st.lists(st.sampled_from(["open", "answered", "passed"]), max_size=60), st.randoms())
+def test_the_first_open_offset_is_found_whatever_lies_between(kinds: list[str], chance: Random) -> None:
+    found = AnsweredOffsets(0)
+    for offset, kind in enumerate(kinds):
+        if kind == "passed":
+            found.pass_over(offset, offset + 1)
+    answered = [offset for offset, kind in enumerate(kinds) if kind == "answered"]
+    chance.shuffle(answered)
+    for offset in answered:
+        found.add(offset)
+
+    assert found.first_open == next((offset for offset, kind in enumerate(kinds) if kind == "open"), len(kinds))
 
 
 def test_what_does_not_fit_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:

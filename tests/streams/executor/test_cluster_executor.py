@@ -33,7 +33,7 @@ class HinderedEvictor:
     def __init__(self) -> None:
         self.tries: queue.SimpleQueue[int] = queue.SimpleQueue()
 
-    def evict(self, _command: EvictionCommand, tries: int) -> PutOff:
+    def evict(self, _command: EvictionCommand, tries: int, _seen_at: float) -> PutOff:
         self.tries.put(tries)
         return PutOff(seconds=0.01, reason="nobody answers", is_of_cluster=True)
 
@@ -77,7 +77,9 @@ def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], 
 
 
 def put(executor: ClusterExecutor, now: float, **changes: Any) -> None:
-    executor.put(QueuedEviction(command=command(**changes), partition=0, offset=0, queued_at=now, said_at=now))
+    executor.put(
+        QueuedEviction(command=command(**changes), partition=0, offset=0, queued_at=now, said_at=now, seen_at=now)
+    )
 
 
 def test_what_no_server_answers_for_ten_minutes_is_failed(
@@ -116,7 +118,7 @@ class BlockedEvictor:
         self.together = threading.Barrier(at_once)
         self.goes_on = threading.Event()
 
-    def evict(self, command: EvictionCommand, _tries: int) -> CommandAnswer:
+    def evict(self, command: EvictionCommand, _tries: int, _seen_at: float) -> CommandAnswer:
         if command.namespace == "slow":
             self.goes_on.wait(PATIENCE_SECONDS)
         else:

@@ -289,8 +289,12 @@ def test_a_webhook_that_refuses_is_quoted_in_short(api: FakeApi, connection: Con
 def test_after_the_latest_time_a_budget_is_overruled(api: FakeApi, connection: Connection) -> None:
     api.trouble["create pods/eviction"] = [Fault(status=429, cause="DisruptionBudget")] * 2
     patient = evictor(connection, ExecutorMode.EVICT, delete_after_seconds=60.0)
+    overdue = command(deadline=instant_text(T0_US))
 
-    assert outcome(patient.evict(command(deadline=instant_text(T0_US)), 0)) is Outcome.SUCCEEDED
+    assert isinstance(patient.evict(overdue, 0, time.monotonic() - 50), PutOff), (
+        "first seen lately: a clock may be ahead"
+    )
+    assert outcome(patient.evict(overdue, 0, time.monotonic() - 61)) is Outcome.SUCCEEDED
     assert deleted(api) == ["a"]
 
 

@@ -93,7 +93,7 @@ def test_sigterm_ends_what_runs_answers_and_leaves(
     commands = fill(api, 2 * NODES)
     api.trouble["delete pods"] = [Fault(delay_seconds=1.5)] * NODES
     group, results = f"{declared.application_id}-executor-c1", TopicReader(declared, declared.results_topic)
-    with executor_process(declared, api, tmp_path) as executor:
+    with executor_process(declared, api, tmp_path, "--rate", "0.1", "--burst", str(NODES)) as executor:
         writer.write(*commands)
         executor.wait_for(lambda: len(deletes(api)) or api.requests.count("delete pods") == NODES, "deletes that run")
         assert executor.stop() == 0

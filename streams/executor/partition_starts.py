@@ -1,0 +1,85 @@
+"""Where the reading of a partition begins: at the group's commit, or at a time."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+import structlog
+from kafka import TopicPartition
+
+from evictstream.streams.broker.group_membership import GroupConsumer
+from evictstream.streams.executor.answered_offsets import AnsweredOffsets
+from evictstream.streams.executor.commands_partition import CommandsPartition
+
+log = structlog.get_logger(__name__)
+
+MILLISECONDS: Final = 1_000
+
+
+class PartitionStarts:
+    """Finds it for each partition that a consumer is assigned. Used by one thread.
+
+    Attributes:
+        resets: how often a partition was read again by time, since its topic ended before what was committed or read.
+    """
+
+    def __init__(self, consumer: GroupConsumer, *, start_us: int | None, oldest_seconds: float) -> None:
+        """Begin at the commits of the consumer's group.
+
+        Args:
+            consumer: in its group.
+            start_us: where each partition begins the first time, microseconds since 1970, whatever is committed; None
+                at its commit.
+            oldest_seconds: how far back it begins where there is no commit, or none that counts.
+        """
+        self.resets = 0
+        self._consumer = consumer
+        self._start_us = start_us
+        self._oldest_seconds = oldest_seconds
+        self._begun: set[int] = set()
+        self._reset: set[int] = set()
+
+    def begin(self, partition: TopicPartition, now: float) -> CommandsPartition:
+        """Move the consumer to where the partition begins.
+
+        Raises:
+            KafkaError: Kafka has not said where that is.
+        """
+        number = partition.partition
+        committed = self._consumer.committed(partition, metadata=True)
+        end = self._consumer.end_offsets([partition])[partition]
+        if committed is not None and committed.offset > end:
+            self.note_reset(partition, committed.offset, end)
+        is_forced = self._start_us is not None and number not in self._begun
+        if committed is None or is_forced or number in self._reset:
+            found = self._consumer.offsets_for_times({partition: self._start_ms(is_forced)})[partition]
+            answered = AnsweredOffsets(end if found is None else found.offset)
+        else:
+            answered = AnsweredOffsets(committed.offset, committed.metadata or "")
+        self._consumer.seek(partition, answered.first_open)
+        self._consumer.resume(partition)  # it may have been paused when the reader stood still
+        self._begun.add(number)
+        self._reset.discard(number)
+        return CommandsPartition(start=answered.first_open, answered=answered, end=end, now=now)
+
+    def note_reset(self, partition: TopicPartition, reached: int, found: int) -> None:
+        """Have a partition begin by time: it was read or committed up to `reached`, and goes on at `found` before it.
+
+        Kafka was restored, or an election has cut it. Other commands have those offsets now, and none of them counts as
+        answered. What was done before is looked at once more.
+        """
+        log.error(
+            "the topic ends before what was read of it: reads what is there of the last hour",
+            topic=partition.topic,
+            partition=partition.partition,
+            reached=reached,
+            found=found,
+        )
+        self.resets += 1
+        self._reset.add(partition.partition)
+
+    def _start_ms(self, is_forced: bool) -> int:  # noqa: FBT001 - one call, above
+        if is_forced and self._start_us is not None:
+            return max(self._start_us // 1_000, 0)
+        return int((time.time() - self._oldest_seconds) * MILLISECONDS)
