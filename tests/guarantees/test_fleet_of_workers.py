@@ -153,6 +153,7 @@ def test_of_two_workers_with_one_instance_id_the_first_ends(service: Settings, s
     assert second.stop() == 0
 
 
+@pytest.mark.kit
 def test_a_static_member_away_for_too_long_joins_again(service: Settings, start_worker: StartWorker) -> None:
     """The group has forgotten it, and no other member has its id."""
     static = service.model_copy(update={"group_instance_id": "alone"})

@@ -77,7 +77,8 @@ class GroupMember(StoppableConsumer):
     async def start(self) -> None:
         """Connect, and wrap three methods of aiokafka's coordinator.
 
-        Joining waits for the permit, the error of a commit is always read, a heartbeat's send time is kept.
+        Joining waits for the permit and names the id that the group knew last, the error of a commit is always read,
+        a heartbeat's send time is kept.
         """
         await super().start()
         coordinator = self._coordinator
