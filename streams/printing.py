@@ -12,25 +12,28 @@ from typing import Any, Final, TextIO
 
 REPLACEMENT: Final = "?"
 
-_OF_TEXT: Final = "\n\t"
-_NOT_PLAIN: Final = re.compile(r"[^\n\x20-\x7e]")
+_NO_PLAIN_LETTER: Final = re.compile(r"[^\x20-\x7e]")
+_NO_PLAIN_TEXT: Final = re.compile(r"[^\n\t\x20-\x7e]")
+_NO_PLAIN_JSON: Final = re.compile(r"[^\n\x20-\x7e]")
 
 
 def one_line(text: str) -> str:
     """Return a text as one line, with a question mark for each character that cannot be printed."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else REPLACEMENT for each in text)
+    return text if text.isprintable() else _NO_PLAIN_LETTER.sub(_printable, text)
 
 
 def printable(text: str) -> str:
     """Return a text as `one_line` does, and keep its lines and tabulators."""
-    if text.isprintable():
-        return text
-    return "".join(each if each.isprintable() or each in _OF_TEXT else REPLACEMENT for each in text)
+    return text if text.isprintable() else _NO_PLAIN_TEXT.sub(_printable, text)
 
 
 def printable_json(text: str) -> str:
     """Return JSON with the same meaning, in which characters that cannot be printed are escaped."""
-    return text if text.isprintable() else _NOT_PLAIN.sub(_escaped, text)
+    return text if text.isprintable() else _NO_PLAIN_JSON.sub(_escaped, text)
+
+
+def _printable(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else REPLACEMENT
 
 
 def _escaped(found: re.Match[str]) -> str:

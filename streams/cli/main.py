@@ -23,7 +23,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TextIO, cast
+from typing import Annotated, Any
 
 import typer
 from typer._click import Command, Context  # typer carries click inside and shows only part of it
@@ -158,8 +158,9 @@ def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode)
 
 def main() -> None:
     """Entry point of the installed command."""
-    sys.stdout = cast("TextIO", PrintableStream(sys.stdout))
-    sys.stderr = cast("TextIO", PrintableStream(sys.stderr))
+    for name in ("stdout", "stderr"):
+        if (stream := getattr(sys, name)) is not None:  # a supervisor may start it without
+            setattr(sys, name, PrintableStream(stream))
     sys.exit(run(sys.argv[1:]))
 
 
