@@ -71,7 +71,16 @@ def plugin(*command: str) -> dict[str, object]:
     return {"exec": {"apiVersion": version, "interactiveMode": "Never", "command": command[0], "args": command[1:]}}
 
 
-@pytest.mark.parametrize("problem", ["no-configuration", "no-credentials", "plugin-hangs", "name-taken", "no-server"])
+@pytest.mark.parametrize(
+    "problem",
+    [
+        "no-configuration",
+        "no-credentials",
+        pytest.param("plugin-hangs", marks=pytest.mark.kit),
+        "name-taken",
+        "no-server",
+    ],
+)
 def test_a_cluster_that_cannot_be_fed_costs_no_other(
     problem: str, declared: Settings, api: FakeApi, tmp_path: Path
 ) -> None:

@@ -32,8 +32,6 @@ def test_a_watch_that_stands_still_is_listed_again(declared: Settings, api: Fake
         api.put("Pod", "new", spec={"nodeName": "n-1"})
         wait_for(lambda: feed.counts["Pod"].listings == 2)
         assert feed.counts["Node"].listings == 1
-        api.put("Pod", "newer", spec={"nodeName": "n-1"})
-        wait_for(lambda: feed.counts["Pod"].listings == 3)
         assert not feed.is_proven
         api.stuck.clear()
         api.put("Node", "n-1")
@@ -60,7 +58,7 @@ def test_a_watch_that_stands_still_proves_nothing(
 def test_a_quiet_kind_is_proven_by_bookmarks(declared: Settings, api: FakeApi, tmp_path: Path) -> None:
     with feeding(declared, api, tmp_path) as feed:
         listed(feed)
-        until = time.monotonic() + 5.0
+        until = time.monotonic() + 4.0  # more than a proof lasts
         while time.monotonic() < until:
             api.put("Node", "n-1")
             time.sleep(0.1)
