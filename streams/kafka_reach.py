@@ -39,6 +39,9 @@ SILENT_SECONDS = 5.0
 
 LOOK_SECONDS = 0.25  # between looks of the thread that notices silence; nothing else happens while all wait
 
+# After so long without a look this process itself stood still: answers may be there that it has not read yet.
+STOOD_STILL_SECONDS = 1.0
+
 
 class _Failing(NamedTuple):
     """An address that failed: how often in a row, and when it may be tried again (monotonic)."""
@@ -60,6 +63,7 @@ class Reach:
         self._unanswered_since: float | None = None
         self._told_since: float | None = None
         self._watcher: threading.Thread | None = None
+        self._looked_at: float | None = None
 
     @property
     def is_watched(self) -> bool:
@@ -79,8 +83,11 @@ class Reach:
             self.look()
 
     def look(self) -> None:
-        """Log if Kafka has been away for long enough."""
+        """Log if Kafka has been away for long enough. In a process that is watched, call it several times a second."""
         with self._lock:
+            if self._stood_still() and self._unanswered_since is not None:
+                self._unanswered_since = self._now()
+            self._looked_at = self._now()
             self._tell_if_away()
 
     def problem(self) -> str | None:
@@ -150,6 +157,9 @@ class Reach:
         with self._lock:
             self._open.discard(connection)
 
+    def _stood_still(self) -> bool:
+        return self._looked_at is not None and self._now() - self._looked_at > STOOD_STILL_SECONDS
+
     def _tell_back(self) -> None:
         if self._told_since is not None:
             log.warning(
@@ -165,7 +175,7 @@ class Reach:
         now, silent_since = self._now(), self._unanswered_since
         if self._away_since is not None and now - self._away_since >= AWAY_SECONDS:
             self._told_since = self._away_since
-        elif silent_since is not None and now - silent_since >= SILENT_SECONDS:
+        elif silent_since is not None and now - silent_since >= SILENT_SECONDS and not self._stood_still():
             self._told_since = silent_since
         else:
             return

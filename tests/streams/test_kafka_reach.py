@@ -153,6 +153,20 @@ def test_a_broker_that_answers_nothing_is_away(told: list[EventDict]) -> None:
     assert told[-1]["away_seconds"] == SILENT_SECONDS
 
 
+def test_a_process_that_stood_still_blames_nobody(told: list[EventDict]) -> None:
+    """What Kafka has answered meanwhile it has not read yet."""
+    process = Process()
+    process.reach.look()
+    process.reach.asked()
+    process.at += 60
+    assert process.reach.problem() is None
+    for _ in range(4):
+        process.reach.look()
+        process.at += 1
+    process.reach.answered()
+    assert told == []
+
+
 def test_libraries_have_nothing_to_add_while_kafka_is_away(told: list[EventDict]) -> None:
     process = Process()
     filtered = Repeats()
