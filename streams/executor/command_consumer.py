@@ -134,6 +134,11 @@ class CommandConsumer:
         self._sweep_at = 0.0
         self._is_in_trouble = False
 
+    @property
+    def left_out(self) -> int:
+        """Count the records of batches that could not be used."""
+        return self._consumer.left_out
+
     def run(self, is_stopped: Callable[[], bool]) -> None:
         """Read until stopped; then have what runs ended, said and committed.
 

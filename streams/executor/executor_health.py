@@ -83,7 +83,7 @@ class ExecutorHealth(Collector):
                 continue
             for action, count in reader.commands.items():
                 read.add_metric([name, action], count)
-            unreadable.add_metric([name], reader.unreadable)
+            unreadable.add_metric([name], reader.unreadable + reader.left_out)
             passed_over.add_metric([name], reader.passed_over)
             partitions.add_metric([name], len(reader.partitions))
             held.add_metric([name], reader.held.seconds(time.monotonic()))
