@@ -22,6 +22,7 @@ import structlog
 from prometheus_client import CONTENT_TYPE_PLAIN_0_0_4, CollectorRegistry, generate_latest
 
 from evictstream.streams.errors import AddressTakenError
+from evictstream.streams.printing import printable_json
 
 if TYPE_CHECKING:
     from prometheus_client.registry import Collector
@@ -228,4 +229,5 @@ def _as_http(answer: Answer) -> bytes:
 
 
 def _as_json(report: Report) -> Answer:
-    return report.status, "application/json", msgspec.json.encode(report.body) + b"\n"
+    body = printable_json(msgspec.json.encode(report.body).decode())  # somebody may look at it on a terminal
+    return report.status, "application/json", f"{body}\n".encode()

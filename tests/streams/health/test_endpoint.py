@@ -19,7 +19,7 @@ from prometheus_client.registry import Collector
 from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import AddressTakenError
 from evictstream.streams.health import endpoint
-from evictstream.streams.health.endpoint import OPEN_AT_ONCE, Endpoint
+from evictstream.streams.health.endpoint import OPEN_AT_ONCE, Endpoint, Report
 from tests.streams.service.test_watchdog import Worker
 
 LOOPBACK = "127.0.0.1"
@@ -176,3 +176,11 @@ def is_closed(one: socket.socket) -> bool:
         return True
     except BlockingIOError:
         return False
+
+
+def test_names_in_an_answer_steer_no_terminal(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "a\x1b]0;t\x07\x9b31m\u202eb"
+    monkeypatch.setattr(served.worker.health, "ready", lambda _: Report(200, {"notProven": [name]}))
+    _, _, body = served.get("/readyz")
+    assert json.loads(body) == {"notProven": [name]}
+    assert body.decode().rstrip("\n").isprintable()
