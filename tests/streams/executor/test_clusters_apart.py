@@ -125,8 +125,7 @@ def drip(_api: FakeApi, file: Path, _settings: Settings) -> None:
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
-        with contextlib.suppress(OSError):
-            client, _ = listener.accept()
+        with contextlib.suppress(OSError), listener, listener.accept()[0] as client:
             client.recv(65_536)
             client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
             while True:
