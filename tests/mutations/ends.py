@@ -83,7 +83,10 @@ OF_ENDS = (
     ),
     Mutation(
         "take new commands for answered ones once Kafka was restored",
-        (Change(product.PARTITION_STARTS, "PartitionStarts.begin", "committed.offset > end", "False"),),
+        (
+            Change(product.PARTITION_STARTS, "PartitionStarts.begin", "committed.offset > end", "False"),
+            Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < found.position", "False"),
+        ),
         (f"{EXECUTION}::test_a_topic_that_ends_early_is_read_by_time",),
     ),
     Mutation(
