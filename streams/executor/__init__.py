@@ -1,6 +1,7 @@
 """Carries out eviction commands: from the commands topic to the API servers, and what was done to the results topic.
 
-`execution` runs the whole. `command_consumer` reads, answers and commits; `cluster_executor` holds what waits for one
-cluster and has the threads; `eviction` does one eviction with the requests of `pod_requests`. What is decided without
-asking anybody is in `evictstream.models.execution`.
+`execution` runs a `cluster_life` for each cluster, which checks the cluster and has all that it needs. In it
+`command_consumer` reads, answers and commits; `cluster_executor` holds what waits and has the threads; `eviction` does
+one eviction with the requests of `pod_requests`, in the cluster that `cluster_identity` has found. What is decided
+without asking anybody is in `evictstream.models.execution`.
 """
