@@ -198,6 +198,7 @@ class ClusterFeed(threading.Thread):
     def _identify(self, connection: Connection) -> FeedState | None:
         """Ask who the cluster is and where its versions stand, until it answers; None if the lease or time is over."""
         backoff = Backoff()
+        said = ""
         while self._lease.is_held and not self._stopped.is_set():
             try:
                 return self._next_state(connection.cluster_uid(), newest_version(connection, PATHS["Node"]))
@@ -205,7 +206,9 @@ class ClusterFeed(threading.Thread):
                 self._refuse(error)
                 self._wait(backoff.next_seconds())
             except KubernetesError as error:
-                self._log.warning("the API server does not serve", error=str(error))
+                if str(error) != said:
+                    self._log.warning("the API server does not serve", error=str(error))
+                said = str(error)
                 self._wait(pause_seconds(error, backoff))
         return None
 
