@@ -211,14 +211,3 @@ class ListSplitter:
         self._string_began = max(self._string_began - keep, 0)
         if self._began is not None:
             self._began -= keep
-
-
-def split_list(text: bytes, *, most_item_bytes: int) -> tuple[bytes, list[SplitItem]]:
-    """Take a list apart that is there as a whole: its `metadata`, and its items in order.
-
-    Raises:
-        msgspec.DecodeError: it is no list.
-    """
-    splitter = ListSplitter(most_item_bytes=most_item_bytes)
-    items = splitter.add(text)
-    return splitter.end(), items

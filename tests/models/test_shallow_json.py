@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evictstream.models.shallow_json import ListSplitter, shallow, split_list
+from evictstream.models.shallow_json import ListSplitter, SplitItem, shallow
 
 LEVELS = [990, 1_500, 9_995, 100_000]
 """Where decoders of Python 3.11, 3.12 and 3.13 give up, and far beyond."""
@@ -21,6 +21,12 @@ values = st.recursive(
     lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text(), below, max_size=4),
     max_leaves=8,
 )
+
+
+def split_list(text: bytes, *, most_item_bytes: int) -> tuple[bytes, list[SplitItem]]:
+    splitter = ListSplitter(most_item_bytes=most_item_bytes)
+    items = splitter.add(text)
+    return splitter.end(), items
 
 
 def deep(levels: int) -> bytes:
