@@ -14,7 +14,7 @@ import msgspec
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
-from evictstream.models.messages.envelope import InputLimits
+from evictstream.models.messages.envelope import InputLimits, refused_value
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
@@ -159,6 +159,8 @@ class Importer:
         self._count(entry, cluster)
 
     def _check(self, kind: Kind, key: bytes, value: bytes) -> None:
+        if len(value) > self._limits.largest_value_bytes:  # a reader passes over what decides nothing, Kafka does not
+            raise refused_value(value, self._limits)
         read = read_node_record if kind == "Node" else read_pod_record
         read(key, value, 0, _NOWHERE, self._limits)
 
