@@ -309,11 +309,6 @@ OF_ENDS = (
         (f"{UNLIKE}::test_what_runs_is_answered_before_its_partition_goes",),
     ),
     Mutation(
-        "read nothing while the group joins",
-        (Change(product.GROUP_MEMBERSHIP, "GroupConsumer._fetch", "self._fetcher.fetch_records(...)", "({}, True)"),),
-        (f"{UNLIKE}::test_nothing_waits_for_a_member_that_joins_or_leaves",),
-    ),
-    Mutation(
         "leave a pod alone that etcd has brought back",
         (Change(product.POD_STEPS, "apply_pod", "is_of_later_epoch(version, pod.version)", "False"),),
         ("tests/models/eviction/test_lifecycle.py::test_done_is_undone_by_a_later_epoch_alone",),
