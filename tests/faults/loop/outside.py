@@ -90,9 +90,11 @@ class OutsideWorld:
         with self._lock:
             return self._context == CLUSTER and self._token.exists()
 
-    def act(self) -> str:
-        """Let something happen for a while; returns what."""
+    def act(self, *, is_starting: bool) -> str:
+        """Let something happen for a while; returns what. While a process starts, the context stays: it is its own."""
         what = self._draw.choice(("token", "plugin fails", "context", "stale cache", "transaction", "giant"))
+        if what == "context" and is_starting:
+            return "context stays"
         if what == "token":
             self._renew_token()
         elif what == "plugin fails":

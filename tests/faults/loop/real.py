@@ -87,6 +87,7 @@ class RealLoop:
         self.api = LivelyApi(self._draw)
         self.outside = OutsideWorld(self.api, self.settings, folder, self._draw)
         self._restored_at = self._killed_at = -UNKEPT_SECONDS
+        self._started_at = 0.0
 
     def run(self) -> Iterator[str]:
         """Run; gives what is wrong."""
@@ -113,6 +114,7 @@ class RealLoop:
 
     def _live(self, processes: dict[str, ProductProcess]) -> None:
         draw, end_at = self._draw, time.monotonic() + ACTIVE_SECONDS
+        self._started_at = time.monotonic()
         while time.monotonic() < end_at:
             what = draw.choices(("cluster", "request", "process", "outside", "etcd"), (60, 12, 6, 6, 2))[0]
             if what == "cluster":
@@ -122,7 +124,8 @@ class RealLoop:
             elif what == "process":
                 self._hit(draw.choice(tuple(processes)), processes)
             elif what == "outside":
-                self.seen[f"outside: {self.outside.act()}"] += 1
+                is_starting = time.monotonic() - self._started_at < STARTING_SECONDS
+                self.seen[f"outside: {self.outside.act(is_starting=is_starting)}"] += 1
             elif time.monotonic() - self._killed_at < UNKEPT_SECONDS or self.api.stuck:
                 continue  # what no feed has seen of etcd's future, none can miss
             elif self.api.restore():
@@ -141,6 +144,7 @@ class RealLoop:
             return  # a start refuses another cluster under the name, and ends
         if how == "kill":
             process.kill_and_start()
+            self._started_at = time.monotonic()
             self._killed_at = time.monotonic() if name == "feed" else self._killed_at
         else:
             process.send_signal(signal.SIGSTOP)
