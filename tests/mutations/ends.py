@@ -16,6 +16,7 @@ CREDENTIALS = "tests/streams/kubernetes/test_credentials_of_users.py"
 TIME_LIMITS = "tests/streams/kubernetes/test_time_limits.py"
 WHICH_CLUSTER = "tests/streams/kubernetes/test_which_cluster.py"
 EXECUTION = "tests/streams/executor/test_execution.py"
+STARTS = "tests/streams/executor/test_partition_starts.py"
 UNLIKE = "tests/streams/executor/test_unlike_executors.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
@@ -87,12 +88,12 @@ OF_ENDS = (
             Change(product.PARTITION_STARTS, "PartitionStarts.begin", "committed.offset > end", "False"),
             Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < found.position", "False"),
         ),
-        (f"{EXECUTION}::test_a_topic_that_ends_early_is_read_by_time",),
+        (f"{STARTS}::test_a_topic_that_ends_early_is_read_by_time",),
     ),
     Mutation(
         "take new commands for answered ones once Kafka was cut",
         (Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < found.position", "False"),),
-        (f"{EXECUTION}::test_a_topic_that_goes_back_is_read_by_time",),
+        (f"{STARTS}::test_a_topic_that_goes_back_is_read_by_time",),
     ),
     Mutation(
         "overrule a budget early where the clock is ahead",

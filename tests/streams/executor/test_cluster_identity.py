@@ -46,7 +46,7 @@ def feed(settings: Settings, uid: str) -> None:
         pytest.param(None, OTHER, "waits", id="for one of which nothing is known"),
     ],
 )
-def test_a_command_of(
+def test_a_command_is_done_only_in_its_own_cluster(
     fed: str | None,
     wanted: str | None,
     found: Outcome | str | None,

@@ -6,15 +6,12 @@ import contextlib
 import json
 import threading
 import time
-from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaTimeoutError
-from kafka.structs import OffsetAndMetadata
 
-from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.group_membership import finish_joining
@@ -23,44 +20,15 @@ from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
 from evictstream.streams.executor import cluster_check, command_consumer, eviction
 from evictstream.streams.executor.eviction import ExecutorMode
-from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
-from tests.harness.executing import EXECUTOR_THREAD, CommandWriter, RunningExecutor, executing
-from tests.harness.reading import Seen, TopicReader
+from tests.harness.executing import EXECUTOR_THREAD, CommandWriter, RunningExecutor
+from tests.harness.reading import TopicReader
 from tests.models.execution import samples
-from tests.streams.executor.conftest import TAINTED, command_now
+from tests.streams.executor.conftest import TAINTED
+from tests.streams.executor.serving import PATIENCE_SECONDS, command, run, said, wait_for, wait_for_results
 
 pytestmark = pytest.mark.kafka
-
-PATIENCE_SECONDS = 40.0
-
-
-def command(action: Action = Action.EVICT, pod: str = "a", **changes: Any) -> EvictionCommand:
-    """Return one that was issued now."""
-    return command_now(pod, action, **changes)
-
-
-def run(settings: Settings, access: ClusterAccess, mode: ExecutorMode = ExecutorMode.DELETE, **options: Any) -> Any:
-    order = ClusterOrder(name="c1", access=access, mode=mode)
-    return executing(
-        settings, [order], ExecutionOptions(**({"group": f"{settings.application_id}-executor"} | options))
-    )
-
-
-def said(seen: list[Seen]) -> list[tuple[str, int, str]]:
-    return sorted((one.value["pod"], one.value["attempt"], one.value["outcome"]) for one in seen)
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.05)
-
-
-def wait_for_results(results: TopicReader, count: int) -> list[tuple[str, int, str]]:
-    return said(results.wait_for(lambda seen: len(seen) >= count, f"{count} results", PATIENCE_SECONDS))
 
 
 def has(api: FakeApi, pod: str) -> bool:
@@ -296,49 +264,6 @@ def test_reading_waits_while_the_queue_is_full(
         found = wait_for_results(results, 40)
 
     assert {outcome for _, _, outcome in found} == {"Succeeded"}
-
-
-def test_a_topic_that_ends_early_is_read_by_time(
-    declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
-) -> None:
-    consumer = KafkaConsumer(
-        bootstrap_servers=declared.bootstrap_servers, group_id=f"{declared.application_id}-executor-c1"
-    )
-    partitions = [TopicPartition(declared.commands_topic, number) for number in range(declared.partitions)]
-    consumer.assign(partitions)
-    consumer.commit({partition: OffsetAndMetadata(5_000, "", -1) for partition in partitions})
-    consumer.close()
-    with run(declared, access):
-        writer.write(command(pod="a"))
-        assert wait_for_results(results, 1) == [("a", 1, "Succeeded")]
-
-
-def test_a_topic_that_goes_back_is_read_by_time(
-    declared: Settings,
-    api: FakeApi,
-    access: ClusterAccess,
-    writer: CommandWriter,
-    results: TopicReader,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """The library goes to the begin where an offset is no longer there, and says nothing."""
-    goes_back = threading.Event()
-
-    def go_back(consumer: Any) -> None:
-        if goes_back.is_set():
-            goes_back.clear()
-            for partition in consumer.assignment():
-                consumer.seek(partition, 0)
-        finish_joining(consumer)
-
-    monkeypatch.setattr(command_consumer, "finish_joining", go_back)
-    with run(declared, access):
-        writer.write(command(pod="a"), command(pod="b"))
-        wait_for_results(results, 2)
-        goes_back.set()
-        seen = results.wait_for(lambda seen: len(seen) >= 4, "both again", PATIENCE_SECONDS)
-
-    assert set(said(seen)) == {("a", 1, "Succeeded"), ("b", 1, "Succeeded")}
 
 
 def test_an_old_command_is_obsolete_whatever_the_start(
