@@ -46,7 +46,7 @@ class Quoting:
 
 
 def sentence(secret: str) -> None:
-    logging.getLogger("kafka.admin").debug("with configuration: %s", {"sasl_plain_password": secret})
+    logging.getLogger("kafka.admin").info("with configuration: %s", {"sasl_plain_password": secret})
 
 
 def field(secret: str) -> None:
@@ -66,7 +66,7 @@ def exception(secret: str) -> None:
 
 def payload(secret: str) -> None:
     raw = b"\0alice\0" + secret.encode()
-    logging.getLogger("aiokafka.conn").debug("Request: %s", f"SaslAuthenticate(auth_bytes={raw!r})")
+    logging.getLogger("aiokafka.conn").info("Request: %s", f"SaslAuthenticate(auth_bytes={raw!r})")
 
 
 def token(secret: str) -> None:
@@ -76,7 +76,7 @@ def token(secret: str) -> None:
 
 
 def arguments_that_do_not_fit(secret: str) -> None:
-    logging.getLogger("kafka").debug("%d connections", secret)
+    logging.getLogger("kafka").info("%d connections", secret)
 
 
 def error_line(secret: str) -> None:
