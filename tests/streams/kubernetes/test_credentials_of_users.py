@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import socket
 import threading
@@ -196,8 +197,9 @@ def socks_server(names: list[str], port: int) -> socket.socket:
     listener = socket.create_server(("127.0.0.1", 0))
 
     def forward(source: socket.socket, target: socket.socket) -> None:
-        while piece := source.recv(65_536):
-            target.sendall(piece)
+        with contextlib.suppress(OSError):  # the other side has hung up
+            while piece := source.recv(65_536):
+                target.sendall(piece)
 
     def serve() -> None:
         with listener.accept()[0] as one, socket.create_connection(("127.0.0.1", port)) as server:
@@ -206,8 +208,12 @@ def socks_server(names: list[str], port: int) -> socket.socket:
             asked = one.recv(512)
             names.append(asked[5 : 5 + asked[4]].decode() if asked[3] == 3 else "an address")
             one.sendall(b"\x05\x00\x00\x01\x7f\x00\x00\x01\x00\x00")
-            threading.Thread(target=forward, args=(server, one), daemon=True).start()
+            back = threading.Thread(target=forward, args=(server, one), daemon=True)
+            back.start()
             forward(one, server)
+            with contextlib.suppress(OSError):
+                server.shutdown(socket.SHUT_RDWR)
+            back.join()  # before its sockets are closed
 
     threading.Thread(target=serve, daemon=True).start()
     return listener
