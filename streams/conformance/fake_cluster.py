@@ -123,6 +123,12 @@ class FakeCluster:
                 return None
             return self._changes[bisect.bisect_right(self._changes, version, key=lambda one: one.version) :]
 
+    def quiet_version(self, version: int) -> int:
+        """Return the newest version if no node and no pod has changed since this one; else this one."""
+        with self._changed:
+            is_quiet = not self._changes or self._changes[-1].version <= version
+            return max(version, self.version) if is_quiet else version
+
     def wait_for_change(self, version: int, seconds: float) -> None:
         """Return when there is something newer than this version, or after so long."""
         with self._changed:

@@ -181,13 +181,13 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             if api.is_down:
                 self.close_connection = True
                 return
-            newest, found = api.version, api.changes_after(version)
+            found = api.changes_after(version)
             if found is None:
                 yield _line("ERROR", refusal(410, "too old resource version").body)
                 return
             found = [one for one in found if one.version <= api.stuck.get(request.resource, one.version)]
             if not found and request.resource not in api.stuck:
-                version = max(version, newest)  # as etcd's progress notifications have a cache catch up
+                version = api.quiet_version(version)  # as etcd's progress notifications have a cache catch up
             version = found[-1].version if found else version
             wanted = (one for one in found if one.kind == kind and is_selected(one.object, request))
             yield from (_line(one.type, {"kind": kind, "apiVersion": "v1", **one.object}) for one in wanted)
