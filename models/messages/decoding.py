@@ -21,9 +21,11 @@ from evictstream.models.kubernetes.objects import (
     read_node,
     read_pod,
 )
+from evictstream.models.messages.cluster_names import ANY_CLUSTER
 from evictstream.models.messages.envelope import (
     DECODE_ERRORS,
     DEFAULT_LIMITS,
+    NO_CLUSTER,
     InputLimits,
     event_at_us,
     refused_value,
@@ -49,6 +51,7 @@ from evictstream.models.messages.vocabulary import EventType
 from evictstream.models.messages.watch_event import Listing
 
 _CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for event_type in EventType}
+_ABOUT_A_CLUSTER: Final = frozenset({"HEARTBEAT", "LISTED", "FORGET"})
 
 
 class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
@@ -232,6 +235,8 @@ def read_result_record(
 
 def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin, limits: InputLimits) -> Signal:
     _check_cluster(found.cluster, cluster)
+    if cluster == ANY_CLUSTER and found.type in _ABOUT_A_CLUSTER:
+        raise Unreadable(UnreadableReason.BAD_KEY, NO_CLUSTER)
     if len(found.cluster_uid or "") > LONGEST_CLUSTER_UID:
         raise Unreadable(UnreadableReason.OVERSIZED, "clusterUid")
     at_us = event_at_us(found.observed_at, append_at_us, limits)

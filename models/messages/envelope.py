@@ -7,13 +7,13 @@ from typing import Final
 import msgspec
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, microseconds
+from evictstream.models.messages.cluster_names import ANY_CLUSTER, LARGEST_KEY
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, too deep nesting."""
 
-LARGEST_KEY: Final = 1_024
-"""Bytes of a key. A node's name has at most 253, and so may a cluster's; keys are cached, and all rows contain them."""
+NO_CLUSTER: Final = "* is no cluster"
 
 _CACHED_KEYS: Final = 16_384  # keys kept split: nodes of some large clusters; some 4 MB, 50 MB if all had `LARGEST_KEY`
 
@@ -40,7 +40,7 @@ def split_key(key: bytes | None) -> tuple[str, str]:
     """Take a key apart into cluster and node name, which is empty for records that are about the whole cluster.
 
     Raises:
-        Unreadable: no key, one beyond `LARGEST_KEY`, or not `<cluster>/<node>` in UTF-8.
+        Unreadable: no key, one beyond `LARGEST_KEY`, or not `<cluster>/<node>` in UTF-8. `ANY_CLUSTER` has no nodes.
     """
     if key is None:
         raise Unreadable(UnreadableReason.BAD_KEY, "no key")
@@ -57,6 +57,8 @@ def _split_cached(key: bytes) -> tuple[str, str]:
         raise Unreadable(UnreadableReason.BAD_KEY, "not UTF-8") from error
     if not (cluster and separator) or "/" in node or b"\0" in key:  # NUL separates the parts of the rows' keys
         raise Unreadable(UnreadableReason.BAD_KEY, "not <cluster>/<node>")
+    if cluster == ANY_CLUSTER and node:
+        raise Unreadable(UnreadableReason.BAD_KEY, NO_CLUSTER)
     return cluster, node
 
 

@@ -11,6 +11,7 @@ from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import read_with_progress
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 from evictstream.streams.errors import ExitCode
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from evictstream.streams.cli.known_clusters import KnownClusters
@@ -30,7 +31,9 @@ def cluster() -> None:
 @app.command()
 def forget(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(help="As in the keys of its records.", metavar="NAME")],
+    name: Annotated[
+        str, typer.Argument(help="As in the keys of its records.", metavar="NAME", parser=check_cluster_name)
+    ],
     yes: YesOption = False,
     wait: Annotated[
         float, typer.Option(help="How long to wait until it has been read; 0: do not wait.", min=0, metavar="SECONDS")
@@ -52,10 +55,9 @@ def forget(
     * `evictstream cluster forget prod-eu-1 --wait 0`, where no worker runs and no feed comes back
     """
     from evictstream.streams.broker.group_progress import wait_until_read
-    from evictstream.streams.feed.operator_signals import check_cluster_name, forget_cluster
+    from evictstream.streams.feed.operator_signals import forget_cluster
     from evictstream.streams.feed.publisher import open_publisher
 
-    check_cluster_name(name)
     refuse_if_nobody_answers(yes)
     settings = global_options(context).settings
     is_json = output is OutputFormat.JSON

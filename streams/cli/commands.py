@@ -15,6 +15,7 @@ from evictstream.streams.cli.output import OutputFormat, say
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_start
 from evictstream.streams.errors import ExitCode
+from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.printing import printable_json
 
 if TYPE_CHECKING:
@@ -33,7 +34,9 @@ def commands(
         str,
         typer.Option("--from", help="beginning, now, or an instant such as 2026-11-21T02:15:00Z.", metavar="WHEN"),
     ] = "now",
-    cluster: Annotated[str | None, typer.Option(help="Only of this cluster.", metavar="NAME")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Only of this cluster.", metavar="NAME", parser=check_cluster_name)
+    ] = None,
     node: Annotated[str | None, typer.Option(help="Only of this node.", metavar="NAME")] = None,
     action: Annotated[
         list[Action] | None,

@@ -97,10 +97,11 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     from evictstream.models.instants import instant_us
     from evictstream.streams.executor.execution import execute_commands
     from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
+    from evictstream.streams.feed.cluster_names import contexts_by_cluster
     from evictstream.streams.kubernetes.access import ClusterAccess
 
     settings = global_options(context).settings
-    chosen = _contexts(clusters)
+    chosen = contexts_by_cluster(clusters)
     mode_of = _modes(modes or [], chosen)
     try:
         start_us = None if start is None else instant_us(start)
@@ -126,18 +127,6 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     with StopSignals() as stop_signals:
         execute_commands(orders, options, settings=settings, is_stopped=stop_signals.is_stopped)
     return ExitCode.DONE
-
-
-def _contexts(texts: list[str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for text in texts:
-        name, _, context = text.partition("=")
-        if not name or "/" in name or "\0" in name:
-            raise WrongUseError(f"--cluster {text!r} names no cluster: a name is not empty and has no slash")
-        if name in found:
-            raise WrongUseError(f"--cluster {name} is given twice")
-        found[name] = context or None
-    return found
 
 
 def _modes(texts: list[str], clusters: dict[str, str | None]) -> dict[str, ExecutorMode]:

@@ -12,6 +12,7 @@ from evictstream.streams.cli.output import OutputFormat, OutputOption, print_lon
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,10 @@ def explain(
         list[str] | None, typer.Argument(help="Recordings; without one, the decisions topic.", metavar="[FILE]...")
     ] = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Only of this cluster; with files, their cluster.", metavar="NAME")
+        str | None,
+        typer.Option(
+            help="Only of this cluster; with files, their cluster.", metavar="NAME", parser=check_cluster_name
+        ),
     ] = None,
     at: Annotated[
         str | None,

@@ -8,7 +8,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.errors import ExitCode
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -54,15 +54,14 @@ def feed(
     * `evictstream feed --cluster prod-eu-1` with the current context
     * `evictstream feed --cluster prod-eu-1=admin@eu --cluster prod-us-1=admin@us`
     """
+    from evictstream.streams.feed.cluster_names import contexts_by_cluster
     from evictstream.streams.feed.fleet import feed_clusters
     from evictstream.streams.kubernetes.access import ClusterAccess
 
-    accesses = {}
-    for text in clusters:
-        name, _, chosen = text.partition("=")
-        if name in accesses:
-            raise WrongUseError(f"--cluster {name} is given twice")
-        accesses[name] = ClusterAccess(kubeconfig=kubeconfig, context=chosen or None)
+    accesses = {
+        name: ClusterAccess(kubeconfig=kubeconfig, context=chosen)
+        for name, chosen in contexts_by_cluster(clusters).items()
+    }
     with StopSignals() as stop_signals:
         feed_clusters(
             accesses,

@@ -13,6 +13,7 @@ from evictstream.streams.cli.output import OutputFormat, OutputOption, print_jso
 from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from evictstream.streams.feed.importer import ImportCounts
@@ -34,7 +35,9 @@ def import_(
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Name of the cluster; overrides what is recorded. kubectl and audit logs record none.", metavar="NAME"
+            help="Name of the cluster; overrides what is recorded. kubectl and audit logs record none.",
+            metavar="NAME",
+            parser=check_cluster_name,
         ),
     ] = None,
     pace: Annotated[

@@ -14,6 +14,7 @@ from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_range
 from evictstream.streams.errors import ExitCode
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from evictstream.streams.recordings.recording_folder import Manifest
@@ -27,7 +28,10 @@ def record(
     folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="FOLDER")],
     *,
     cluster: Annotated[
-        list[str] | None, typer.Option(help="Only of this cluster; may be given several times.", metavar="NAME")
+        list[str] | None,
+        typer.Option(
+            help="Only of this cluster; may be given several times.", metavar="NAME", parser=check_cluster_name
+        ),
     ] = None,
     since: Annotated[
         str, typer.Option(help="beginning, or an instant such as 2026-11-21T02:15:00Z.", metavar="WHEN")

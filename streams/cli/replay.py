@@ -16,6 +16,7 @@ from evictstream.streams.cli.progress import with_progress
 from evictstream.streams.cli.replay_input import read_files, show_check
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +55,10 @@ def replay(
     ] = None,
     *,
     cluster: Annotated[
-        str | None, typer.Option(help="Name of the cluster; overrides what is recorded.", metavar="NAME")
+        str | None,
+        typer.Option(
+            help="Name of the cluster; overrides what is recorded.", metavar="NAME", parser=check_cluster_name
+        ),
     ] = None,
     against: Annotated[
         str | None,

@@ -12,6 +12,7 @@ from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from evictstream.models.kubernetes.kubectl import TaintChanges
@@ -36,7 +37,10 @@ def what_if(
     ] = None,
     *,
     cluster: Annotated[
-        str | None, typer.Option(help="Which cluster; may be left out if there is one only.", metavar="NAME")
+        str | None,
+        typer.Option(
+            help="Which cluster; may be left out if there is one only.", metavar="NAME", parser=check_cluster_name
+        ),
     ] = None,
     taint: Annotated[
         list[str] | None,

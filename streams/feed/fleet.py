@@ -9,8 +9,8 @@ from typing import Final
 import structlog
 
 from evictstream.streams.feed.cluster_feed import ClusterFeed
+from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.feed.feed_health import FeedHealth
-from evictstream.streams.feed.operator_signals import check_cluster_name
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.health.endpoint import Endpoint
 from evictstream.streams.kafka_reach import REACH

@@ -18,7 +18,7 @@ from evictstream.models.messages.envelope import InputLimits, refused_value
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.operator_signals import check_cluster_name
+from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.feed.pace import FeedClock, Pace, Restamp
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
 from evictstream.streams.recordings.trimming import trimmed

@@ -7,27 +7,12 @@ append time counts.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 import msgspec
 
+from evictstream.models.messages.cluster_names import ANY_CLUSTER
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.publisher import Publisher
-
-ANY_CLUSTER: Final = "*"
-"""Key and value have it where a signal is about no single cluster; so no cluster may have this name."""
-
-
-def check_cluster_name(name: str) -> str:
-    """Return a cluster's name that keys can carry.
-
-    Raises:
-        WrongUseError: it is empty, `*`, or holds a slash or a NUL.
-    """
-    if not name or name == ANY_CLUSTER or "/" in name or "\0" in name:
-        problem = f"{name!r} cannot be the name of a cluster"
-        raise WrongUseError(problem, next_step="use one without a slash, and neither nothing nor *")
-    return name
 
 
 def forget_cluster(publisher: Publisher, topic: str, cluster: str) -> tuple[int, ...]:

@@ -123,7 +123,7 @@ def place(key: bytes, partitions: int) -> int:
 
 def _split(key: bytes) -> tuple[str, str]:
     cluster, slash, node = key.decode().partition("/")
-    if not cluster or not slash or "/" in node:
+    if not cluster or not slash or "/" in node or (cluster == "*" and node):
         raise UnreadableRecordError("not <cluster>/<node>")
     return cluster, node
 
@@ -182,6 +182,8 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
     kind, is_listed = value["type"], value["type"] == "LISTED"
     if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
         raise UnreadableRecordError("unknown type")
+    if cluster == "*" and kind != "BOOKMARK":
+        raise UnreadableRecordError("no cluster has this name")
     if len(value.get("clusterUid") or "") > LONGEST_CLUSTER_UID:
         raise UnreadableRecordError("a UID beyond the limit")
     return Said(

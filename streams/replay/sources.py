@@ -13,6 +13,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.times import read_time
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.recordings.assumed_times import AssumedTimes
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded, watch_event
 from evictstream.streams.recordings.input_files import STDIN, latest_listed_us, open_recordings
@@ -186,7 +187,8 @@ class WatchFiles:
         if cluster is None:
             raise WrongUseError(f"{entry.source} names no cluster", next_step="give --cluster")
         assert entry.observed_at_us is not None  # noqa: S101 - `AssumedTimes` gives one to each
-        self.clusters.add(cluster)
+        if cluster not in self.clusters:
+            self.clusters.add(check_cluster_name(cluster))
         key = f"{cluster}/{entry.node_name}".encode()
         place = places.get(key)
         if place is None:

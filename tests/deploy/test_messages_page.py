@@ -15,6 +15,7 @@ from msgspec import inspect
 from evictstream.models.eviction import Origin
 from evictstream.models.instants import instant_text, microseconds
 from evictstream.models.kubernetes.objects import NodeObject, PodObject
+from evictstream.models.messages.cluster_names import ANY_CLUSTER
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
@@ -36,7 +37,6 @@ from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.compression import Unusable
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.feed.operator_signals import ANY_CLUSTER
 from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
 from evictstream.streams.service.service_config import service_config
 from tests.deploy.command_line import parse

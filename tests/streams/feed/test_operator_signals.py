@@ -9,7 +9,7 @@ from evictstream.models.messages.events import Origin
 from evictstream.models.messages.signals import AcceptGap, Forget
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.feed.operator_signals import accept_gap, check_cluster_name, forget_cluster
+from evictstream.streams.feed.operator_signals import accept_gap, forget_cluster
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
@@ -57,13 +57,3 @@ def test_a_partition_that_is_none_sends_nothing(settings: Settings) -> None:
         with pytest.raises(WrongUseError, match="has 2 partitions, none numbered 2"):
             accept_gap(publisher, settings.nodes_topic, (0, 2))
         assert publisher.acknowledged == {}
-
-
-@pytest.mark.parametrize("name", ["", "*", "a/b", "/", "a\0"])
-def test_names_that_are_none(name: str) -> None:
-    with pytest.raises(WrongUseError):
-        check_cluster_name(name)
-
-
-def test_names_that_are() -> None:
-    assert check_cluster_name("prod-eu-1") == "prod-eu-1"

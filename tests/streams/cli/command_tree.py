@@ -1,0 +1,31 @@
+"""Every command of the command line with its parameters, as they are declared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import typer
+from typer._click import Command
+from typer.core import TyperGroup
+
+from evictstream.streams.cli.main import COMMANDS, _load, app
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], Command]]:
+    """Yield each command that does something, with the words that call it; the program itself has none."""
+    yield (), typer.main.get_command(app)
+    for name in COMMANDS:
+        yield from _below((name,), _load(name))
+
+
+def _below(words: tuple[str, ...], command: Command) -> Iterator[tuple[tuple[str, ...], Command]]:
+    if not isinstance(command, TyperGroup):
+        yield words, command
+        return
+    for name, sub in command.commands.items():
+        yield from _below((*words, name), sub)
+
+
+def options_of(command: Command) -> frozenset[str]:
+    """Name what can be typed after a command, `--output` and `-o` alike."""
+    return frozenset(name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts))
