@@ -99,9 +99,7 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     """Issue the next attempt, which is owed now. Only `fire` may call this."""
     previous = as_previous(eviction)
     is_first = eviction.state is _SCHEDULED
-    if due.deadline_us != eviction.due.deadline_us:
-        eviction.revision += 1
-    eviction.due = due
+    _take(step, pod, eviction, due)
     eviction.attempt += 1
     eviction.state = _ISSUED if is_first else _RETRYING
     # The wait is counted from `issuedAt`, so that an executor that does the same sees no early repeat.
@@ -120,7 +118,9 @@ def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
 
 
 def _open(step: Step, pod: PodState, due: Due) -> None:
-    eviction = pod.eviction = Eviction(state=_SCHEDULED, ordinal=pod.opened, due=due)
+    eviction = pod.eviction = Eviction(
+        state=_SCHEDULED, ordinal=pod.opened, due=due, known_us=_known_us(step, pod, due)
+    )
     pod.opened += 1
     if _is_ahead(due, step.at_us):
         eviction.is_announced = True
@@ -136,10 +136,7 @@ def _reschedule(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None
     if due == eviction.due:
         return
     previous = as_previous(eviction)
-    has_moved = due.deadline_us != eviction.due.deadline_us
-    eviction.due = due
-    if has_moved:
-        eviction.revision += 1
+    if _take(step, pod, eviction, due):
         if _is_ahead(due, step.at_us):
             eviction.is_announced = True
             send(step, _SCHEDULE, pod, eviction, due.verdict)
@@ -153,6 +150,7 @@ def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     previous = as_previous(eviction)
     eviction.state = _SCHEDULED
     eviction.due = due
+    eviction.known_us = None
     eviction.revision += 1
     eviction.is_announced = True
     eviction.next_attempt_us = eviction.unanswered_since_us = None
@@ -160,6 +158,26 @@ def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     record(step, DecisionKind.WITHDRAWN, pod, eviction, due.verdict, previous)
     step.write_eviction(pod)
     step.wake(due.deadline_us, pod.uid)
+
+
+def _take(step: Step, pod: PodState, eviction: Eviction, due: Due) -> bool:
+    """Take over what is due now; returns whether the deadline has moved."""
+    has_moved = due.deadline_us != eviction.due.deadline_us
+    eviction.due = due
+    if has_moved:
+        eviction.revision += 1
+        eviction.known_us = _known_us(step, pod, due)
+    return has_moved
+
+
+def _known_us(step: Step, pod: PodState, due: Due) -> int | None:
+    """Return when a deadline that is new was known, if only after it.
+
+    Of what makes a deadline only the tolerations may come after it, and other rules, which a catch-up is the first to
+    follow.
+    """
+    known_us = step.at_us if step.is_catch_up else pod.tolerations_since_us
+    return known_us if known_us > due.deadline_us else None
 
 
 def _is_ahead(due: Due, at_us: int) -> bool:

@@ -89,10 +89,10 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
     is_edited = tolerations is not pod.tolerations and tolerations != pod.tolerations
     if exemptions == pod.exemptions and not is_edited:
         return UNDECIDABLE if event.is_undecidable else UNCHANGED
-    pod.exemptions = exemptions
-    if is_edited:
+    if is_edited or not exemptions:  # or it is left alone no longer: its tolerations decide from now on
         pod.tolerations = tolerations
         pod.tolerations_since_us = event.at_us
+    pod.exemptions = exemptions
     node = aggregate.node
     if pod.eviction is None and (node is None or not node.taints) and not event.is_undecidable:
         # No eviction is open and nothing can be due, as with nearly all edits: no need to decide.

@@ -111,6 +111,7 @@ def record(
             node_uid=step.node_uid,
             toleration=due.toleration,
             outage_start=None if due.outage_since_us is None else instant_text(due.outage_since_us),
+            known_at=None if eviction.known_us is None else instant_text(eviction.known_us),
             next_attempt_at=None if eviction.next_attempt_us is None else instant_text(eviction.next_attempt_us),
             outcome=eviction.outcome,
             outcome_reason=outcome_reason or None,

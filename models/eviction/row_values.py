@@ -91,7 +91,8 @@ class _EvictionRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     issued_at_us: int | None
     next_attempt_us: int | None
     outcome: Outcome | None
-    unanswered_since_us: int | None = None  # older rows have no such field
+    unanswered_since_us: int | None = None  # older rows have no such fields
+    known_us: int | None = None
 
 
 class _DeletedPodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
@@ -214,6 +215,7 @@ def eviction_value(eviction: Eviction) -> bytes:
             next_attempt_us=eviction.next_attempt_us,
             outcome=eviction.outcome,
             unanswered_since_us=eviction.unanswered_since_us,
+            known_us=eviction.known_us,
         )
     )
 
@@ -244,6 +246,7 @@ def read_eviction_value(key: bytes, value: bytes) -> Eviction:
         next_attempt_us=row.next_attempt_us,
         outcome=row.outcome,
         unanswered_since_us=row.unanswered_since_us,
+        known_us=row.known_us,
     )
 
 

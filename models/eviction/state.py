@@ -107,6 +107,7 @@ class Eviction(msgspec.Struct, gc=False, kw_only=True):
         next_attempt_us: when the next attempt is owed, None unless issued or retrying.
         outcome: the result that was counted for the current attempt, if any.
         unanswered_since_us: when the first attempt was issued since the last result; None if a result came since.
+        known_us: when the deadline was known, if only after it, as an edit of tolerations may have it; else None.
     """
 
     state: EvictionState
@@ -119,6 +120,12 @@ class Eviction(msgspec.Struct, gc=False, kw_only=True):
     next_attempt_us: int | None = None
     outcome: Outcome | None = None
     unanswered_since_us: int | None = None
+    known_us: int | None = None
+
+    @property
+    def owed_us(self) -> int:
+        """Since when the pod has to leave: lateness counts from here, as nothing could have been earlier."""
+        return self.due.deadline_us if self.known_us is None else self.known_us
 
     @property
     def wakeup_us(self) -> int | None:
@@ -136,7 +143,8 @@ class PodState(msgspec.Struct, gc=False, kw_only=True):
             so after a restart it may be lower than before.
         tolerations: in pod order, shared.
         since_us: when the pod was first seen bound to the node.
-        tolerations_since_us: when its tolerations were last seen to change; `since_us` if never.
+        tolerations_since_us: since when they decide: when they were last seen to change, or the last exemption was
+            seen to end; `since_us` if neither ever was.
         exemptions: sum of `TERMINATING`, `FINISHED`, `MIRROR` and `OVER_LIMIT`; 0 if none holds.
         opened: how many evictions were ever opened for it.
         eviction: the open or done one.

@@ -152,6 +152,11 @@ class Step:
         return self._kind is not _TIMER and self._kind is not _CATCH_UP
 
     @property
+    def is_catch_up(self) -> bool:
+        """Whether it decides everything anew: what it changes has other rules as its reason."""
+        return self._kind is _CATCH_UP
+
+    @property
     def cause(self) -> DecisionCause:
         """The cause for decision records; created once, for the first of them."""
         if self._cause is None:

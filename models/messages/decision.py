@@ -102,6 +102,13 @@ class DecisionRecord(
         InstantText | None,
         Meta(description="Start of the node's outage, if that and not the window decides the deadline."),
     ] = None
+    known_at: Annotated[
+        InstantText | None,
+        Meta(
+            description="When the deadline was known, if only after it, as an edit of tolerations may have it: nothing"
+            " could have been earlier, and lateness counts from here. Absent if it was known by then."
+        ),
+    ] = None
     next_attempt_at: Annotated[InstantText | None, Meta(description="When the next attempt is owed.")] = None
     outcome: Annotated[Outcome | None, Meta(description="Result that was counted for the current attempt.")] = None
     outcome_reason: Annotated[str | None, Meta(description="The executor's explanation of it.")] = None
@@ -137,6 +144,7 @@ def decode_decision(text: bytes | str) -> DecisionRecord:
         windowStart=decision.window_start,
         deadline=decision.deadline,
         outageStart=decision.outage_start,
+        knownAt=decision.known_at,
         nextAttemptAt=decision.next_attempt_at,
     )
     previous = decision.previous

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+from collections.abc import Mapping
+from typing import Any
 
 from evictstream.models.instants import instant_us
 from evictstream.streams.demo.reader import Arrival, Seen
 from evictstream.streams.demo.recording import Event
+from evictstream.streams.oracle import PodPlan
 
 ZONE = "topology.kubernetes.io/zone"
 COMMANDS_KEPT = 200
@@ -48,10 +51,18 @@ class Pending:
     pod: str
 
 
+def owed_us(command: dict[str, Any], plans: Mapping[str, PodPlan]) -> int:
+    """Say since when an `Evict` was owed: its deadline, or when the plan of its pod says that this was known."""
+    deadline_us = instant_us(command["deadline"])
+    pod = plans.get(command["podUid"])
+    return deadline_us if pod is None else pod.owed_us(deadline_us)
+
+
 class Board:
     """Everything on the screen.
 
     Attributes:
+        plans: what will be decided about each pod, by UID.
         headline: which Kafka.
         phase: what is happening.
         workers: one line about each.
@@ -62,6 +73,7 @@ class Board:
     """
 
     def __init__(self) -> None:
+        self.plans: Mapping[str, PodPlan] = {}
         self.headline = ""
         self.phase = ""
         self.workers: tuple[str, ...] = ()

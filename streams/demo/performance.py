@@ -110,6 +110,7 @@ def play_through(performance: Performance, *, speed: float, kill: bool) -> Perfo
     start_us = now_us()
     player = Player(performance.recording.events, start_us=start_us, speed=speed)
     plan = plan_of(player.planned(), performance.settings)
+    performance.board.plans = plan
     performance.show.begin(start_us)
     performance.board.phase = performance.recording.title
     show_text = f"playing {performance.recording.title}: {len(plan)} pods, {(player.end_us - start_us) / 1e6:.0f} s"

@@ -131,7 +131,7 @@ def _perform(
         incident=recording.name,
         kafka=broker.description,
         pods=len(plans),
-        counts=count(outcome.seen, outcome.outages),
+        counts=count(outcome.seen, outcome.outages, plans),
         spared=sum(_was_due(one, outcome.end_us) and uid not in evicted for uid, one in plans.items()),
         kill=outcome.kill,
         problems=(*found, *outcome.problems, *problems),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictstream.models.instants import instant_us
+from evictstream.streams.demo.board import owed_us
 from evictstream.streams.demo.reader import Seen
 from evictstream.streams.demo.view import duration_text
-from evictstream.streams.oracle import Stretch
+from evictstream.streams.oracle import PodPlan, Stretch
 
 PROBLEMS_SHOWN = 20
 """To people; a rule that is broken breaks for hundreds of pods."""
@@ -49,7 +49,7 @@ class Counts:
         cancelled: evictions taken back.
         issued: evictions issued, each counted once.
         repeated: further attempts of those, after the executor had reported a failure.
-        lateness: from deadline to the arrival of the first `Evict`, seconds, in order of arrival.
+        lateness: from when an eviction was owed to the arrival of its first `Evict`, seconds, in order of arrival.
         lateness_undisturbed: the same, without those that were due or on their way while a take-over was on.
     """
 
@@ -62,13 +62,13 @@ class Counts:
     lateness_undisturbed: tuple[float, ...]
 
 
-def count(seen: Iterable[Seen], outages: Sequence[Stretch]) -> Counts:
-    """Count commands."""
+def count(seen: Iterable[Seen], outages: Sequence[Stretch], plans: Mapping[str, PodPlan]) -> Counts:
+    """Count commands. `plans` of pods, by UID, tell since when an eviction was owed; without one it is the deadline."""
     commands = sorted(seen, key=lambda one: one.at_us)
     schedules = [one for one in commands if one.command["action"] == "Schedule"]
     evicts = [one for one in commands if one.command["action"] == "Evict"]
     firsts = [one for one in evicts if one.command["attempt"] == 1]
-    due = [(instant_us(one.command["deadline"]), one.at_us) for one in firsts]
+    due = [(owed_us(one.command, plans), one.at_us) for one in firsts]
     calm = [(a, b) for a, b in due if not any(a <= end and b >= begin for begin, end in outages)]
     announced = {one.command["evictionId"] for one in schedules}
     return Counts(

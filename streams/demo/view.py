@@ -11,8 +11,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
-from evictstream.streams.demo.board import Board
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.streams.demo.board import Board, owed_us
 from evictstream.streams.printing import one_line
 
 REFRESH_US = 200_000
@@ -200,7 +200,7 @@ def _commands(board: Board) -> RenderableType:
     table.add_column("late by", justify="right", no_wrap=True)
     for seen in list(board.latest)[-COMMANDS_SHOWN:]:
         command = seen.command
-        late = (seen.at_us - instant_us(command["deadline"])) / MICROSECONDS_PER_SECOND
+        late = (seen.at_us - owed_us(command, board.plans)) / MICROSECONDS_PER_SECOND
         table.add_row(
             Text(command["action"], style=_STYLES.get(command["action"], "")),
             command["pod"],

@@ -58,7 +58,7 @@ class HeardPod:
     Attributes:
         absent: why it is not there; empty if it is.
         since_us: when it was first seen on the node.
-        tolerations_since_us: since when it has its tolerations.
+        tolerations_since_us: since when its tolerations decide: since they are there, and it is not left alone.
         exempt: why it is left alone though it is there.
         is_restored: the state is of a later epoch than the one before: what had happened meanwhile may be undone.
     """
@@ -281,13 +281,14 @@ def _see(pod: PodHistory, one: Said, *, is_restored: bool) -> None:
         exempt.add("PodMirror")
     tolerations = tuple((one.content.get("spec") or {}).get("tolerations") or ())
     is_new, is_edited = bool(before.absent), tolerations != before.tolerations
+    is_freed = bool(before.exempt) and not exempt
     after = HeardPod(
         append_at_us=one.record.append_at_us,
         at_us=one.at_us,
         absent="",
         since_us=one.at_us if is_new else before.since_us,
         tolerations=tolerations,
-        tolerations_since_us=one.at_us if is_new or is_edited else before.tolerations_since_us,
+        tolerations_since_us=one.at_us if is_new or is_edited or is_freed else before.tolerations_since_us,
         exempt=frozenset(exempt),
         is_restored=is_restored,
     )

@@ -92,10 +92,11 @@ def _moved(it: DecisionRecord) -> str:
 
 
 def _late(it: DecisionRecord) -> str:
-    late = _seconds_after(it.deadline, it.cause.at)
-    return (
-        "on time" if late < 1 else f"{late:.1f} s after its deadline: a closed gate, a take-over or a backlog held it"
-    )
+    late = _seconds_after(it.known_at or it.deadline, it.cause.at)
+    known = "" if it.known_at is None else f" was known, which was at {it.known_at}"
+    if late < 1:
+        return f"as soon as its deadline{known}" if known else "on time"
+    return f"{late:.1f} s after its deadline{known}: a closed gate, a take-over or a backlog held it"
 
 
 def _early(it: DecisionRecord) -> str:

@@ -42,8 +42,9 @@ class WorkerCounters:
         commands: commands by action.
         decisions: decisions by kind and verdict.
         results: results of executors that belonged to an open attempt, by outcome.
-        lateness: seconds from the deadline of an eviction to the decision to issue it, for first attempts.
-        deletion: seconds from the deadline to the deletion seen on the input (semantics.md 13 row 18).
+        lateness: seconds from when a pod has to leave (its deadline, or the later edit that made it known) to the
+            decision to issue its eviction, for first attempts.
+        deletion: seconds from the same to the deletion seen on the input (semantics.md 13 row 18).
     """
 
     def __init__(self) -> None:
@@ -81,11 +82,11 @@ class WorkerCounters:
             elif kind in CLOSING:
                 pending[decision.cluster] = max(0, pending[decision.cluster] - 1)
                 if decision.decision is DecisionKind.COMPLETED and decision.verdict in DELETED:
-                    self.deletion.observe(seconds_late(decision.deadline, decision.cause.at))
+                    self.deletion.observe(seconds_late(decision.known_at or decision.deadline, decision.cause.at))
             elif decision.decision is DecisionKind.REPORTED and decision.outcome is not None:
                 self.results[decision.outcome._value_] += 1
 
 
-def seconds_late(deadline: str, at: str) -> float:
-    """Seconds from a deadline to an instant, both RFC 3339; 0 if a feed's clock puts the instant first."""
-    return max(0.0, (dt.datetime.fromisoformat(at) - dt.datetime.fromisoformat(deadline)).total_seconds())
+def seconds_late(owed: str, at: str) -> float:
+    """Seconds from when a pod had to leave to an instant, both RFC 3339; 0 if a feed's clock puts the instant first."""
+    return max(0.0, (dt.datetime.fromisoformat(at) - dt.datetime.fromisoformat(owed)).total_seconds())

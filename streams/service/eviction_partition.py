@@ -50,7 +50,7 @@ from evictstream.streams.service.clusters import Clusters
 from evictstream.streams.service.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.service.fast_path import YIELD_AFTER_BYTES, FastPath
 from evictstream.streams.service.future_times import FutureTimes
-from evictstream.streams.service.overdue import deadline_us, open_evictions, overdue
+from evictstream.streams.service.overdue import open_evictions, overdue, owed_us
 from evictstream.streams.service.record_sizes import SHARE, fitting
 from evictstream.streams.service.step_effects import StepEffects
 
@@ -340,7 +340,7 @@ class EvictionPartition:
                 cost += len(changes.rows) // FORGOTTEN_PODS_PER_COST
             self._effects.put(changes, aggregate, outbox)
             if changes.decisions and changes.decisions[-1].decision is _ISSUED:
-                self._counters.lateness.observe(max(0, now_us - deadline_us(aggregate, uid, now_us)) / SECOND_US)
+                self._counters.lateness.observe(max(0, now_us - owed_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
                 del self._by_key[key], self._aggregates[aggregate.key]
                 self._nodes[aggregate.cluster] -= 1

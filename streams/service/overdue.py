@@ -9,6 +9,7 @@ from evictstream.models.eviction import EvictionState, NodeAggregate
 from evictstream.streams.engine.core.timers import Wakeup
 
 _DONE = EvictionState.DONE
+_SCHEDULED = EvictionState.SCHEDULED
 
 
 class Overdue(NamedTuple):
@@ -16,7 +17,7 @@ class Overdue(NamedTuple):
 
     Attributes:
         cluster: of the pod.
-        since_us: its deadline, or when its next attempt became due; microseconds UTC.
+        since_us: since when the pod has to leave, or when its next attempt became due; microseconds UTC.
         waits_for_feed: whether it waits for its cluster's silent feed, not behind a gate of the whole partition.
     """
 
@@ -35,7 +36,8 @@ def overdue(
         pod = aggregate.pods.get(uid) if aggregate is not None else None
         if aggregate is None or pod is None or pod.eviction is None or (key, uid) in seen:
             continue
-        owed_us = pod.eviction.wakeup_us
+        eviction = pod.eviction
+        owed_us = eviction.owed_us if eviction.state is _SCHEDULED else eviction.next_attempt_us
         if owed_us is not None and owed_us <= now_us:
             seen.add((key, uid))
             yield Overdue(aggregate.cluster, owed_us, waits_for_feed)
@@ -46,7 +48,7 @@ def open_evictions(aggregate: NodeAggregate) -> list[str]:
     return [uid for uid, pod in aggregate.pods.items() if pod.eviction is not None and pod.eviction.state is not _DONE]
 
 
-def deadline_us(aggregate: NodeAggregate, uid: str, now_us: int) -> int:
-    """Return the deadline of a pod's eviction; `now_us` for a pod without one."""
+def owed_us(aggregate: NodeAggregate, uid: str, now_us: int) -> int:
+    """Return since when a pod has to leave; `now_us` for a pod without an eviction."""
     pod = aggregate.pods.get(uid)
-    return now_us if pod is None or pod.eviction is None else pod.eviction.due.deadline_us
+    return now_us if pod is None or pod.eviction is None else pod.eviction.owed_us

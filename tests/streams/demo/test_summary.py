@@ -4,9 +4,11 @@ import dataclasses
 
 import pytest
 
+from evictstream.streams.demo.judgement import plan_of
 from evictstream.streams.demo.reader import Seen
 from evictstream.streams.demo.summary import Counts, Kill, Summary, count
-from tests.streams.demo.samples import command, us
+from evictstream.streams.settings import Settings
+from tests.streams.demo.samples import command, node, pod, taint, tolerates, us
 
 
 def seen(seconds: float, action: str, eviction: str, deadline: float, **more: object) -> Seen:
@@ -28,14 +30,22 @@ OUTAGE = (us(18), us(25))
 
 
 def test_commands_are_counted_by_eviction() -> None:
-    counts = count(COMMANDS, [OUTAGE])
+    counts = count(COMMANDS, [OUTAGE], {})
     assert (counts.scheduled, counts.moved, counts.cancelled, counts.issued, counts.repeated) == (3, 1, 1, 3, 1)
 
 
 def test_lateness_is_seconds_from_deadline_to_the_first_evict() -> None:
-    counts = count(reversed(COMMANDS), [OUTAGE])
+    counts = count(reversed(COMMANDS), [OUTAGE], {})
     assert counts.lateness == pytest.approx((0.004, 6.0, 0.01))
     assert counts.lateness_undisturbed == pytest.approx((0.004, 0.01))
+
+
+def test_an_eviction_is_not_late_before_its_deadline_was_known() -> None:
+    """The pod's tolerations were edited at second 20, to a time that was over at second 10."""
+    pods = [pod(0, tolerates(seconds=100), uid="u"), pod(20, tolerates(seconds=10), uid="u")]
+    plans = plan_of([node(0, taint()), *pods], Settings())
+    assert count([seen(20.5, "Evict", "a", 10, podUid="u")], [], plans).lateness == (0.5,)
+    assert count([seen(20.5, "Evict", "a", 10, podUid="u")], [], {}).lateness == (10.5,)
 
 
 KILL = Kill(worker=2, pid=77, at_us=us(18), partitions=(1, 3), pending=5, heir=1, taken_over_us=us(25))
@@ -43,7 +53,7 @@ SUMMARY = Summary(
     incident="outage",
     kafka="a Kafka",
     pods=9,
-    counts=count(COMMANDS, [OUTAGE]),
+    counts=count(COMMANDS, [OUTAGE], {}),
     spared=2,
     kill=KILL,
     problems=(),

@@ -20,7 +20,7 @@ from evictstream.models.messages.vocabulary import (
 )
 from evictstream.streams.replay.story import story
 
-START, LATER = "2026-11-21T10:00:00Z", "2026-11-21T10:00:20Z"
+START, LATER, LAST = "2026-11-21T10:00:00Z", "2026-11-21T10:00:20Z", "2026-11-21T10:00:30Z"
 KEY_FOR_20 = Toleration(key="k", operator="Exists", toleration_seconds=20)
 
 
@@ -86,6 +86,21 @@ CASES = [
         decision(DecisionKind.ISSUED, deadline=START, cause=DecisionCause(kind=CauseKind.TIMER, at=LATER)),
         "The eviction is issued, 20.0 s after its deadline: a closed gate, a take-over or a backlog held it.",
         id="issued late",
+    ),
+    pytest.param(
+        decision(
+            DecisionKind.ISSUED, deadline=START, known_at=LATER, cause=DecisionCause(kind=CauseKind.TIMER, at=LATER)
+        ),
+        f"The eviction is issued, as soon as its deadline was known, which was at {LATER}.",
+        id="issued when its deadline was known",
+    ),
+    pytest.param(
+        decision(
+            DecisionKind.ISSUED, deadline=START, known_at=LATER, cause=DecisionCause(kind=CauseKind.TIMER, at=LAST)
+        ),
+        f"The eviction is issued, 10.0 s after its deadline was known, which was at {LATER}: a closed gate, a take-over"
+        " or a backlog held it.",
+        id="issued late after its deadline was known",
     ),
     pytest.param(
         decision(DecisionKind.RETRIED, attempt=2),

@@ -133,6 +133,20 @@ def test_lateness_is_in_seconds_from_deadline_to_decision() -> None:
     assert seen["evictstream_eviction_lateness_seconds_bucket", "+Inf"] == 3
 
 
+def test_nothing_is_late_that_could_not_have_been_earlier() -> None:
+    """An edit puts the deadline an hour into the past; the pod is evicted at once, and gone two seconds later."""
+    story = Story()
+    story.node(0, TAINT)
+    story.pod(0, "edited", 10_000)
+    story.pod(3_610, "edited", 10)
+    assert list(story.logic.overdue(story.now_us, 100)) == [("lab", NOON_US + 3_610 * SECOND_US, False)]
+    story.fire(3_610.5)
+    story.pod(3_612, "edited", 10, "DELETED")
+    seen = story.scrape()
+    assert seen["evictstream_eviction_lateness_seconds_sum",] == 0.5
+    assert seen["taint_eviction_controller_pod_deletion_duration_seconds_sum",] == 2
+
+
 def test_repeats_are_not_late() -> None:
     story = told()
     story.pod(41, "retried", 10)
