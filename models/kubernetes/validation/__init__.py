@@ -16,6 +16,7 @@ from evictstream.models.kubernetes.validation.toleration_update import (
     validate_added_tolerations,
     validate_toleration_update,
 )
+from evictstream.models.kubernetes.validation.unknown_fields import unknown_fields
 
 __all__ = [
     "EFFECTS",
@@ -25,6 +26,7 @@ __all__ = [
     "label_key_errors",
     "label_value_errors",
     "subdomain_errors",
+    "unknown_fields",
     "validate_added_tolerations",
     "validate_node_taints",
     "validate_pod_tolerations",

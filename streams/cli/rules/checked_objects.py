@@ -5,20 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
+import msgspec
+
 from evictstream.models.kubernetes import Taint, Toleration, Tolerations
 from evictstream.models.kubernetes.admission import ResourceAmounts, is_best_effort
 from evictstream.models.kubernetes.times import read_time
-from evictstream.models.kubernetes.validation import FieldError, validate_node_taints, validate_pod_tolerations
+from evictstream.models.kubernetes.tolerations import GREATER_THAN, LESS_THAN
+from evictstream.models.kubernetes.validation import (
+    ErrorType,
+    FieldError,
+    unknown_fields,
+    validate_node_taints,
+    validate_pod_tolerations,
+)
 from evictstream.models.kubernetes.validation.field_errors import required, wrong_type
 from evictstream.models.kubernetes.validation.raw import object_at, text_at
-from evictstream.streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, forbid_unknown, texts_at
+from evictstream.streams.cli.rules.fields import Fields, child_at, entries_at, flag_at, texts_at
 from evictstream.streams.cli.rules.object_files import FoundObject
 
 NODE = "Node"
 POD = "Pod"
 
-_TAINT_FIELDS: Final = frozenset({"key", "value", "effect", "timeAdded"})
-_TOLERATION_FIELDS: Final = frozenset({"key", "operator", "value", "effect", "tolerationSeconds"})
+_WITHOUT_COMPARISON: Final = (
+    'supported values: "Equal", "Exists"; "Gt" and "Lt" are where the gate TaintTolerationComparisonOperators is on: to'
+    " judge as there give --comparison-operators"
+)
 
 
 class ObjectErrors(NamedTuple):
@@ -26,13 +37,20 @@ class ObjectErrors(NamedTuple):
 
     Attributes:
         source: its file, `-` for standard input.
-        subject: how people name it, such as `Pod default/web-0`.
+        kind: `Node`, `Pod`, or `object` for one without kind.
+        name: of a pod with its namespace; empty where it has none.
         errors: every broken rule with its field.
     """
 
     source: str
-    subject: str
+    kind: str
+    name: str
     errors: tuple[FieldError, ...]
+
+    @property
+    def subject(self) -> str:
+        """How people name it, such as `Pod default/web-0`."""
+        return f"{self.kind} {self.name}".strip()
 
 
 class NodeSubject(NamedTuple):
@@ -88,10 +106,10 @@ def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[Ob
         name = _name(found.value, errors)
         labels = texts_at(child_at(found.value, "metadata", "", errors), "labels", "metadata", errors)
         spec = child_at(found.value, "spec", "", errors)
-        forbid_unknown(spec, "taints", "spec", _TAINT_FIELDS, errors)
+        errors += unknown_fields(found.value, NODE, is_stored=_is_stored(found.value))
         unschedulable = flag_at(spec, "unschedulable", "spec", errors)
         if errors:
-            wrong.append(ObjectErrors(found.source, f"{NODE} {name}".strip(), _each_once(errors)))
+            wrong.append(ObjectErrors(found.source, NODE, name, _each_once(errors)))
         else:
             nodes.append(
                 NodeSubject(
@@ -114,8 +132,9 @@ def pods_of(
     for found in _of_kind(objects, POD):
         errors = list(validate_pod_tolerations(found.value, comparison_operators=comparison_operators))
         pod = _pod(found.value, errors)
+        errors += unknown_fields(found.value, POD, is_stored=pod.is_stored)
         if errors:
-            wrong.append(ObjectErrors(found.source, f"{POD} {pod.name}".strip(), _each_once(errors)))
+            wrong.append(ObjectErrors(found.source, POD, pod.name, _each_once(map(_with_remedy, errors))))
         else:
             pods.append(pod)
     return pods, wrong
@@ -128,7 +147,7 @@ def unnamed_kinds(objects: Iterable[FoundObject]) -> list[ObjectErrors]:
         kind = found.value.get("kind")
         if not kind or not isinstance(kind, str):
             error = wrong_type("kind", kind, "a string") if kind else required("kind")
-            wrong.append(ObjectErrors(found.source, "object", (error,)))
+            wrong.append(ObjectErrors(found.source, "object", "", (error,)))
     return wrong
 
 
@@ -146,7 +165,6 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
     spec = child_at(value, "spec", "", errors)
     status = child_at(value, "status", "", errors)
     name = _name(value, errors)
-    forbid_unknown(spec, "tolerations", "spec", _TOLERATION_FIELDS, errors)
     namespace = text_at(metadata, "namespace", "metadata", errors) or "default"
     containers = [
         _amounts(container, f"{path}.resources", errors)
@@ -234,7 +252,19 @@ def _name(value: Fields, errors: list[FieldError]) -> str:
     return name or generated or ""
 
 
-def _each_once(errors: list[FieldError]) -> tuple[FieldError, ...]:
+def _is_stored(value: Fields) -> bool:
+    metadata = value.get("metadata")
+    return isinstance(metadata, Mapping) and bool(metadata.get("uid"))
+
+
+def _with_remedy(error: FieldError) -> FieldError:
+    """Name the option behind which `Gt` and `Lt` are legal; Kubernetes' own sentence names them as supported."""
+    if error.type is not ErrorType.NOT_SUPPORTED or error.bad_value not in (GREATER_THAN, LESS_THAN):
+        return error
+    return msgspec.structs.replace(error, detail=_WITHOUT_COMPARISON)
+
+
+def _each_once(errors: Iterable[FieldError]) -> tuple[FieldError, ...]:
     """Drop repeated errors: a field of a wrong type is reported for each field inside it."""
     kept: list[FieldError] = []
     for error in errors:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from evictstream.models.kubernetes.validation import FieldError
-from evictstream.models.kubernetes.validation.field_errors import forbidden, wrong_type
+from evictstream.models.kubernetes.validation.field_errors import wrong_type
 from evictstream.models.kubernetes.validation.raw import object_at, text_at
 
 Fields = Mapping[object, object]
@@ -41,18 +41,3 @@ def entries_at(value: Fields, name: str, path: str, errors: list[FieldError]) ->
         return []
     entries = ((f"{path}.{name}[{index}]", entry) for index, entry in enumerate(found))
     return [(at, fields) for at, entry in entries if (fields := object_at(entry, at, errors)) is not None]
-
-
-def forbid_unknown(value: Fields, name: str, path: str, known: Collection[str], errors: list[FieldError]) -> None:
-    """Report fields of the entries of a list that Kubernetes does not know.
-
-    kubectl refuses them by default. A misspelt `tolerationSeconds` would otherwise mean "for ever".
-    """
-    found = value.get(name)
-    for index, entry in enumerate(found if isinstance(found, list) else ()):
-        if isinstance(entry, Mapping):
-            errors += [
-                forbidden(f"{path}.{name}[{index}].{field}", "unknown field")
-                for field in entry
-                if str(field) not in known
-            ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from evictstream.models.kubernetes.selectors import Requirement, SelectorError, parse_selector, selects
@@ -33,6 +33,7 @@ class Unplaced(enum.StrEnum):
 
     NOT_BOUND = "NotBound"
     NODE_NOT_FOUND = "NodeNotFound"
+    NODE_REFUSED = "NodeRefused"
 
 
 class Placement:
@@ -44,8 +45,21 @@ class Placement:
         chosen: places of the chosen nodes in their order.
     """
 
-    def __init__(self, pods: Sequence[PodSubject], nodes: Sequence[NodeSubject], selection: Selection) -> None:
+    def __init__(
+        self,
+        pods: Sequence[PodSubject],
+        nodes: Sequence[NodeSubject],
+        selection: Selection,
+        *,
+        refused: Iterable[str] = (),
+    ) -> None:
         """Select pods and nodes.
+
+        Args:
+            pods: all that can be judged.
+            nodes: all on which can be judged.
+            selection: which of both.
+            refused: names of nodes that the API server would refuse.
 
         Raises:
             WrongUseError: a selector is malformed.
@@ -55,6 +69,7 @@ class Placement:
             pod for pod in pods if selection.namespace in (None, pod.namespace) and selects(for_pods, pod.labels)
         ]
         self.nodes = nodes
+        self._refused = frozenset(refused)
         self.chosen = [index for index, node in enumerate(nodes) if selects(for_nodes, node.labels)]
         self._is_chosen = frozenset(self.chosen)
         self._is_everywhere = selection.all_nodes or not any(pod.node_name for pod in self.pods)
@@ -69,7 +84,9 @@ class Placement:
         if not pod.node_name:
             return Unplaced.NOT_BOUND
         found = self._named.get(pod.node_name)
-        return Unplaced.NODE_NOT_FOUND if found is None else [index for index in found if index in self._is_chosen]
+        if found is None:
+            return Unplaced.NODE_REFUSED if pod.node_name in self._refused else Unplaced.NODE_NOT_FOUND
+        return [index for index in found if index in self._is_chosen]
 
     def unplaced(self) -> Iterator[tuple[PodSubject, Unplaced]]:
         """Yield the pods that are on none of the nodes, each with the reason."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
-from evictstream.streams.cli.rules.problems import require, show_problems
+from evictstream.streams.cli.rules.problems import end_with_problems, require, show_problems
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 
 if TYPE_CHECKING:
@@ -22,6 +22,13 @@ class _Changed(NamedTuple):
     node: NodeSubject
     word: TaintWord
     taints: tuple[Taint, ...]
+
+
+class _Refused(NamedTuple):
+    """A node that kubectl would not change, and its error."""
+
+    node: NodeSubject
+    line: str
 
 
 def taint(
@@ -39,9 +46,9 @@ def taint(
 
     The file itself stays as it is. The grammar, the order of taints, the reported word and the errors are those of
     kubectl. Prints a table of the taints; with `-o json` the changed node, or a list of them, which other commands
-    read. If one node cannot be changed, none is printed.
+    read. Each node is changed for itself: one that cannot be stays as it is, and in the list, and the error names it.
 
-    Exits with 0; with 1 if kubectl or the API server would refuse; with 2 if a taint or the file cannot be read.
+    Exits with 0; with 1 if kubectl or the API server would refuse a node; with 2 if a taint or the file cannot be read.
 
     Examples:
 
@@ -55,18 +62,26 @@ def taint(
     changes = _changes(specs)
     objects = read_objects(node)
     nodes, wrong = nodes_of(objects)
-    if wrong := [*unnamed_kinds(objects), *wrong]:
+    wrong = [*unnamed_kinds(objects), *wrong]
+    if wrong and not nodes:
         return show_problems(wrong, output)
     require(nodes, NODE, node, objects)
-    changed = _apply(nodes, changes, overwrite=overwrite)
+    found = _apply(nodes, changes, overwrite=overwrite)
+    refusals = [each for each in found if isinstance(each, _Refused)]
+    if len(refusals) == len(nodes):
+        raise FoundProblemError("; ".join(each.line for each in refusals))
     if output is OutputFormat.JSON:
-        items = [_object(each) for each in changed]
+        items = [_object(each) for each in found]
         print_json(items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items})
     else:
+        changed = [each for each in found if isinstance(each, _Changed)]
         for each in changed:
             say(f"node/{each.node.name} {each.word}")
         _show(changed)
-    return ExitCode.DONE
+    for refused in refusals:
+        say(f"evictstream: {refused.line}", err=True)
+    code = end_with_problems(wrong, output)
+    return ExitCode.FOUND_PROBLEM if refusals else code
 
 
 def _changes(specs: list[str]) -> TaintChanges:
@@ -80,30 +95,30 @@ def _changes(specs: list[str]) -> TaintChanges:
     return changes
 
 
-def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) -> list[_Changed]:
+def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) -> list[_Changed | _Refused]:
+    """Change each node for itself: kubectl goes on behind one that it cannot change."""
     from evictstream.models.kubernetes.kubectl import KubectlError, Refusal, apply_changes
 
-    changed = []
-    refusals = []
+    found: list[_Changed | _Refused] = []
     for node in nodes:
         try:
             outcome = apply_changes(node.taints, changes, overwrite=overwrite, node_name=node.name)
         except KubectlError as error:
             # kubectl does not name the node that lacks a taint; with one node that is clear.
             is_clear = error.kind is not Refusal.NOT_FOUND or len(nodes) == 1
-            refusals.append(str(error) if is_clear else f"node {node.name}: {error}")
+            found.append(_Refused(node, str(error) if is_clear else f"node {node.name}: {error}"))
         else:
-            changed.append(_Changed(node, outcome.word, outcome.taints))
-    if refusals:
-        raise FoundProblemError("; ".join(refusals))
-    return changed
+            found.append(_Changed(node, outcome.word, outcome.taints))
+    return found
 
 
-def _object(changed: _Changed) -> dict[str, object]:
+def _object(changed: _Changed | _Refused) -> dict[str, object]:
     """Write the taints into the node; an unchanged entry keeps its form in the file, with its `timeAdded`."""
     from evictstream.streams.cli.rules.formatting import taint_json
 
     raw = changed.node.raw
+    if isinstance(changed, _Refused):
+        return {"apiVersion": "v1"} | {str(name): value for name, value in raw.items()}
     spec = raw.get("spec")
     fields = dict(spec) if isinstance(spec, dict) else {}
     entries = dict(zip(changed.node.taints, fields.pop("taints", None) or (), strict=True))

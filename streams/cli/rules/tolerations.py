@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
-from evictstream.streams.cli.rules.problems import ComparisonOption, require, show_problems
+from evictstream.streams.cli.rules.problems import (
+    ComparisonOption,
+    end_with_problems,
+    errors_json,
+    require,
+    show_problems,
+)
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -67,7 +73,8 @@ def tolerations(
     Order decides where two tolerations match one taint and say different times: the first wins, silently. Looked at are
     the taints of the nodes, or without `--node` taints made from the pod's own tolerations and the two health taints.
 
-    Exits with 0, warnings or not; with 1 if the API server would refuse an object; with 2 if a file cannot be read.
+    Exits with 0, warnings or not; with 1 if the API server or kubectl would refuse an object, and tells of the others;
+    with 2 if a file cannot be read.
 
     Examples:
 
@@ -83,7 +90,8 @@ def tolerations(
     node_objects = [found for found in objects if found.source == node]
     pods, wrong_pods = pods_of(pod_objects, comparison_operators=comparison_operators)
     nodes, wrong_nodes = nodes_of(node_objects)
-    if wrong := [*unnamed_kinds(objects), *wrong_pods, *wrong_nodes]:
+    wrong = [*unnamed_kinds(objects), *wrong_pods, *wrong_nodes]
+    if wrong and not (pods and (nodes or node is None)):
         return show_problems(wrong, output)
     require(pods, POD, pod, pod_objects)
     if node is not None:
@@ -98,11 +106,12 @@ def tolerations(
         for subject in pods
     ]
     if output is OutputFormat.JSON:
-        print_json({"comparisonOperators": comparison_operators, "pods": [_json(report) for report in reports]})
+        pods_json = [_json(report) for report in reports]
+        print_json({"comparisonOperators": comparison_operators, "pods": pods_json, "errors": errors_json(wrong)})
     else:
         for report in reports:
             _show(report, has_nodes=node is not None)
-    return ExitCode.DONE
+    return end_with_problems(wrong, output)
 
 
 def _traced(pod: PodSubject, not_ready_seconds: int, unreachable_seconds: int) -> tuple[TracedToleration, ...]:

@@ -8,13 +8,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table, say
-from evictstream.streams.cli.rules.problems import ComparisonOption, require, show_problems
+from evictstream.streams.cli.rules.problems import (
+    ComparisonOption,
+    end_with_problems,
+    errors_json,
+    require,
+    show_problems,
+)
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
     from evictstream.streams.cli.rules.checked_objects import NodeSubject, ObjectErrors, PodSubject
     from evictstream.streams.cli.rules.evaluation import Evaluator
     from evictstream.streams.cli.rules.selection import Placement
+
+_WHY = {
+    "NOT_BOUND": "not bound to a node",
+    "NODE_NOT_FOUND": "node not in the file",
+    "NODE_REFUSED": "node would be refused",
+}
 
 
 def verdict(
@@ -47,10 +59,10 @@ def verdict(
 
     Files are JSON or YAML, with one object or many: lists, and documents with `---` between them. Other kinds are left
     out. One file may hold both. Rows go out as they are decided; JSON is one object with `verdicts`, one in each line,
-    and before them `notJudged`, the pods without node.
+    and before them `notJudged`, the pods without node, and `errors`.
 
-    Exits with 0; with 1 if the API server would refuse an object, and lists every error; with 2 if a file or selector
-    cannot be read.
+    Exits with 0; with 1 if the API server or kubectl would refuse an object, a misspelt field included: then every
+    error is listed, and the other objects are judged; with 2 if a file or selector cannot be read.
 
     Examples:
 
@@ -59,14 +71,15 @@ def verdict(
     * `evictstream rules verdict --node all.json --pod all.json -n shop --node-selector topology.kubernetes.io/zone=a`
     * `evictstream rules verdict --node all.json --pod all.json -l app=web --all-nodes -o json`
     """
+    from evictstream.streams.cli.rules.checked_objects import NODE
     from evictstream.streams.cli.rules.evaluation import Evaluator
     from evictstream.streams.cli.rules.selection import Placement, Selection
 
     selection = Selection(namespace, selector, node_selector, all_nodes)
     nodes, pods, wrong = _read(node, pod, comparison_operators=comparison_operators)
-    if wrong:
+    if not (nodes and pods):
         return show_problems(wrong, output)
-    placement = Placement(pods, nodes, selection)
+    placement = Placement(pods, nodes, selection, refused=[each.name for each in wrong if each.kind == NODE])
     evaluator = Evaluator(nodes, comparison_operators=comparison_operators)
     for kind, found in (("pod", placement.pods), ("node", placement.chosen)):
         if not found:
@@ -77,19 +90,23 @@ def verdict(
             "notJudged": [
                 {"pod": pod.name, "node": pod.node_name or None, "reason": why} for pod, why in placement.unplaced()
             ],
+            "errors": errors_json(wrong),
         }
         print_long_json(head, "verdicts", _items(placement, evaluator))
     else:
         from evictstream.streams.cli.rules.pod_on_node import TITLES
 
         print_long_table(["pod", "node", *TITLES], _rows(placement, evaluator))
-    return ExitCode.DONE
+    return end_with_problems(wrong, output)
 
 
 def _read(
     node: str, pod: str, *, comparison_operators: bool
 ) -> tuple[list[NodeSubject], list[PodSubject], list[ObjectErrors]]:
-    """Read the files; returns what is used of them, so that the rest of their memory is freed."""
+    """Read the files; returns what is used of them, so that the rest of their memory is freed.
+
+    Without errors there are nodes and pods.
+    """
     from evictstream.streams.cli.rules.checked_objects import NODE, POD, nodes_of, pods_of, unnamed_kinds
     from evictstream.streams.cli.rules.object_files import read_objects
 
@@ -112,8 +129,7 @@ def _rows(placement: Placement, evaluator: Evaluator) -> Iterator[tuple[str, ...
     for pod in placement.pods:
         places = placement.places(pod)
         if isinstance(places, Unplaced):
-            why = "not bound to a node" if places is Unplaced.NOT_BOUND else "node not in the file"
-            yield (pod.name, pod.node_name or NOTHING, "not judged", why, *[NOTHING] * 5)
+            yield (pod.name, pod.node_name or NOTHING, "not judged", _WHY[places.name], *[NOTHING] * 5)
             continue
         for index in places:
             yield (pod.name, placement.nodes[index].name, *evaluator.outcome(pod, index).cells)

@@ -122,10 +122,43 @@ def test_what_kubectl_would_refuse_for_this_node(
     assert answer == (ExitCode.FOUND_PROBLEM, "", f"evictstream: {line}\n")
 
 
-def test_one_unchangeable_node_keeps_all_from_being_printed(rules: Rules, write: WriteFile) -> None:
-    path = write("{kind: Node, metadata: {name: a}}\n---\n" + json.dumps(NODE))
-    answer = rules("taint", path, "old-", "-o", "json")
-    assert answer == (ExitCode.FOUND_PROBLEM, "", 'evictstream: node a: taint "old" not found\n')
+class TestSeveralNodes:
+    """kubectl visits each node for itself, and ends with 1 if it could not change one."""
+
+    LACKING = "{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n"
+    NOT_FOUND = 'evictstream: node a: taint "old" not found\n'
+
+    def test_a_node_that_lacks_the_taint_keeps_no_other(self, rules: Rules, write: WriteFile) -> None:
+        path = write(self.LACKING + json.dumps(NODE))
+        answer = rules("taint", path, "old-", "-o", "json")
+        assert (answer.code, answer.err) == (ExitCode.FOUND_PROBLEM, self.NOT_FOUND)
+        assert answer.json["items"] == [
+            {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "a"}},
+            taints(),
+        ]
+        told = rules("taint", path, "old-")
+        assert told == (ExitCode.FOUND_PROBLEM, "node/n1 untainted\n", self.NOT_FOUND)
+
+    def test_a_node_that_has_the_taint_already_keeps_no_other(self, rules: Rules, write: WriteFile) -> None:
+        answer = rules("taint", write(self.LACKING + json.dumps(NODE)), "old=w:NoExecute")
+        assert answer.code == ExitCode.FOUND_PROBLEM
+        assert answer.out.splitlines()[0] == "node/a tainted"
+        assert (
+            answer.err == "evictstream: node n1 already has old taint(s) with same effect(s) and --overwrite is false\n"
+        )
+
+    def test_nothing_is_printed_where_none_can_be_changed(self, rules: Rules, write: WriteFile) -> None:
+        answer = rules("taint", write(self.LACKING + json.dumps(NODE)), "nope-", "-o", "json")
+        assert answer.code == ExitCode.FOUND_PROBLEM
+        assert answer.out == ""
+        assert answer.err == 'evictstream: node a: taint "nope" not found; node n1: taint "nope" not found\n'
+
+    def test_a_node_that_would_be_refused_keeps_no_other(self, rules: Rules, write: WriteFile) -> None:
+        bad = "{kind: Node, metadata: {name: b}, spec: {taint: []}}\n---\n"
+        answer = rules("taint", write(bad + json.dumps(NODE)), "old-", "-o", "json")
+        assert answer.code == ExitCode.FOUND_PROBLEM
+        assert answer.json == taints()
+        assert "Node b (spec.taint: Forbidden: unknown field, did you mean taints?)" in answer.err
 
 
 @pytest.mark.parametrize(
