@@ -7,6 +7,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
+from evictstream.streams.cli.rules.assumed_defaults import (
+    DEFAULT_SECONDS,
+    AssumedDefaults,
+    NotReadyOption,
+    UnreachableOption,
+)
 from evictstream.streams.cli.rules.problems import (
     ComparisonOption,
     end_with_problems,
@@ -21,9 +27,6 @@ if TYPE_CHECKING:
     from evictstream.models.kubernetes.admission import TracedToleration
     from evictstream.models.kubernetes.precedence import OrderConflict
     from evictstream.streams.cli.rules.checked_objects import NodeSubject, PodSubject
-
-_DEFAULT_SECONDS = 300
-"""A copy of the models' `DEFAULT_SECONDS`, since `--help` should not wait for their import."""
 
 
 class _Use(NamedTuple):
@@ -53,14 +56,8 @@ def tolerations(
         str | None,
         typer.Option("--node", help="File with nodes: which toleration is in use for which taint.", metavar="FILE"),
     ] = None,
-    not_ready_seconds: Annotated[
-        int,
-        typer.Option(help="What the API server's --default-not-ready-toleration-seconds is.", metavar="SECONDS"),
-    ] = _DEFAULT_SECONDS,
-    unreachable_seconds: Annotated[
-        int,
-        typer.Option(help="What the API server's --default-unreachable-toleration-seconds is.", metavar="SECONDS"),
-    ] = _DEFAULT_SECONDS,
+    not_ready_seconds: NotReadyOption = DEFAULT_SECONDS,
+    unreachable_seconds: UnreachableOption = DEFAULT_SECONDS,
     comparison_operators: ComparisonOption = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
@@ -99,7 +96,7 @@ def tolerations(
     reports = [
         _report(
             subject,
-            _traced(subject, not_ready_seconds, unreachable_seconds),
+            _traced(subject, AssumedDefaults(not_ready_seconds, unreachable_seconds)),
             None if node is None else nodes,
             comparison_operators=comparison_operators,
         )
@@ -114,17 +111,12 @@ def tolerations(
     return end_with_problems(wrong, output)
 
 
-def _traced(pod: PodSubject, not_ready_seconds: int, unreachable_seconds: int) -> tuple[TracedToleration, ...]:
-    from evictstream.models.kubernetes.admission import TracedToleration, default_toleration_seconds, trace, written
+def _traced(pod: PodSubject, defaults: AssumedDefaults) -> tuple[TracedToleration, ...]:
+    from evictstream.models.kubernetes.admission import TracedToleration, trace
 
     if not pod.is_stored:
         return tuple(
-            TracedToleration(entry.toleration, entry.origin, is_certain=True)
-            for entry in default_toleration_seconds(
-                written(pod.tolerations),
-                not_ready_seconds=not_ready_seconds,
-                unreachable_seconds=unreachable_seconds,
-            )
+            TracedToleration(entry.toleration, entry.origin, is_certain=True) for entry in defaults.admitted(pod)
         )
     return trace(
         pod.tolerations,
@@ -132,8 +124,8 @@ def _traced(pod: PodSubject, not_ready_seconds: int, unreachable_seconds: int) -
         host_network=pod.host_network,
         requested=pod.requested,
         is_best_effort=pod.is_best_effort,
-        not_ready_seconds=not_ready_seconds,
-        unreachable_seconds=unreachable_seconds,
+        not_ready_seconds=defaults.not_ready_seconds,
+        unreachable_seconds=defaults.unreachable_seconds,
     )
 
 

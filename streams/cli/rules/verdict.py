@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table, say
+from evictstream.streams.cli.rules.assumed_defaults import (
+    DEFAULT_SECONDS,
+    AssumedDefaults,
+    NotReadyOption,
+    UnreachableOption,
+)
 from evictstream.streams.cli.rules.problems import (
     ComparisonOption,
     end_with_problems,
@@ -32,6 +38,7 @@ _WHY = {
 def verdict(
     node: Annotated[str, typer.Option("--node", help="File with nodes; - is stdin.", metavar="FILE")],
     pod: Annotated[str, typer.Option("--pod", help="File with pods; - is stdin.", metavar="FILE")],
+    *,
     all_nodes: Annotated[bool, typer.Option("--all-nodes", help="Each pod on each node, wherever it runs.")] = False,
     namespace: Annotated[
         str | None, typer.Option("--namespace", "-n", help="Only pods of this namespace.", metavar="NAME")
@@ -42,6 +49,8 @@ def verdict(
     node_selector: Annotated[
         str, typer.Option("--node-selector", help="Only on nodes with these labels.", metavar="SELECTOR")
     ] = "",
+    not_ready_seconds: NotReadyOption = DEFAULT_SECONDS,
+    unreachable_seconds: UnreachableOption = DEFAULT_SECONDS,
     comparison_operators: ComparisonOption = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
@@ -50,8 +59,9 @@ def verdict(
     For each pod on the node that it is bound to: when it would be evicted, counted from the moment at which Kubernetes
     sees the taint, and by which taint and toleration; whether the scheduler would put it there, with the score by soft
     taints among all nodes of the file that are possible; whether the kubelet would take it in. Only taints and cordons
-    count, not the phase of the pod, resources or affinity; and only the tolerations that stand in the pod, not those
-    that the API server adds when it is created (`evictstream rules tolerations` shows them).
+    count, not the phase of the pod, resources or affinity. A pod with a UID has the tolerations that stand in it. One
+    without is judged as it would be created: with those of DefaultTolerationSeconds, which API servers run by default;
+    the output says so, and `evictstream rules tolerations` shows them.
 
     A pod that is not bound, or whose node is not in the file, has a row that says so. Where none of the pods is bound,
     as in manifests, or with `--all-nodes`, each is judged on each node. Selectors are kubectl's: `app=web,tier!=cache`,
@@ -79,6 +89,8 @@ def verdict(
     nodes, pods, wrong = _read(node, pod, comparison_operators=comparison_operators)
     if not (nodes and pods):
         return show_problems(wrong, output)
+    defaults = AssumedDefaults(not_ready_seconds, unreachable_seconds)
+    pods, assumed = defaults.applied(pods)
     placement = Placement(pods, nodes, selection, refused=[each.name for each in wrong if each.kind == NODE])
     evaluator = Evaluator(nodes, comparison_operators=comparison_operators)
     for kind, found in (("pod", placement.pods), ("node", placement.chosen)):
@@ -87,6 +99,11 @@ def verdict(
     if output is OutputFormat.JSON:
         head = {
             "comparisonOperators": comparison_operators,
+            "assumed": {
+                "podsWithoutUid": assumed,
+                "notReadySeconds": not_ready_seconds,
+                "unreachableSeconds": unreachable_seconds,
+            },
             "notJudged": [
                 {"pod": pod.name, "node": pod.node_name or None, "reason": why} for pod, why in placement.unplaced()
             ],
@@ -97,6 +114,9 @@ def verdict(
         from evictstream.streams.cli.rules.pod_on_node import TITLES
 
         print_long_table(["pod", "node", *TITLES], _rows(placement, evaluator))
+        if assumed and defaults.matter_on(nodes[index] for index in placement.chosen):
+            say()
+            say(defaults.sentence(assumed))
     return end_with_problems(wrong, output)
 
 

@@ -10,7 +10,9 @@ from evictstream.models.kubernetes.validation import unknown_fields
 from evictstream.models.kubernetes.validation.known_fields import FIELDS
 
 TOLERATIONS = [{"key": "spot", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 600}]
-POD: dict[str, Any] = {
+Fields = dict[Any, Any]
+
+POD: Fields = {
     "apiVersion": "v1",
     "kind": "Pod",
     "metadata": {
@@ -24,15 +26,15 @@ POD: dict[str, Any] = {
 }
 
 
-def paths(value: dict[str, Any], kind: str = "Pod", *, is_stored: bool = False) -> list[str]:
+def paths(value: Fields, kind: str = "Pod", *, is_stored: bool = False) -> list[str]:
     return [error.field for error in unknown_fields(value, kind, is_stored=is_stored)]
 
 
-def with_spec(**more: object) -> dict[str, Any]:
+def with_spec(**more: object) -> Fields:
     return POD | {"spec": POD["spec"] | more}
 
 
-def with_container(**more: object) -> dict[str, Any]:
+def with_container(**more: object) -> Fields:
     return with_spec(containers=[POD["spec"]["containers"][0] | more])
 
 
@@ -80,7 +82,7 @@ def test_an_ordinary_pod_has_none() -> None:
     ],
 )
 @pytest.mark.parametrize("is_stored", [False, True], ids=["manifest", "stored"])
-def test_a_slip_around_tolerations_is_named(pod: dict[str, Any], path: str, meant: str, *, is_stored: bool) -> None:
+def test_a_slip_around_tolerations_is_named(pod: Fields, path: str, meant: str, *, is_stored: bool) -> None:
     (error,) = unknown_fields(pod, "Pod", is_stored=is_stored)
     assert str(error) == f"{path}: Forbidden: unknown field, did you mean {meant}?"
 
@@ -95,7 +97,7 @@ def test_a_slip_around_tolerations_is_named(pod: dict[str, Any], path: str, mean
     ],
 )
 @pytest.mark.parametrize("is_stored", [False, True], ids=["manifest", "stored"])
-def test_a_slip_around_taints_is_named(node: dict[str, Any], path: str, *, is_stored: bool) -> None:
+def test_a_slip_around_taints_is_named(node: Fields, path: str, *, is_stored: bool) -> None:
     assert paths(node, "Node", is_stored=is_stored) == [path]
 
 
