@@ -6,6 +6,7 @@ import datetime as dt
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
+from evictstream.models.instants import instant_text, microseconds
 from evictstream.models.kubernetes.taints import taint_text
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
@@ -68,8 +69,9 @@ def _instant(text: str) -> dt.datetime:
     return found.astimezone(dt.UTC)
 
 
-def _shown(instant: dt.datetime) -> str:
-    return instant.strftime("%Y-%m-%d %H:%M:%S.") + f"{instant.microsecond // 1000:03d}"
+def _shown(text: str) -> str:
+    """Write an instant as all commands and topics do, whatever zone its writer chose."""
+    return instant_text(microseconds(_instant(text)))
 
 
 def _until(command: EvictionCommand, now: dt.datetime) -> str:
@@ -78,12 +80,12 @@ def _until(command: EvictionCommand, now: dt.datetime) -> str:
 
 
 COMMAND_COLUMNS: Final = (
-    CommandColumn("TIME", 23, lambda command, _: _shown(_instant(command.issued_at))),
+    CommandColumn("TIME", 27, lambda command, _: _shown(command.issued_at)),
     CommandColumn("ACTION", 8, lambda command, _: command.action),
     CommandColumn("CLUSTER", 8, lambda command, _: command.cluster),
     CommandColumn("POD", 24, lambda command, _: f"{command.namespace}/{command.pod}"),
     CommandColumn("NODE", 12, lambda command, _: command.node),
-    CommandColumn("DEADLINE", 23, lambda command, _: _shown(_instant(command.deadline))),
+    CommandColumn("DEADLINE", 27, lambda command, _: _shown(command.deadline)),
     CommandColumn("IN", 8, _until),  # how far away the deadline is
     CommandColumn("VERDICT", 17, lambda command, _: command.reason.verdict),
     CommandColumn("TAINT", 0, lambda command, _: taint_text(command.reason.taint)),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,9 +102,9 @@ def _roles(manifest: Manifest) -> list[str]:
 
 
 def _instant(timestamp_ms: int | None) -> str | None:
-    if timestamp_ms is None:
-        return None
-    return dt.datetime.fromtimestamp(timestamp_ms / 1_000, dt.UTC).isoformat(timespec="milliseconds")
+    from evictstream.models.instants import instant_text
+
+    return None if timestamp_ms is None else instant_text(timestamp_ms * 1_000)
 
 
 def _print(manifest: Manifest) -> None:

@@ -63,7 +63,8 @@ class AssumedDefaults(NamedTuple):
 
     def sentence(self, pods: int) -> str:
         """Say what was assumed of how many pods."""
+        which = "1 pod" if pods == 1 else f"{pods} pods"
         return (
-            f"assumed of {pods} pod{'' if pods == 1 else 's'} without UID, as DefaultTolerationSeconds adds it on creation: not-ready is tolerated"
+            f"assumed of {which} without UID, as DefaultTolerationSeconds adds it on creation: not-ready is tolerated"
             f" for {self.not_ready_seconds} s, unreachable for {self.unreachable_seconds} s"
         )

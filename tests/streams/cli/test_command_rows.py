@@ -29,12 +29,12 @@ def test_each_title_stands_over_its_cells() -> None:
     places = [*((found[0], found.start()) for found in re.finditer(r"\S+", titles)), ("", len(row))]
     table = {title: row[start:end].strip() for (title, start), (_, end) in itertools.pairwise(places)}
     assert table == {
-        "TIME": "2026-11-21 02:15:00.000",
+        "TIME": "2026-11-21T02:15:00.000000Z",
         "ACTION": "Schedule",
         "CLUSTER": "lab",
         "POD": "shop/p-1",
         "NODE": "n-1",
-        "DEADLINE": "2026-11-21 02:20:00.123",
+        "DEADLINE": "2026-11-21T02:20:00.123456Z",
         "IN": "5m0s",
         "VERDICT": "TolerationExpires",
         "TAINT": "node.kubernetes.io/unreachable:NoExecute",
@@ -43,11 +43,11 @@ def test_each_title_stands_over_its_cells() -> None:
 
 
 def test_what_is_cancelled_is_not_ahead() -> None:
-    assert cells(command(Action.CANCEL))[8] == "-"
+    assert cells(command(Action.CANCEL))[6] == "-"
 
 
 def test_instants_are_shown_in_utc() -> None:
-    assert cells(command(deadline="2026-11-21T04:20:00+02:00"))[6:8] == ["2026-11-21", "02:20:00.000"]
+    assert cells(command(deadline="2026-11-21T04:20:00+02:00"))[5] == "2026-11-21T02:20:00.000000Z"
 
 
 @pytest.mark.parametrize("deadline", ["soon", "2026-11-21T02:20:00"])
