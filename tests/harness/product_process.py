@@ -24,9 +24,11 @@ class ProductProcess:
         given = {f"EVICTSTREAM_{name.upper()}": str(getattr(settings, name)) for name in settings.model_fields_set}
         self._environment = os.environ | {"EVICTSTREAM_HEALTH_PORT": "0"} | given
         self._log = log
+        self._logged_bytes = 0
         self._process = self._started()
 
     def _started(self) -> subprocess.Popen[bytes]:
+        self._logged_bytes = self._log_bytes()
         with self._output() as output:
             return subprocess.Popen(self._command, env=self._environment, stderr=output)
 
@@ -42,6 +44,14 @@ class ProductProcess:
     def send_signal(self, number: signal.Signals) -> None:
         """Send a signal, such as SIGSTOP."""
         self._process.send_signal(number)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it has logged anything since its start, to its file; before that SIGTERM ends it as any program."""
+        return self._log_bytes() > self._logged_bytes
+
+    def _log_bytes(self) -> int:
+        return self._log.stat().st_size if self._log is not None and self._log.exists() else 0
 
     @property
     def exit_code(self) -> int | None:

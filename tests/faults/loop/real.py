@@ -45,7 +45,7 @@ PATIENCE_SECONDS = 180.0
 
 STOPPED_SECONDS = 2.0
 STARTING_SECONDS = 8.0
-"""A process that was killed is at work again by then; before that SIGTERM ends it as it ends any program."""
+"""So long after its first line each process has read its kubeconfig."""
 
 LONGEST_SHOWN = 1_000  # characters of a violation; the end says what is wrong
 NODE_UID = 1  # its place in a node's row
@@ -103,7 +103,7 @@ class RealLoop:
             }
             processes = {name: stack.enter_context(self._process(name, *how)) for name, how in commands.items()}
             self._live(processes)
-            self._settle()
+            self._settle(processes)
             for name, process in processes.items():
                 if process.exit_code is not None:
                     yield f"{name} has ended with exit code {process.exit_code}"
@@ -124,6 +124,8 @@ class RealLoop:
             elif what == "process":
                 self._hit(draw.choice(tuple(processes)), processes)
             elif what == "outside":
+                if not self._have_begun(processes):
+                    self._started_at = time.monotonic()
                 is_starting = time.monotonic() - self._started_at < STARTING_SECONDS
                 self.seen[f"outside: {self.outside.act(is_starting=is_starting)}"] += 1
             elif time.monotonic() - self._killed_at < UNKEPT_SECONDS or self.api.stuck:
@@ -151,14 +153,21 @@ class RealLoop:
             threading.Timer(STOPPED_SECONDS, process.send_signal, (signal.SIGCONT,)).start()
         self.seen[f"process: {how} {name}"] += 1
 
-    def _settle(self) -> None:
+    def _settle(self, processes: dict[str, ProductProcess]) -> None:
         """Wait until everything owed is done and known, or for too long."""
         self.outside.end()
         self.api.trouble.clear()
         time.sleep(STARTING_SECONDS)
         end_at = time.monotonic() + PATIENCE_SECONDS
-        while time.monotonic() < end_at and (self.api.owed() or self._known() != self.api.uids()):
+        while time.monotonic() < end_at and not (self._have_begun(processes) and self._is_settled()):
             time.sleep(2)
+
+    @staticmethod
+    def _have_begun(processes: dict[str, ProductProcess]) -> bool:
+        return all(process.has_begun or process.exit_code is not None for process in processes.values())
+
+    def _is_settled(self) -> bool:
+        return not self.api.owed() and self._known() == self.api.uids()
 
     def _known(self) -> dict[str, set[str]]:
         """Return UIDs of nodes under an empty name, and of pods by their node, as the service knows them."""
