@@ -151,7 +151,9 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     return step.finish()
 
 
-def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: RuleParameters) -> Changes:
+def fire(
+    aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: RuleParameters, heard_us: int | None = None
+) -> Changes:
     """Apply a wake-up: decide again with the newest facts, and issue the attempt that is owed to this pod now.
 
     Call it only while the gates are open. Stale, early, late and repeated calls are harmless: the step issues an
@@ -162,6 +164,7 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: RuleParamet
         pod_uid: the UID in the wake-up; empty for the node itself, whose step is `expire`.
         now_us: now, microseconds since 1970.
         rules: parameters of the rules.
+        heard_us: when the cluster's feed was last heard, for the record of an attempt; None if it never was.
 
     Returns:
         The changes: an `Evict`; or a `Cancel` or a moved deadline, if the rules have changed; or only a wake-up, with
@@ -172,7 +175,7 @@ def fire(aggregate: NodeAggregate, pod_uid: str, now_us: int, rules: RuleParamet
     pod = aggregate.pods.get(pod_uid)
     if pod is None or pod.eviction is None or pod.eviction.state is _DONE:
         return UNCHANGED
-    step = Step(aggregate, rules, at_us=now_us, kind=_TIMER, origin=None)
+    step = Step(aggregate, rules, at_us=now_us, kind=_TIMER, origin=None, heard_us=heard_us)
     due = reconcile(step, pod)
     eviction = pod.eviction
     if due is not None and eviction is not None:

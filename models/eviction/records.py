@@ -10,6 +10,7 @@ from evictstream.models.messages.vocabulary import API_VERSION, Action, Decision
 
 _UNTOLERATED = Verdict.UNTOLERATED
 _SCHEDULED, _DUE, _MOVED = DecisionKind.SCHEDULED, DecisionKind.DUE, DecisionKind.MOVED
+_ISSUED, _RETRIED = DecisionKind.ISSUED, DecisionKind.RETRIED
 
 
 def issued_at_us(step: Step, due: Due) -> int:
@@ -89,6 +90,7 @@ def record(
         outcome_reason: the executor's explanation, if a result is the cause.
     """
     due = eviction.due
+    heard_us = step.heard_us if kind is _ISSUED or kind is _RETRIED else None
     namespace, _, name = pod.address.partition("/")
     step.decisions.append(
         DecisionRecord(
@@ -113,6 +115,7 @@ def record(
             outage_start=None if due.outage_since_us is None else instant_text(due.outage_since_us),
             known_at=None if eviction.known_us is None else instant_text(eviction.known_us),
             next_attempt_at=None if eviction.next_attempt_us is None else instant_text(eviction.next_attempt_us),
+            heard_at=None if heard_us is None else instant_text(heard_us),
             outcome=eviction.outcome,
             outcome_reason=outcome_reason or None,
             previous=previous,

@@ -101,6 +101,7 @@ class Step:
         aggregate: of the node; changed in place.
         rules: parameters of the rules.
         at_us: the instant of the input; for a timer, now.
+        heard_us: when the cluster's feed was last heard, for a step that issues; None if it never was.
         key: `<cluster>/<node>`.
         node_uid: UID of the node that the step is about; of the old one while that one leaves.
         coverages: cache for `decide`, shared by the pods of the step.
@@ -121,6 +122,7 @@ class Step:
         "coverages",
         "decisions",
         "effect",
+        "heard_us",
         "key",
         "node_uid",
         "rules",
@@ -128,13 +130,21 @@ class Step:
     )
 
     def __init__(
-        self, aggregate: NodeAggregate, rules: RuleParameters, *, at_us: int, kind: CauseKind, origin: Origin | None
+        self,
+        aggregate: NodeAggregate,
+        rules: RuleParameters,
+        *,
+        at_us: int,
+        kind: CauseKind,
+        origin: Origin | None,
+        heard_us: int | None = None,
     ) -> None:
         self.effect = InputEffect.CHANGED
         self.aggregate = aggregate
         self.key = aggregate.key
         self.rules = rules
         self.at_us = at_us
+        self.heard_us = heard_us
         self.node_uid = aggregate.node.uid if aggregate.node is not None else None
         self.coverages: Coverages = {}
         self.commands: list[EvictionCommand] = []

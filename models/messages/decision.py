@@ -110,6 +110,14 @@ class DecisionRecord(
         ),
     ] = None
     next_attempt_at: Annotated[InstantText | None, Meta(description="When the next attempt is owed.")] = None
+    heard_at: Annotated[
+        InstantText | None,
+        Meta(
+            description="Of `Issued` and `Retried`: when the cluster's feed was last heard, the older of its newest"
+            " heartbeats on nodes and pods. The decision rests on what was so then, or later. Absent where no"
+            " heartbeat has come."
+        ),
+    ] = None
     outcome: Annotated[Outcome | None, Meta(description="Result that was counted for the current attempt.")] = None
     outcome_reason: Annotated[str | None, Meta(description="The executor's explanation of it.")] = None
     previous: Annotated[PreviousDecision | None, Meta(description="The eviction before; absent for a new one.")] = None
@@ -146,6 +154,7 @@ def decode_decision(text: bytes | str) -> DecisionRecord:
         outageStart=decision.outage_start,
         knownAt=decision.known_at,
         nextAttemptAt=decision.next_attempt_at,
+        heardAt=decision.heard_at,
     )
     previous = decision.previous
     due_cause = decision.due_cause

@@ -162,6 +162,11 @@ class Clusters:
             self._write_gap(gap if gap.unlisted else None, outbox)
         return True
 
+    def heard_us(self, cluster: str) -> int | None:
+        """Return until when all that a feed has written of its cluster was read; None if it sends no heartbeats."""
+        state = self._states.get(cluster)
+        return None if state is None else state.silent_since_us()
+
     def forget(self, cluster: str, appended_at_us: int, outbox: Outbox) -> None:
         """Store that all earlier records of a cluster are void, heartbeats included."""
         self._states[cluster] = ClusterState(forgotten_at_us=appended_at_us)

@@ -332,7 +332,7 @@ class EvictionPartition:
             if uid and aggregate.cluster in silent:
                 self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
-            changes = fire(aggregate, uid, now_us, self._config.rules)
+            changes = fire(aggregate, uid, now_us, self._config.rules, self._clusters.heard_us(aggregate.cluster))
             pod = aggregate.pods.get(uid)
             if pod is not None:
                 cost += weight_of(aggregate.node, pod) - 1
