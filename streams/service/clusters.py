@@ -12,17 +12,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import msgspec
-import structlog
 
 from evictstream.streams.service.clock_watch import MILLISECOND_US
+from evictstream.streams.service.epoch_news import EpochBegun, EpochNews
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from evictstream.models.messages.signals import Heartbeat, Listed
     from evictstream.streams.engine.core.outbox import Outbox
-
-log = structlog.get_logger(__name__)
 
 CLUSTER_PREFIX = b"cluster\x00"
 GAP_KEY = b"gap"
@@ -86,9 +84,11 @@ class Clusters:
         any_epoch: whether any cluster has begun an epoch here other than the first: the same before each `is_stale`.
     """
 
-    __slots__ = ("_states", "any_epoch", "any_forgotten", "gap")
+    __slots__ = ("_news", "_states", "any_epoch", "any_forgotten", "gap")
 
-    def __init__(self) -> None:
+    def __init__(self, news: EpochNews | None = None) -> None:
+        """`news` says that an epoch begins; partitions share it, so that it is said once."""
+        self._news = news or EpochNews()
         self._states: dict[str, ClusterState] = {}
         self.gap: Gap | None = None
         self.any_forgotten = False
@@ -132,7 +132,7 @@ class Clusters:
         if appended_at_us <= state.forgotten_at_us or signal.epoch < state.epoch:
             return False
         if signal.epoch > state.epoch:
-            log.warning("a cluster begins a new epoch", cluster=cluster, epoch=signal.epoch, uid=signal.cluster_uid)
+            self._news.take(EpochBegun(cluster, signal.epoch, signal.cluster_uid, signal.at_us))
             state.epoch, state.uid = signal.epoch, signal.cluster_uid
             self.any_epoch = True
         elif not state.uid:

@@ -98,7 +98,7 @@ class EvictionPartition:
         self._aggregates: dict[str, NodeAggregate] = {}
         self._loader = RowLoader()
         self._by_key: dict[bytes, NodeAggregate] = {}
-        self._clusters = Clusters()
+        self._clusters = Clusters(config.epochs)
         self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
         self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
@@ -303,6 +303,10 @@ class EvictionPartition:
     def known_nodes(self) -> Iterable[NodeAggregate]:
         """Return all that is known, node by node; to be read, not to be changed."""
         return self._aggregates.values()
+
+    def known_node(self, key: bytes) -> NodeAggregate | None:
+        """Return what is known under the key of a node's records; to be read, not to be changed."""
+        return self._by_key.get(key)
 
     def next_due_at_us(self) -> int | None:
         """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""

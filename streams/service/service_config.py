@@ -12,6 +12,7 @@ from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.service.clock_watch import SECOND_US
 from evictstream.streams.service.counters import WorkerCounters
+from evictstream.streams.service.epoch_news import EpochNews
 from evictstream.streams.service.gates import GateLimits
 from evictstream.streams.service.messages import MessageWriter
 from evictstream.streams.settings import Settings
@@ -31,6 +32,7 @@ class ServiceConfig:
         clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
         now_us: reads the wall clock; tests and replays pass another.
         counters: counts of the worker, which all its partitions share.
+        epochs: says that a cluster has begun a new epoch, which all partitions notice.
         lean_floor: a partition's heap with fewer wake-ups is never replaced by a leaner one.
     """
 
@@ -48,6 +50,7 @@ class ServiceConfig:
     clock_skew_us: int | None = 5 * SECOND_US
     now_us: Callable[[], int] = SYSTEM_CLOCK.now_us
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
+    epochs: EpochNews = dataclasses.field(default_factory=EpochNews)
     lean_floor: int = LEAN_FLOOR
 
     def message_writer(self) -> MessageWriter:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import structlog
+
 from evictstream.models.messages.signals import Heartbeat
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.service.clusters import Clusters
+from evictstream.streams.service.epoch_news import EpochBegun, EpochNews, log_epoch
 
 MINUTE_US = 60_000_000
 
@@ -169,3 +172,21 @@ def test_a_forgotten_cluster_begins_with_any_epoch() -> None:
     kept.clusters.forget("a", 1000, kept.outbox())
     assert both(kept, 1000, epoch=3, uid="first") == [False, False]
     assert both(kept, 1001, uid="second") == [True, True]
+
+
+def test_partitions_say_together_once_that_an_epoch_begins() -> None:
+    said = list[EpochBegun]()
+    news = EpochNews(said.append)
+    kept = Kept(), Kept()
+    for one in kept:
+        one.clusters = Clusters(news)
+    for at_us, epoch in ((MINUTE_US, 0), (2 * MINUTE_US, 1), (3 * MINUTE_US, 1), (4 * MINUTE_US, 2)):
+        for number, one in enumerate(kept):
+            heartbeat(one, "a", at_us + number, on_nodes=True, epoch=epoch, uid="u")
+    assert said == [EpochBegun("a", 1, "u", 2 * MINUTE_US), EpochBegun("a", 2, "u", 4 * MINUTE_US)]
+
+
+def test_an_epoch_is_logged_with_its_own_time() -> None:
+    with structlog.testing.capture_logs() as logs:
+        log_epoch(EpochBegun("a", 1, "u", 1_795_262_400_000_000))
+    assert [(one["epoch"], one["begun_at"]) for one in logs] == [(1, "2026-11-21T12:00:00.000000Z")]
