@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
+import time
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table, say, say_title
+from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
@@ -17,8 +17,13 @@ from evictstream.streams.feed.cluster_names import check_cluster_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evictstream.models.messages.decision import DecisionRecord
+    from evictstream.streams.cli.explain_output import Told
+    from evictstream.streams.recordings.entries import Entry
+    from evictstream.streams.replay.asked_pod import AskedPod
+    from evictstream.streams.replay.explanation import Explainer
     from evictstream.streams.settings import Settings
+
+MILLISECOND_US = 1_000
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -26,7 +31,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 @app.command()
 def explain(
     context: typer.Context,
-    pod: Annotated[str, typer.Argument(help="NAMESPACE/NAME or UID of the pod.", metavar="POD")],
+    pod: Annotated[
+        str, typer.Argument(help="NAMESPACE/NAME or UID of the pod; or a name that only one has.", metavar="POD")
+    ],
     files: Annotated[
         list[str] | None, typer.Argument(help="Recordings; without one, the decisions topic.", metavar="[FILE]...")
     ] = None,
@@ -45,9 +52,14 @@ def explain(
     """Say why a pod was evicted, when, and what happened before: each decision in a sentence, with its time.
 
     Without a file it reads what the service has decided, as far as the decisions topic reaches back. With files it
-    replays them, as `evictstream replay` does. Pods that had the same name one after the other have a story each.
+    replays them, as `evictstream replay` does; where they hold what the service has decided (`evictstream record
+    --outputs`), that is told, and beside it what a replay decides otherwise. Each line says where it comes from:
+    `recorded`, `replay`, or `played` for what an executor that is played has done. Pods that had the same name one
+    after the other have a story each.
 
-    Exits with 0, or with 1 if nothing was decided about such a pod.
+    Of a pod about which nothing was decided it says why, of one that is not known which names are alike.
+
+    Exits with 0; with 1 if no such pod is known, or pods of several namespaces have the name.
 
     Examples:
 
@@ -55,36 +67,54 @@ def explain(
     * `evictstream explain shop/cart-7d9 incident.jsonl.gz`
     * `evictstream explain 0d5e7718-d806-41d1-8563-7133f0060f0e -o json`
     """
-    settings = global_options(context).settings
+    from evictstream.streams.cli.explain_output import print_explanation, print_explanation_json, problem_of
+    from evictstream.streams.replay.asked_pod import AskedPod
+    from evictstream.streams.replay.explanation import PodAnswer
+
+    settings, asked = global_options(context).settings, AskedPod(pod)
     with StopSignals() as stop_signals:
         if files:
-            found = list(_replayed(settings, files, cluster, at, pod, stop_signals))
+            told = _replayed(settings, files, cluster, at, asked=asked, stop_signals=stop_signals)
         else:
-            found = list(stop_signals.interruptible(_decided(settings, cluster, pod)))
-    if not found and not stop_signals.is_stopped():
-        raise FoundProblemError(
-            f"nothing was decided about {pod}", next_step="a pod that tolerates all taints of its node has no story"
-        )
+            told = _decided(settings, cluster, asked, stop_signals)
+    is_unknown = told.explanation.answer in (PodAnswer.UNKNOWN, PodAnswer.SEVERAL)
+    if is_unknown and stop_signals.exit_code is not None:
+        return stop_signals.exit_code
     if output is OutputFormat.JSON:
-        print_long_json({"pod": pod}, "decisions", map(_as_json, found))
-    else:
-        _print(found)
+        print_explanation_json(asked.text, told)
+    elif not is_unknown:
+        print_explanation(told)
+    if is_unknown:
+        problem, next_step = problem_of(asked.text, told)
+        raise FoundProblemError(problem, next_step=next_step)
     return stop_signals.exit_code or ExitCode.DONE
 
 
-def _is_about(decision: DecisionRecord, cluster: str | None, pod: str) -> bool:
-    if cluster is not None and decision.cluster != cluster:
-        return False
-    return pod in (decision.pod_uid, f"{decision.namespace}/{decision.pod}")
+def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_signals: StopSignals) -> Told:
+    """Read the decisions topic to the end that it has now; then the service's rows, if these may say more."""
+    from evictstream.streams.cli.explain_output import Told
+    from evictstream.streams.replay.asked_pod import Match
+    from evictstream.streams.replay.explanation import Explainer, PodAnswer
+    from evictstream.streams.replay.live_tables import read_live_rows
+
+    explainer = Explainer(asked, cluster=cluster)
+    for _ in stop_signals.interruptible(_read_decisions(settings, explainer)):
+        pass
+    found = explainer.explanation()
+    is_exact = found.answer is PodAnswer.STORY and all(one.match is Match.EXACT for one in found.pods)
+    if not is_exact and not stop_signals.is_stopped():
+        with ProgressLine("reading what is known") as line:
+            tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
+        explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
+        found = explainer.explanation(tables.addresses())
+    return Told(explanation=found, recorded=explainer.recorded, recorded_us=explainer.recorded_us)
 
 
-def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[DecisionRecord]:
-    """Read the decisions topic to the end that it has now."""
-    from evictstream.models.messages.decision import decode_decision
+def _read_decisions(settings: Settings, explainer: Explainer) -> Iterator[None]:
     from evictstream.models.messages.unreadable import Unreadable
     from evictstream.streams.broker.follow import follow
+    from evictstream.streams.replay.story import Teller
 
-    wanted = [part.encode() for part in (pod.rpartition("/")[2], cluster or "")]
     read = 0
     with (
         ProgressLine("reading decisions") as line,
@@ -94,60 +124,56 @@ def _decided(settings: Settings, cluster: str | None, pod: str) -> Iterator[Deci
             read += len(batch)
             line.show(read, "records")
             for record in batch:
-                if record.value is None or not all(part in record.value for part in wanted):
-                    continue  # to decode each of some millions would take minutes
+                if record.value is None:
+                    continue
                 try:
-                    decision = decode_decision(record.value)
+                    explainer.take(record.value, record.timestamp_ms * MILLISECOND_US, Teller.RECORDED)
                 except Unreadable as error:
                     say(f"evictstream: {record.place}: no decision ({error.reason})", err=True)
-                    continue
-                if _is_about(decision, cluster, pod):
-                    yield decision
+            yield
 
 
 def _replayed(
-    settings: Settings, files: list[str], cluster: str | None, at: str | None, pod: str, stop_signals: StopSignals
-) -> Iterator[DecisionRecord]:
-    from evictstream.models.messages.decision import decode_decision
+    settings: Settings,
+    files: list[str],
+    cluster: str | None,
+    at: str | None,
+    *,
+    asked: AskedPod,
+    stop_signals: StopSignals,
+) -> Told:
+    from evictstream.streams.cli.explain_output import Told
     from evictstream.streams.recordings.audit_log import what_is_missing
+    from evictstream.streams.replay.explanation import Explainer
+    from evictstream.streams.replay.pod_observer import PodObserver
     from evictstream.streams.replay.replay import Replay
     from evictstream.streams.replay.sources import open_source
+    from evictstream.streams.service.service_config import rules_of
 
     def tell(flaw: object) -> None:
         say(f"evictstream: {flaw}", err=True)
 
-    source = open_source(files, cluster=cluster, partitions=settings.partitions, on_flaw=tell, at=at)
-    run = Replay(settings, partitions=source.partitions, plays_executor=not source.has_results)
-    wanted = pod.rpartition("/")[2].encode()
+    def see_unbound(entry: Entry) -> None:
+        observer.see_unbound(cluster or entry.cluster or "", bytes(entry.object), entry.observed_at_us or 0)
+
+    observer, explainer = PodObserver(asked, rules_of(settings)), Explainer(asked)
+    source = open_source(
+        files, cluster=cluster, partitions=settings.partitions, on_flaw=tell, on_unbound=see_unbound, at=at
+    )
+    is_played = not (source.has_results or source.has_decisions)  # where a service ran, no result means that none came
+    run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
     records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
-    for message in itertools.chain(run.run(records), run.run_on()):
-        if message.topic == "decisions" and wanted in message.value:
-            decision = decode_decision(message.value)
-            if _is_about(decision, cluster, pod):
-                yield decision
-    for what, count in source.assumed():
-        say(f"{what}: {count}")
+    found = explainer.take_replay(run, observer, records, on_problem=tell)
+    for begun in run.epochs:
+        tell(begun)
     if missing := what_is_missing(source.skipped):
-        say(missing)
-
-
-def _print(found: list[DecisionRecord]) -> None:
-    from evictstream.streams.replay.story import story
-
-    uids = list(dict.fromkeys((one.cluster, one.pod_uid) for one in found))
-    for number, (cluster, uid) in enumerate(uids):
-        decisions = [one for one in found if (one.cluster, one.pod_uid) == (cluster, uid)]
-        first = decisions[0]
-        if number:
-            say()
-        say_title(f"{first.namespace}/{first.pod} ({uid}) on {first.node} of {cluster}")
-        print_table(["when", "what"], [[line.at, line.text] for line in story(decisions)])
-
-
-def _as_json(decision: DecisionRecord) -> dict[str, object]:
-    import msgspec
-
-    from evictstream.streams.replay.story import story
-
-    (line,) = story([decision])
-    return {"text": line.text, "decision": msgspec.to_builtins(decision)}
+        say(missing, err=True)
+    return Told(
+        explanation=found,
+        recorded=explainer.recorded,
+        recorded_us=explainer.recorded_us,
+        is_replay=True,
+        is_played=is_played,
+        assumed=tuple(source.assumed()),
+        summary=source.summary(),
+    )

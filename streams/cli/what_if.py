@@ -223,6 +223,8 @@ def _read_files(
     source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=tell)
     tables = KnownTables(settings, partitions=source.partitions)
     tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
+    for begun in tables.epochs:
+        tell(begun)
     return tables, source
 
 

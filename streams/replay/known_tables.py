@@ -7,17 +7,24 @@ they do there. Labels, owners and where pods may land are read beside it: the se
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
+from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import is_older
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.what_if.facts import NodeFacts, PodFacts, read_node_facts, read_pod_facts
 from evictstream.models.what_if.preview import KnownCluster, KnownNode
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.recordings.record import INPUT_ROLES, RecordedRecord, Role
+from evictstream.streams.replay.asked_pod import AskedPod, Match
+from evictstream.streams.replay.pod_observer import ObservedPod
+from evictstream.streams.replay.story import Teller
 from evictstream.streams.replay.virtual_partition import MILLISECOND_US
+from evictstream.streams.replay.why_nothing import why_nothing
+from evictstream.streams.service.epoch_news import EpochBegun, EpochNews
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.service_config import service_config
 from evictstream.streams.service.stored_rows import ENGINE_KEYS
@@ -37,12 +44,15 @@ class KnownTables:
     Attributes:
         at_us: latest time of a record so far, microseconds since 1970; 0 before the first.
         unreadable: records that the service would refuse.
+        epochs: that clusters have begun so far.
     """
 
     def __init__(self, settings: Settings, *, partitions: int) -> None:
         """Know nothing yet. `settings` gives rules and limits, `partitions` is the count of the recorded topics."""
         own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
-        self._config = service_config(own, settings.max_record_bytes)
+        config = service_config(own, settings.max_record_bytes)
+        self.epochs: list[EpochBegun] = []
+        self._config = dataclasses.replace(config, epochs=EpochNews(self.epochs.append))
         self._topics: dict[Role, str] = {
             "nodes": self._config.nodes_topic,
             "pods": self._config.pods_topic,
@@ -107,6 +117,24 @@ class KnownTables:
                 if facts is not None and isinstance(facts[1], PodFacts):
                     pods[uid] = facts[1]
         return KnownCluster(nodes=nodes, pods=pods)
+
+    def observed_pods(self, asked: AskedPod, at_us: int) -> Iterator[ObservedPod]:
+        """Give the pods that match, each with how it stands with it now, which is `at_us`."""
+        for node in self._aggregates():
+            for pod in node.pods.values():
+                namespace, _, name = pod.address.partition("/")
+                match = asked.match(namespace, name, pod.uid)
+                if match is not Match.NONE:
+                    found = ObservedPod(
+                        cluster=node.cluster, namespace=namespace, name=name, uid=pod.uid, match=match, node=node.name
+                    )
+                    why = why_nothing(node, pod.uid, self._config.rules)
+                    found.note(instant_text(at_us), Teller.RECORDED, why)
+                    yield found
+
+    def addresses(self) -> Iterator[str]:
+        """Give NAMESPACE/NAME of each pod that is known."""
+        return (pod.address for node in self._aggregates() for pod in node.pods.values())
 
     def _node_facts(self, found: NodeAggregate) -> NodeFacts:
         """Return the facts of a node that exists; without a record of it, its `NoExecute` taints alone are known."""

@@ -40,15 +40,7 @@ def read_live(
         BrokerError: the topics cannot be read, or are missing.
         FoundProblemError: another version wrote the rows.
     """
-    with our_errors(settings, f"read {settings.changelog_topic}"):
-        consumer = open_consumer(settings, group_id=None)
-        try:
-            partitions = partitions_of(consumer, settings.changelog_topic)
-        finally:
-            consumer.close()
-    tables = KnownTables(settings, partitions=len(partitions))
-    read_rows(settings, partitions, tables.load, lambda count: progress("rows", count))
-    tables.loaded()
+    tables = read_live_rows(settings, lambda count: progress("rows", count))
     roles: tuple[Role, ...] = ("nodes", "pods")
     clusters = () if cluster is None else (cluster,)
     for role in roles:
@@ -57,4 +49,21 @@ def read_live(
             count += len(batch)
             tables.take_facts(batch)
             progress(role, count)
+    return tables
+
+
+def read_live_rows(settings: Settings, progress: Callable[[int], None] = lambda _: None) -> KnownTables:
+    """Read the rows alone, without facts; as `read_live`, which says what may go wrong.
+
+    `progress` gets how many were read so far.
+    """
+    with our_errors(settings, f"read {settings.changelog_topic}"):
+        consumer = open_consumer(settings, group_id=None)
+        try:
+            partitions = partitions_of(consumer, settings.changelog_topic)
+        finally:
+            consumer.close()
+    tables = KnownTables(settings, partitions=len(partitions))
+    read_rows(settings, partitions, tables.load, progress)
+    tables.loaded()
     return tables

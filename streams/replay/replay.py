@@ -5,14 +5,17 @@ Two runs over the same records give the same messages, byte for byte, however ma
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final
 
 from evictstream.streams.recordings.record import INPUT_ROLES, RecordedRecord
+from evictstream.streams.replay.pod_observer import PodObserver
 from evictstream.streams.replay.simulated_executor import SimulatedExecutor
 from evictstream.streams.replay.virtual_partition import MILLISECOND_US, ReplayedMessage, VirtualPartition
+from evictstream.streams.service.epoch_news import EpochBegun, EpochNews
 from evictstream.streams.service.service_config import service_config
 from evictstream.streams.settings import Settings
 
@@ -27,19 +30,26 @@ class Replay:
         records: taken so far.
         first_us: time of the first record; None before it.
         last_us: latest time of a record so far, microseconds since 1970.
+        epochs: that clusters have begun so far.
     """
 
-    def __init__(self, settings: Settings, *, partitions: int, plays_executor: bool) -> None:
+    def __init__(
+        self, settings: Settings, *, partitions: int, plays_executor: bool, observer: PodObserver | None = None
+    ) -> None:
         """Know nothing yet.
 
         Args:
             settings: whose rules and limits count; names of topics do not.
             partitions: of the topics that were recorded.
             plays_executor: each `Evict` succeeds and its pod goes; else results are those of the recording.
+            observer: looks at the pods that it wants to, after each record about them.
         """
         own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
-        self._config = service_config(own, settings.max_record_bytes)
+        config = service_config(own, settings.max_record_bytes)
+        self.epochs: list[EpochBegun] = []
+        self._config = dataclasses.replace(config, epochs=EpochNews(self.epochs.append))
         self._plays_executor = plays_executor
+        self._observer = observer
         self._partitions: dict[int, VirtualPartition] = {}
         self.records = 0
         self.first_us: int | None = None
@@ -73,8 +83,12 @@ class Replay:
         for _, partition in sorted(self._partitions.items()):
             yield from partition.advance(to_us)
 
+    def addresses(self) -> Iterator[str]:
+        """Give NAMESPACE/NAME of each pod that is known now."""
+        return itertools.chain.from_iterable(partition.addresses() for partition in self._partitions.values())
+
     def _partition(self, number: int) -> VirtualPartition:
         if number not in self._partitions:
             executor = SimulatedExecutor(fails_one_in=0) if self._plays_executor else None
-            self._partitions[number] = VirtualPartition(number, self._config, executor)
+            self._partitions[number] = VirtualPartition(number, self._config, executor, self._observer)
         return self._partitions[number]

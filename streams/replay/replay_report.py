@@ -58,6 +58,8 @@ class ReplayReport:
         yield "records", replay.records
         if first_us is not None:
             yield "recorded", f"{instant_text(first_us)} to {instant_text(replay.last_us)}"
+        for begun in replay.epochs:
+            yield f"epoch {begun.epoch} of {begun.cluster} begins", instant_text(begun.at_us)
         if replay.set_back:
             yield "records whose time went back", replay.set_back
         yield "evictions", len(self.evictions)
@@ -74,6 +76,15 @@ class ReplayReport:
             "records": replay.records,
             "firstAt": None if first_us is None else instant_text(first_us),
             "lastAt": None if first_us is None else instant_text(replay.last_us),
+            "epochs": [
+                {
+                    "cluster": one.cluster,
+                    "epoch": one.epoch,
+                    "clusterUid": one.cluster_uid,
+                    "at": instant_text(one.at_us),
+                }
+                for one in replay.epochs
+            ],
             "setBack": replay.set_back,
             "evictions": len(self.evictions),
             "issued": sum(one.issued_at_us is not None for one in self.evictions),

@@ -29,6 +29,7 @@ class RecordedFolder:
     Attributes:
         partitions: of its topics.
         has_results: whether executors have answered in it.
+        has_decisions: whether it holds what the service has decided.
         clusters: names in it; without a manifest those that were read.
         flaws: none: what a reader was handed is as it was.
         skipped: nothing, for the same reason.
@@ -50,6 +51,7 @@ class RecordedFolder:
             topics = {file.topic for file in manifest.files.values() if file.records}
         self.total = None if manifest is None else manifest.records
         self.has_results = "results" in topics
+        self.has_decisions = "decisions" in topics
         self.clusters = set() if manifest is None else set(manifest.clusters)
         self.flaws = 0
         self.skipped: Counter[str] = Counter()
@@ -83,10 +85,12 @@ class WatchFiles:
         clusters: names in it.
         partitions: among which nodes are spread.
         has_results: never: what executors answer is not watched.
+        has_decisions: never, for the same reason.
         total: not known before the end.
     """
 
     has_results = False
+    has_decisions = False
     total: int | None = None
 
     def __init__(
@@ -96,6 +100,7 @@ class WatchFiles:
         cluster: str | None,
         partitions: int,
         on_flaw: Callable[[Flaw], None],
+        on_unbound: Callable[[Entry], None] | None = None,
         listed_at_us: int | None = None,
     ) -> None:
         """Take names of files.
@@ -105,6 +110,7 @@ class WatchFiles:
             cluster: overrides what is recorded; kubectl records none.
             partitions: among which nodes are spread, as topics would have them.
             on_flaw: gets each line that cannot be read, in the first reading.
+            on_unbound: gets each pod that is bound to no node, and so becomes no record, in the first reading.
             listed_at_us: time of lists, microseconds since 1970; None takes the latest instant within them.
 
         Raises:
@@ -116,6 +122,7 @@ class WatchFiles:
         self._cluster = cluster
         self.partitions = partitions
         self._on_flaw = on_flaw
+        self._on_unbound = on_unbound
         self._is_read = False
         self.flaws = 0
         self.skipped: Counter[str] = Counter()
@@ -150,6 +157,8 @@ class WatchFiles:
         """Count what is not given; once, for later readings may end early."""
         if isinstance(item, Entry):
             self.skipped["unbound"] += 1
+            if self._on_unbound is not None:
+                self._on_unbound(item)
         elif isinstance(item, Flaw):
             self.flaws += 1
             self._on_flaw(item)
@@ -212,6 +221,7 @@ def open_source(
     cluster: str | None,
     partitions: int,
     on_flaw: Callable[[Flaw], None],
+    on_unbound: Callable[[Entry], None] | None = None,
     at: str | None = None,
 ) -> RecordedFolder | WatchFiles:
     """Tell a recording of topics, which is one folder, from files of other formats.
@@ -221,6 +231,7 @@ def open_source(
         cluster: overrides what files tell.
         partitions: among which nodes of files are spread.
         on_flaw: gets each line of a file that cannot be read, in the first reading.
+        on_unbound: gets each pod of a file that is bound to no node, in the first reading.
         at: instant of lists, RFC 3339.
 
     Raises:
@@ -230,7 +241,14 @@ def open_source(
     listed_at_us = None if at is None else _instant_us(at)
     folders = [Path(name) for name in names if Path(name).is_dir()]
     if not folders:
-        return WatchFiles(names, cluster=cluster, partitions=partitions, on_flaw=on_flaw, listed_at_us=listed_at_us)
+        return WatchFiles(
+            names,
+            cluster=cluster,
+            partitions=partitions,
+            on_flaw=on_flaw,
+            on_unbound=on_unbound,
+            listed_at_us=listed_at_us,
+        )
     if len(names) > 1:
         raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files")
     if cluster is not None:

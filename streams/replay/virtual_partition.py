@@ -15,7 +15,9 @@ import msgspec
 
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.recordings.record import RecordedRecord, Role
+from evictstream.streams.replay.pod_observer import PodObserver
 from evictstream.streams.replay.simulated_executor import Event, SimulatedExecutor
+from evictstream.streams.replay.story import Teller
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.service_config import ServiceConfig
 
@@ -33,6 +35,7 @@ class ReplayedMessage(NamedTuple):
     Attributes:
         at_us: virtual time.
         number: in its partition, from 0; with `at_us` and `partition` it orders messages for good.
+        is_played: whether it follows from what an executor has done that is played, at once.
     """
 
     at_us: int
@@ -41,6 +44,7 @@ class ReplayedMessage(NamedTuple):
     topic: str
     key: bytes
     value: bytes
+    is_played: bool = False
 
 
 class VirtualPartition:
@@ -51,8 +55,21 @@ class VirtualPartition:
         set_back: records whose time lay before that of an earlier one; they are taken as if they had come with it.
     """
 
-    def __init__(self, partition: int, config: ServiceConfig, executor: SimulatedExecutor | None) -> None:
-        """`executor` answers each `Evict`, and lets its pods go; None takes results as they were recorded."""
+    def __init__(
+        self,
+        partition: int,
+        config: ServiceConfig,
+        executor: SimulatedExecutor | None,
+        observer: PodObserver | None = None,
+    ) -> None:
+        """Know nothing yet.
+
+        Args:
+            partition: its number.
+            config: of the service; its clock is replaced.
+            executor: answers each `Evict`, and lets its pods go; None takes results as they were recorded.
+            observer: looks at the pods that it wants to, after each record about them.
+        """
         self.now_us = 0
         self.set_back = 0
         self._partition = partition
@@ -63,6 +80,7 @@ class VirtualPartition:
             "results": config.results_topic,
         }
         self._executor = executor
+        self._observer = observer
         self._logic = EvictionPartition(partition, self._config)
         self._logic.loaded()
         self._outbox = Outbox()
@@ -91,6 +109,10 @@ class VirtualPartition:
         if to_us < self.now_us:
             self.set_back += 1
         self.now_us = max(self.now_us, to_us)
+
+    def addresses(self) -> Iterator[str]:
+        """Give NAMESPACE/NAME of each pod that is known now."""
+        return (pod.address for node in self._logic.known_nodes() for pod in node.pods.values())
 
     def _next_us(self) -> int | None:
         due_us = self._logic.next_due_at_us()
@@ -123,6 +145,8 @@ class VirtualPartition:
             if topic == "pods" and self._executor is not None and not self._has_happened(record):
                 continue
             yield record
+            if self._observer is not None and self._observer.wants(record):
+                self._observer.look(record, self._logic.known_node, self.now_us, Teller.RECORDED)
         else:
             place += 1
         self._place = place
@@ -150,6 +174,7 @@ class VirtualPartition:
 
     def _flush(self) -> Iterator[ReplayedMessage]:
         """Give what was said, and apply what follows from it, until nothing does."""
+        is_played = False
         while True:
             taken = self._outbox.take()
             for topic, messages in taken.messages.items():
@@ -161,6 +186,7 @@ class VirtualPartition:
                         topic=topic,
                         key=message.key,
                         value=message.value,
+                        is_played=is_played,
                     )
                     self._count += 1
             if self._executor is not None:
@@ -170,6 +196,9 @@ class VirtualPartition:
                 return
             record = self._played.popleft()
             self._apply(record.topic, (record,))
+            is_played = True
+            if self._observer is not None and self._observer.wants(record):
+                self._observer.look(record, self._logic.known_node, self.now_us, Teller.PLAYED)
 
     def _answer(self, command: Event, executor: SimulatedExecutor) -> None:
         if command["action"] == "Evict":

@@ -20,7 +20,7 @@ from evictstream.models.what_if.facts import NodeFacts, read_node_facts
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.departures import read_event
 from evictstream.streams.replay.evictions import EvictionsOfRun, ReplayedEviction
-from evictstream.streams.replay.story import story
+from evictstream.streams.replay.story import Storyteller, Teller, ToldDecision
 from evictstream.streams.replay.virtual_partition import MILLISECOND_US, ReplayedMessage
 
 MOST_EVICTIONS: Final = 100_000
@@ -91,6 +91,7 @@ class TimelineCollector:
         self._taints: list[TaintBar] = []
         self._open: dict[tuple[str, str], dict[str, int]] = {}
         self._zones: dict[tuple[str, str], str] = {}
+        self._teller = Storyteller()
         self._stories: defaultdict[str, list[str]] = defaultdict(list)
         self._heard_us: dict[str, int] = {}
         self._silences: list[Silence] = []
@@ -122,7 +123,9 @@ class TimelineCollector:
             return
         lines = self._stories[decision.eviction_id]
         if len(lines) < MOST_SENTENCES:
-            lines += (f"{line.at}  {line.text}" for line in story([decision]))
+            how = Teller.PLAYED if message.is_played else Teller.REPLAY
+            line = self._teller.tell(ToldDecision(decision, message.at_us, how))
+            lines.append(f"{line.at}  {line.text}{' (played)' if message.is_played else ''}")
         elif len(lines) == MOST_SENTENCES:
             lines.append("Further decisions are left out here; `evictstream explain` has all.")
 

@@ -6,14 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
-from kafka import KafkaProducer
 
-from evictstream.models.messages.codec import encode
-from evictstream.models.messages.vocabulary import DecisionKind, Verdict
-from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run
-from tests.streams.replay.test_story import LATER, START, decision
 
 INCIDENT = "examples/incidents/manual-taints-no-evictor/events.jsonl.gz"
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 3})
@@ -136,46 +131,3 @@ def test_files_of_an_earlier_run_are_kept(tmp_path: Path) -> None:
     result = run(NOWHERE, "replay", INCIDENT, "--to", str(tmp_path))
     assert result.returncode == 2
     assert [file.name for file in tmp_path.iterdir()] == ["commands.jsonl"]
-
-
-def test_the_story_of_a_pod() -> None:
-    result = run(NOWHERE, "explain", EDITED, INCIDENT)
-    assert result.returncode == 0
-    lines = result.stdout.decode().splitlines()
-    assert lines[0].startswith(EDITED)
-    assert "for 20 s since" in lines[2]
-    assert "because of a change of the pod" in lines[3]
-    assert "issued, on time" in lines[4]
-
-
-def test_the_story_for_programs_by_uid() -> None:
-    uid = "35549bfc-eebe-4701-ba99-943a57034eac"
-    found = replayed("explain", uid, INCIDENT)["decisions"]
-    assert isinstance(found, list)
-    assert [one["decision"]["decision"] for one in found] == ["Scheduled", "Moved", "Issued", "Completed"]
-    assert all(one["decision"]["podUid"] == uid for one in found)
-
-
-def test_a_pod_without_a_story() -> None:
-    result = run(NOWHERE, "explain", "lab/nobody", INCIDENT)
-    assert (result.returncode, b"nothing was decided" in result.stderr) == (1, True)
-
-
-@pytest.mark.kafka
-def test_the_story_from_a_running_service(settings: Settings) -> None:
-    declare_topics(settings)
-    producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers)
-    for told in (
-        decision(DecisionKind.SCHEDULED),
-        decision(DecisionKind.SCHEDULED, pod_uid="another"),
-        decision(DecisionKind.CANCELLED, verdict=Verdict.TAINT_REMOVED),
-    ):
-        producer.send(settings.decisions_topic, key=b"c/n", value=encode(told), partition=0)
-    producer.send(settings.decisions_topic, key=b"c/n", value=b'{"podUid":"u"}', partition=0)
-    producer.close()
-    result = run(settings, "explain", "u", "--cluster", "c")
-    assert result.returncode == 0
-    assert [line.split("  ", 1)[-1].strip() for line in result.stdout.decode().splitlines()[2:]] == [
-        f"The toleration k covers the taint k=v:NoExecute of n for 20 s since {START}. It has to leave at {LATER}.",
-        "The eviction is cancelled 20.0 s before its deadline: the taint is gone.",
-    ]

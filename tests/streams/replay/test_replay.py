@@ -13,6 +13,7 @@ from evictstream.models.instants import instant_us
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.virtual_partition import ReplayedMessage
+from evictstream.streams.service.epoch_news import EpochBegun
 from evictstream.streams.settings import Settings
 from tests.streams.replay.recorded import INCIDENTS, PARTITIONS, incident
 
@@ -71,3 +72,21 @@ def interleaved(records: Sequence[RecordedRecord], deadlines: Sequence[int], dra
         draw.shuffle(order)
         found += [logs[place].pop(0) for place in order]
     return found
+
+
+def test_an_epoch_that_all_partitions_notice_is_one() -> None:
+    records = [
+        RecordedRecord(
+            topic="nodes",
+            partition=partition,
+            offset=epoch,
+            timestamp=1_000 * (epoch + 1),
+            key=b"lab/",
+            value=json.dumps({"cluster": "lab", "type": "HEARTBEAT", "epoch": epoch}).encode(),
+        )
+        for epoch in range(2)
+        for partition in range(PARTITIONS)
+    ]
+    replay = Replay(Settings(), partitions=PARTITIONS, plays_executor=False)
+    assert list(replay.run(records)) == []
+    assert replay.epochs == [EpochBegun("lab", 1, "", 2_000_000)]

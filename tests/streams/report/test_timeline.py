@@ -65,7 +65,8 @@ def test_a_taint_ends_with_its_removal_or_its_node(kind: str) -> None:
 def test_each_eviction_has_its_story() -> None:
     found = collected(list(outage(nodes=1, pods=2)))
     at_once, later = sorted(found.stories.values())
-    assert "No toleration covers the taint" in at_once[0]
+    assert "No toleration of the pod covers the taint" in at_once[0]
+    assert at_once[-1].endswith("the pod is terminating. (played)")
     assert "It has to leave at" in later[0]
     assert all(line.startswith("2026-09-21T") for line in (*at_once, *later))
 
