@@ -5,12 +5,14 @@ clock.
 
 Windows are derived and never stored (semantics.md 12.4). The window of a taint and a pod opens at the later of two
 events, the taint's arrival on the node and the first sight of the pod there. It closes when the taint or the pod goes.
-Each taint and each pod keeps its own start, so the windows do not depend on how node and pod events interleave.
+Where the value of the taint plays a part in which toleration is in use, the window of that toleration opens no earlier
+than that value came. Each taint, each value and each pod keeps its own start, so the windows do not depend on how node
+and pod events interleave.
 """
 
 import enum
 from collections.abc import Callable
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -26,7 +28,7 @@ from evictstream.models.eviction.state import (
     TaintState,
 )
 from evictstream.models.instants import LAST_INSTANT_US, MICROSECONDS_PER_SECOND
-from evictstream.models.kubernetes.matching import bounded_seconds, first_match
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint, other_health_key
 from evictstream.models.kubernetes.toleration_index import TolerationIndex
 from evictstream.models.kubernetes.tolerations import Toleration, Tolerations
@@ -43,7 +45,17 @@ MOST_COVERAGES: Final = 100
 """Lists of tolerations whose coverage one step keeps; the pods of a node share some ten. One kept has an entry for each
 taint, at most 1,000, so all together take some 8 MB; others are worked out for each pod that has them."""
 
-Find = Callable[[Taint], Toleration | None]
+
+class _Finder(NamedTuple):
+    """Finds in one list of tolerations.
+
+    Attributes:
+        in_use: the toleration in use for a taint, None if there is none.
+        looks_at_value: for a taint and that toleration, whether the taint's value plays a part in its being in use.
+    """
+
+    in_use: Callable[[Taint], Toleration | None]
+    looks_at_value: Callable[[Taint, Toleration], bool]
 
 
 class NothingDue(enum.Enum):
@@ -64,13 +76,16 @@ class ToleratedTaint(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         state: the taint.
         toleration: the one in use for it.
+        since_us: since when it is in use for this taint as far as the node tells: since the taint, or its value, came.
         window_us: how long it is tolerated, from the start of the window; never negative, of any size.
         outage_us: how long an outage may last before the pod has to leave, whatever the two health taints do
-            meanwhile; None if the taint is no health taint, or the other health taint is tolerated for ever.
+            meanwhile; None if the taint is no health taint, the other health taint is tolerated for ever, or a value
+            that plays a part has changed since its taint came.
     """
 
     state: TaintState
     toleration: Toleration
+    since_us: int
     window_us: int
     outage_us: int | None
 
@@ -144,7 +159,7 @@ def decide(
 
 
 def window_start_us(taint: TaintState, pod: PodState) -> int:
-    """Compute when the window of a taint and a pod opened, microseconds since 1970."""
+    """Compute when the window of a taint and a pod opened, whatever its value; microseconds since 1970."""
     return max(taint.since_us, pod.since_us)
 
 
@@ -158,25 +173,30 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
 
     The cost is a few look-ups for each taint and each toleration, not for each pair.
     """
-    find = _finder(node, tolerations, comparison_operators=comparison_operators)
+    finder = _finder(node, tolerations, comparison_operators=comparison_operators)
     tolerated = []
-    others: dict[str, Toleration | None] = {}
+    others: dict[str, int | None] = {}
     came_us: dict[int, int] = {}  # when the earliest taint came, by the toleration in use
     for state in node.taints:
-        match = find(state.taint)
+        match = finder.in_use(state.taint)
         if match is None:
             return Coverage(state)
         seconds = bounded_seconds(match)
         if seconds is not None:
-            if state.taint.key not in HEALTH_KEYS:  # an outage shifts the deadline of these
-                if came_us.get(id(match), LAST_INSTANT_US + 1) <= state.since_us:
-                    continue
-                came_us[id(match)] = state.since_us
-            longest = _outage_seconds(node, find, state.taint.key, seconds, others=others)
+            since_us = state.value_since_us if finder.looks_at_value(state.taint, match) else state.since_us
+            longest = None
+            if state.taint.key in HEALTH_KEYS:  # an outage shifts the deadline of these
+                if since_us == state.since_us:
+                    longest = _outage_seconds(node, finder, state.taint.key, seconds, others=others)
+            elif came_us.get(id(match), LAST_INSTANT_US + 1) <= since_us:
+                continue
+            else:
+                came_us[id(match)] = since_us
             tolerated.append(
                 ToleratedTaint(
                     state,
                     match,
+                    since_us,
                     seconds * MICROSECONDS_PER_SECOND,
                     None if longest is None else longest * MICROSECONDS_PER_SECOND,
                 )
@@ -184,36 +204,51 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
     return Coverage(None, tuple(tolerated))
 
 
-def _finder(node: NodeState, tolerations: Tolerations, *, comparison_operators: bool) -> Find:
+def _finder(node: NodeState, tolerations: Tolerations, *, comparison_operators: bool) -> _Finder:
     if len(node.taints) * len(tolerations) > INDEXED_PAIRS:
-        return TolerationIndex(tolerations, NO_EXECUTE, comparison_operators=comparison_operators).first_match
-    return lambda taint: first_match(tolerations, taint, comparison_operators=comparison_operators)
+        index = TolerationIndex(tolerations, NO_EXECUTE, comparison_operators=comparison_operators)
+        return _Finder(index.first_match, lambda taint, _: index.looks_at_value(taint))
+    return _Finder(
+        lambda taint: first_match(tolerations, taint, comparison_operators=comparison_operators),
+        lambda taint, match: looks_at_value(
+            tolerations, taint, in_use=match, comparison_operators=comparison_operators
+        ),
+    )
 
 
 def _outage_seconds(
-    node: NodeState, find: Find, key: str, seconds: int, *, others: dict[str, Toleration | None]
+    node: NodeState, finder: _Finder, key: str, seconds: int, *, others: dict[str, int | None]
 ) -> int | None:
     """Return the larger of the seconds for a health taint and for the other one (semantics.md 12.5); None for no limit.
 
-    For the other health taint the toleration that would be in use counts: none means 0 s, one without seconds means no
-    limit. `others` caches that toleration by key, because a node may list a key many times.
+    `others` caches the seconds for the other one by its key, because a node may list a key many times.
     """
-    if key not in HEALTH_KEYS:
-        return None
     other_key = other_health_key(key)
     if other_key not in others:
-        present = (state.taint for state in node.taints if state.taint.key == other_key)
-        others[other_key] = find(next(present, None) or Taint(other_key, effect=NO_EXECUTE))
-    match = others[other_key]
-    if match is None:
-        return seconds
-    other_seconds = bounded_seconds(match)
+        others[other_key] = _other_seconds(node, finder, other_key)
+    other_seconds = others[other_key]
     return None if other_seconds is None else max(seconds, other_seconds)
+
+
+def _other_seconds(node: NodeState, finder: _Finder, key: str) -> int | None:
+    """Return the seconds of the toleration that is or would be in use for a health taint.
+
+    None at all means 0 s, one without seconds no limit. Nor is there a limit if the taint has another value than it
+    came with and that plays a part: how long it had been tolerated before is not known.
+    """
+    state = next((found for found in node.taints if found.taint.key == key), None)
+    taint = Taint(key, effect=NO_EXECUTE) if state is None else state.taint
+    match = finder.in_use(taint)
+    if match is None:
+        return 0
+    if state is not None and state.value_since_us != state.since_us and finder.looks_at_value(taint, match):
+        return None
+    return bounded_seconds(match)
 
 
 def _expiry(outage: Outage | None, pod: PodState, tolerated: ToleratedTaint) -> Due | None:
     """Compute when one taint's toleration runs out; None if that is after the year 9999."""
-    start_us = window_start_us(tolerated.state, pod)
+    start_us = max(tolerated.since_us, pod.since_us)
     deadline_us = start_us + tolerated.window_us
     outage_since_us = None
     if outage is not None and tolerated.outage_us is not None:

@@ -13,9 +13,9 @@ from typing import Final
 import msgspec
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
-from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
+from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value, tolerations_in_use
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, BareTaint, Taint, other_health_key, taint_text
-from evictstream.models.kubernetes.tolerations import Toleration, read_tolerations
+from evictstream.models.kubernetes.tolerations import Toleration, is_same_toleration, read_tolerations
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.models.shallow_json import decode_any_depth
@@ -190,10 +190,31 @@ def _of_taints(
     taint = _same_reason(command.reason.taint, node.taints)
     if taint is None:
         return f"the taint {taint_text(command.reason.taint)} is gone"
+    return _of_window(command, pod, taint, before, at_us=at_us, comparison_operators=comparison_operators)
+
+
+def _of_window(
+    command: EvictionCommand,
+    pod: SeenPod,
+    taint: Taint,
+    before: Toleration,
+    *,
+    at_us: int,
+    comparison_operators: bool,
+) -> str | None:
     toleration = first_match(pod.tolerations, taint, comparison_operators=comparison_operators)
     seconds = None if toleration is None else bounded_seconds(toleration)
-    if seconds is None:
+    if toleration is None or seconds is None:
         return f"the pod tolerates {taint_text(taint)} for ever"
+    reason = command.reason.taint
+    is_another = taint.value != reason.value or not is_same_toleration(toleration, before)
+    if (
+        seconds
+        and taint.key == reason.key
+        and is_another
+        and looks_at_value(pod.tolerations, taint, in_use=toleration, comparison_operators=comparison_operators)
+    ):  # its window begins when the value came (semantics.md 12.4), and that is not known here
+        return f"the pod tolerates {taint_text(taint)} for {seconds} s from when that value came"
     # The window began when it began; only the seconds can have been edited since.
     moved_us = (seconds - (bounded_seconds(before) or 0)) * MICROSECONDS_PER_SECOND
     if instant_us(command.deadline) + moved_us > at_us:

@@ -17,6 +17,7 @@ from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS, GREATER_THAN, LESS_THAN, Toleration
 
 _EQUALS: Final = ("", EQUAL)
+_COMPARES: Final = (GREATER_THAN, LESS_THAN)
 
 # Reading two numbers costs ten times as much as the rest of a match, and the same few pairs come again and again. With
 # texts of the length below this is less than 1 MiB.
@@ -54,6 +55,27 @@ def first_match(
         ):
             return toleration
     return None
+
+
+def looks_at_value(
+    tolerations: Iterable[Toleration], taint: Taint, *, in_use: Toleration, comparison_operators: bool = False
+) -> bool:
+    """Return whether the value of a taint plays a part in which toleration is in use: for it, or for one before it.
+
+    With another value another toleration might be in use. Of `in_use` and those before it, one that is for the key and
+    the effect compares the value.
+    """
+    key, effect = taint.key, taint.effect
+    for toleration in tolerations:
+        if (
+            (not toleration.effect or toleration.effect == effect)
+            and (not toleration.key or toleration.key == key)
+            and (toleration.operator in _EQUALS or (comparison_operators and toleration.operator in _COMPARES))
+        ):
+            return True
+        if toleration is in_use:
+            return False
+    return False
 
 
 def first_untolerated(

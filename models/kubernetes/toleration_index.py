@@ -17,7 +17,7 @@ _EVERY_KEY = ""
 class TolerationIndex:
     """An index of one list of tolerations; it gives the same answers as `first_match`, for taints of one effect."""
 
-    __slots__ = ("_bounds", "_equal", "_exists", "_tolerations")
+    __slots__ = ("_bounds", "_equal", "_exists", "_first_comparing_value", "_tolerations")
 
     def __init__(self, tolerations: Sequence[Toleration], effect: str, *, comparison_operators: bool = False) -> None:
         """Build the index, with one step for each entry.
@@ -31,6 +31,7 @@ class TolerationIndex:
         self._exists: dict[str, int] = {}
         self._equal: dict[tuple[str, str], int] = {}
         self._bounds: dict[tuple[str, str], _Bounds] = {}
+        self._first_comparing_value: dict[str, int] = {}  # position, by key
         for position, toleration in enumerate(tolerations):
             if toleration.effect and toleration.effect != effect:
                 continue
@@ -39,19 +40,31 @@ class TolerationIndex:
                 self._exists.setdefault(key, position)
             elif operator in ("", EQUAL):
                 self._equal.setdefault((key, toleration.value), position)
+                self._first_comparing_value.setdefault(key, position)
             elif comparison_operators and operator in (GREATER_THAN, LESS_THAN):
+                self._first_comparing_value.setdefault(key, position)
                 bound = canonical_int64(toleration.value)
                 if bound is not None:
                     self._bounds.setdefault((key, operator), _Bounds()).add(bound, position, operator)
 
     def first_match(self, taint: Taint) -> Toleration | None:
         """Find the toleration in use: the first in pod order that matches."""
+        found = self._position(taint)
+        return self._tolerations[found] if found < len(self._tolerations) else None
+
+    def looks_at_value(self, taint: Taint) -> bool:
+        """Return whether the value of a taint plays a part in which toleration is in use, as `matching` has it."""
+        none = len(self._tolerations)
+        first = min(self._first_comparing_value.get(key, none) for key in (taint.key, _EVERY_KEY))
+        return first <= self._position(taint) and first < none
+
+    def _position(self, taint: Taint) -> int:
         found = len(self._tolerations)
         for key in (taint.key, _EVERY_KEY):
             found = min(found, self._exists.get(key, found), self._equal.get((key, taint.value), found))
             if self._bounds:
                 found = min(found, self._first_comparing(key, taint.value, found))
-        return self._tolerations[found] if found < len(self._tolerations) else None
+        return found
 
     def _first_comparing(self, key: str, value: str, default: int) -> int:
         number = canonical_int64(value)

@@ -82,7 +82,10 @@ class EvictionCommand(
     node: Annotated[NonEmptyText, Meta(description="Name of the node.")]
     node_uid: Annotated[str, Meta(description="UID of the node.")]
     reason: Annotated[CommandReason, Meta(description="Why.")]
-    window_start: Annotated[InstantText, Meta(description="Since when pod and taint are together.")]
+    window_start: Annotated[
+        InstantText,
+        Meta(description="Since when pod and taint are together, with this value if the toleration hangs on it."),
+    ]
     deadline: Annotated[InstantText, Meta(description="When the pod has to leave, or had to.")]
     issued_at: Annotated[InstantText, Meta(description="When this command was decided.")]
 

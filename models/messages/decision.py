@@ -91,7 +91,10 @@ class DecisionRecord(
     node: Annotated[NonEmptyText, Meta(description="Name of the node.")]
     cause: Annotated[DecisionCause, Meta(description="The input that led to the decision.")]
     taint: Annotated[BareTaint, Meta(description="The taint that decides, or decided.")]
-    window_start: Annotated[InstantText, Meta(description="Since when pod and taint are together.")]
+    window_start: Annotated[
+        InstantText,
+        Meta(description="Since when pod and taint are together, with this value if the toleration hangs on it."),
+    ]
     deadline: Annotated[InstantText, Meta(description="When the pod has to leave.")]
     node_uid: Annotated[str | None, Meta(description="UID of the node; absent if it is not known.")] = None
     toleration: Annotated[

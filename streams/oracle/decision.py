@@ -70,7 +70,8 @@ def decide(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
     for taint in node.taints:
         if in_use(pod.tolerations, taint) is None:
             facts = (taint.since_us, taint.value_since_us, pod.since_us, pod.tolerations_since_us)
-            return MustLeave(max(facts), is_untolerated=True, taint=taint.key, window_us=_window_us(taint, pod))
+            window_us = max(taint.since_us, pod.since_us)
+            return MustLeave(max(facts), is_untolerated=True, taint=taint.key, window_us=window_us)
     earliest: MustLeave | None = None
     for taint in node.taints:
         time_us = _leaves_at_us(node, pod, taint)
@@ -84,13 +85,21 @@ def decide(node: HeardNode, pod: HeardPod) -> MustLeave | MayStay:
 def in_use(tolerations: Sequence[Json], taint: HeardTaint) -> Json | None:
     """Give the first toleration that matches (3.4); the operators `Gt` and `Lt` match nothing, their gate is off."""
     for toleration in tolerations:
-        same_effect = toleration.get("effect") in (None, "", "NoExecute")
-        same_key = toleration.get("key") in (None, "", taint.key)
         operator = toleration.get("operator") or "Equal"
         same_value = operator == "Exists" or (operator == "Equal" and (toleration.get("value") or "") == taint.value)
-        if same_effect and same_key and same_value:
+        if _is_for(toleration, taint) and same_value:
             return toleration
     return None
+
+
+def hangs_on_value(tolerations: Sequence[Json], taint: HeardTaint) -> bool:
+    """Tell whether the toleration in use, or one before it, compares the value (12.4)."""
+    operators = [one.get("operator") or "Equal" for one in tolerations if _is_for(one, taint)]
+    return next((operator == "Equal" for operator in operators if operator in ("Equal", "Exists")), False)
+
+
+def _is_for(toleration: Json, taint: HeardTaint) -> bool:
+    return toleration.get("effect") in (None, "", "NoExecute") and toleration.get("key") in (None, "", taint.key)
 
 
 def stay_us(toleration: Json) -> int | None:
@@ -100,7 +109,14 @@ def stay_us(toleration: Json) -> int | None:
 
 
 def _window_us(taint: HeardTaint, pod: HeardPod) -> int:
-    return max(taint.since_us, pod.since_us)
+    """Since when the toleration in use may count: the value that plays a part in it came no earlier."""
+    came_us = taint.value_since_us if hangs_on_value(pod.tolerations, taint) else taint.since_us
+    return max(came_us, pod.since_us)
+
+
+def _is_another(pod: HeardPod, taint: HeardTaint) -> bool:
+    """Whether the taint came with another value, and that plays a part."""
+    return taint.value_since_us != taint.since_us and hangs_on_value(pod.tolerations, taint)
 
 
 def _leaves_at_us(node: HeardNode, pod: HeardPod, taint: HeardTaint) -> int | None:
@@ -110,13 +126,13 @@ def _leaves_at_us(node: HeardNode, pod: HeardPod, taint: HeardTaint) -> int | No
     if own_us is NEVER:
         return NEVER
     time_us = _window_us(taint, pod) + own_us
-    if taint.key not in HEALTH or node.outage_us is None:
+    if taint.key not in HEALTH or node.outage_us is None or _is_another(pod, taint):
         return time_us
     other_key = HEALTH[1 - HEALTH.index(taint.key)]
     absent = HeardTaint(key=other_key, value="", since_us=0, value_since_us=0, added_us=None)
     there = next((found for found in node.taints if found.key == other_key), absent)
     other = in_use(pod.tolerations, there)
     other_us = 0 if other is None else stay_us(other)
-    if other_us is NEVER:
+    if other_us is NEVER or _is_another(pod, there):
         return time_us
     return min(time_us, max(node.outage_us, pod.since_us) + max(own_us, other_us))

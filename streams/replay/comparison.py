@@ -56,6 +56,7 @@ class RunDifference(NamedTuple):
         return (self.here.at_us - self.there.at_us) / MICROSECONDS_PER_SECOND
 
 
+ANOTHER_VALUE: Final = "a value of a taint begins a window, and moved no timer there"
 NOT_DUE: Final = "the recording ended before its deadline"
 UNEXPLAINED: Final = Reason(None, "no reason is known")
 
@@ -70,21 +71,25 @@ _POD_ROWS: Final[tuple[tuple[int, Callable[[Circumstances], bool], str], ...]] =
 
 _NODE_ROWS: Final[dict[DifferenceKind, tuple[tuple[int, Callable[[Circumstances], bool], str], ...]]] = {
     DifferenceKind.ONLY_THERE: (
+        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
         (9, lambda it: it.node_is_gone, "its node was deleted, the timer went on"),
         (8, lambda it: it.is_second and not it.taints, "the timer was that of an earlier pod of its name"),
         (4, lambda it: bool(it.lost and it.taints), "the taint that decided was gone, its timer was kept"),
         (32, lambda it: bool(it.lost), "the taint was gone, an eviction that had fired was not taken back"),
     ),
     DifferenceKind.LATER: (
+        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
         (4, lambda it: bool(it.lost), "the taint that decided there was gone, its timer was kept"),
         (8, lambda it: it.is_second, "the timer was that of an earlier pod of its name"),
     ),
     DifferenceKind.EARLIER: (
+        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
         (6, lambda it: bool(it.gained), "a later taint leaves it less time"),
         (3, lambda it: it.is_second, "the timer of an earlier pod of its name was in the way"),
         (31, lambda it: bool(it.lost), "the window began anew when the taint came back"),
     ),
     DifferenceKind.ONLY_HERE: (
+        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
         (3, lambda it: it.is_second, "the timer of an earlier pod of its name was in the way"),
         (6, lambda it: bool(it.gained), "a later taint leaves it less time"),
     ),

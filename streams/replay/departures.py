@@ -67,6 +67,11 @@ class Circumstances(NamedTuple):
     gained: Taints = frozenset()
 
     @property
+    def is_revalued(self) -> bool:
+        """Whether a taint has another value than it had."""
+        return bool({key for key, _ in self.lost} & {key for key, _ in self.taints})
+
+    @property
     def overflows(self) -> bool:
         """Whether a toleration has more seconds than upstream can count."""
         tolerations: Tolerations = () if self.pod is None else self.pod.tolerations

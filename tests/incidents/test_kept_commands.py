@@ -1,6 +1,7 @@
 """What earlier versions commanded in the recorded incidents: this version commands the same.
 
-`commands/` is never edited, see its README. A command may get a new field; no field that was kept may change or go.
+No folder of kept commands is ever edited, see their READMEs. A command may get a new field; no field that was kept may
+change or go.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from evictstream.streams.replay.replay import Replay
 from evictstream.streams.settings import Settings
 from tests.streams.replay.recorded import EVICTED, INCIDENTS, PARTITIONS, incident
 
-KEPT = Path(__file__).parent / "commands"
+FOLDERS = [Path(__file__).with_name(name) for name in ("commands_2", "commands")]
+"""The newest first: what it holds takes the place of what the others hold."""
+
 RECORDINGS = {
     folder.name: folder for parent in (INCIDENTS, EVICTED) for folder in sorted(parent.iterdir()) if folder.is_dir()
 }
@@ -38,16 +41,22 @@ def changed(kept: object, now: object) -> bool:
 
 @pytest.mark.parametrize("name", sorted(RECORDINGS))
 def test_commands_are_those_of_earlier_versions(name: str) -> None:
-    kept = [json.loads(line) for line in gzip.decompress((KEPT / f"{name}.jsonl.gz").read_bytes()).splitlines()]
+    newest = next(file for folder in FOLDERS if (file := folder / f"{name}.jsonl.gz").exists())
+    kept = [json.loads(line) for line in gzip.decompress(newest.read_bytes()).splitlines()]
     now = [json.loads(line) for line in commands_of(RECORDINGS[name])]
     assert [(one["action"], one["podUid"]) for one in now] == [(one["action"], one["podUid"]) for one in kept]
     assert [(old, new) for old, new in zip(kept, now, strict=True) if changed(old, new)] == []
 
 
-def test_kept_commands_are_not_edited() -> None:
-    sums = (KEPT / "SHA256SUMS").read_text().splitlines()
-    names = sorted(f"{name}.jsonl.gz" for name in RECORDINGS)
-    assert [f"{hashlib.sha256((KEPT / name).read_bytes()).hexdigest()}  {name}" for name in names] == sums
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_kept_commands_are_not_edited(folder: Path) -> None:
+    sums = (folder / "SHA256SUMS").read_text().splitlines()
+    files = sorted(folder.glob("*.jsonl.gz"))
+    assert [f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.name}" for file in files] == sums
+
+
+def test_commands_of_every_recording_are_kept() -> None:
+    assert {file.name for file in FOLDERS[-1].glob("*.jsonl.gz")} == {f"{name}.jsonl.gz" for name in RECORDINGS}
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ OF_COSTS = (
     ),
     Mutation(
         "look only at the first taint of a toleration",
-        (Change(product.DECISION, "cover", "came_us.get(...) <= state.since_us", "id(match) in came_us"),),
+        (Change(product.DECISION, "cover", "came_us.get(...) <= since_us", "id(match) in came_us"),),
         (DECIDING,),
     ),
     Mutation(

@@ -64,6 +64,7 @@ class SimpleNode:
     version: int
     taints: list[SimpleTaint] = field(default_factory=list)
     added: dict[str, int] = field(default_factory=dict)  # timeAdded as last seen, by key
+    came: dict[str, float] = field(default_factory=dict)  # when its value came, by key, if that has changed since
     outage: float | None = None
     gap: float | None = None
 
@@ -164,10 +165,15 @@ class SimpleModel:
         assert self.node is not None
         present = [taint for taint in taints if taint.effect == "NoExecute"]
         keys = {taint.key for taint in present}
+        old = {taint.key: taint.value for taint in self.node.taints}
+        self.node.came = {key: came for key, came in self.node.came.items() if key in keys}
         for taint in present:
+            if taint.key in old and taint.value != old[taint.key]:
+                self.node.came[taint.key] = now
             before = self.node.added.get(taint.key)
             if taint.added is not None:
                 if before is not None and taint.added > before:
+                    self.node.came.pop(taint.key, None)
                     for pod in self.pods.values():
                         pod.windows.pop(taint.key, None)
                 self.node.added[taint.key] = taint.added
@@ -229,6 +235,17 @@ class SimpleModel:
                 return NEVER if toleration.seconds is None else max(0, toleration.seconds)
         return NOW
 
+    def _value_came(self, pod: SimplePod, taint: SimpleTaint) -> float | None:
+        """When the value of a taint changed, if the toleration in use or one before it looks at the value."""
+        assert self.node is not None
+        for toleration in pod.tolerations:
+            if toleration.effect in ("", taint.effect) and toleration.key in ("", taint.key):
+                if toleration.operator in (("", "Equal", "Gt", "Lt") if self.compare else ("", "Equal")):
+                    return self.node.came.get(taint.key)
+                if self._covers(toleration, taint):
+                    return None
+        return None
+
     def decide(self, pod: SimplePod) -> float | str:
         """NOW, NEVER or a time."""
         if pod.special or self.node is None:
@@ -241,8 +258,9 @@ class SimpleModel:
             if seconds == NEVER:
                 continue
             assert not isinstance(seconds, str)
-            time = pod.windows[taint.key] + seconds
-            if taint.key in HEALTH:
+            came = self._value_came(pod, taint)
+            time = max(pod.windows[taint.key], came or 0) + seconds
+            if taint.key in HEALTH and came is None:
                 time = min([time, *self._bound(pod, taint, seconds)])
             if time <= LAST:
                 times.append(time)
@@ -254,7 +272,7 @@ class SimpleModel:
         key = HEALTH[1 - HEALTH.index(taint.key)]
         others = [other for other in self.node.taints if other.key == key] or [SimpleTaint(key, "", "NoExecute")]
         other = self._seconds(pod, others[0])
-        if other == NEVER:
+        if other == NEVER or self._value_came(pod, others[0]) is not None:
             return []
         largest = seconds if isinstance(other, str) else max(seconds, other)
         return [max(self.node.outage, pod.seen) + largest]

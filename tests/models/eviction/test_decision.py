@@ -224,7 +224,9 @@ def test_recovery_begins_a_new_window() -> None:
 @pytest.mark.parametrize(
     ("changes", "deadline"),
     [
-        pytest.param([(10, [Taint("a", "v", NO_EXECUTE)])], 60, id="12.4 a change of the value keeps the window"),
+        pytest.param(
+            [(10, [Taint("a", "v", NO_EXECUTE)])], 60, id="12.4 a value that nothing looks at keeps the window"
+        ),
         pytest.param([(10, []), (20, [A])], 80, id="12.4 a taint that comes back opens a new window"),
         pytest.param([(10, [Taint("a", "", "NoSchedule")]), (20, [A])], 80, id="12.4 another effect closes it"),
         pytest.param([(10, [Taint("a", "", NO_EXECUTE, 5)])], 60, id="12.4 timeAdded appears"),

@@ -38,6 +38,10 @@ def tolerates(key: str = "maintenance", seconds: int | None = None) -> dict[str,
     return {"key": key, "operator": "Exists"} | ({} if seconds is None else {"tolerationSeconds": seconds})
 
 
+def equal(value: str, seconds: int) -> dict[str, Any]:
+    return {"key": "maintenance", "operator": "Equal", "value": value, "tolerationSeconds": seconds}
+
+
 def look(
     pod_object: dict[str, Any] | None, node_object: dict[str, Any] | None, at_us: int = T0_US, **of_command: Any
 ) -> Veto | None:
@@ -179,3 +183,39 @@ def test_an_object_too_deep_for_a_decoder_is_read(levels: int) -> None:
         text = json.dumps(found).encode().replace(b'"DEEP"', deep)
         found["metadata"].pop("managedFields")
         assert read(text) == read(json.dumps(found).encode())
+
+
+@pytest.mark.parametrize(
+    ("listed", "value", "saves"),
+    [
+        pytest.param([equal("planned", 60), equal("now", 300)], "now", True, id="another value, and it plays a part"),
+        pytest.param([equal("planned", 60), equal("now", 0)], "now", False, id="for no time at all"),
+        pytest.param(
+            [equal("planned", 60), tolerates(seconds=60)], "now", True, id="a value that is passed over first"
+        ),
+        pytest.param([tolerates(seconds=60)], "now", False, id="another value, and nothing looks at it"),
+        pytest.param([equal("planned", 60)], "planned", False, id="the value of the command"),
+        pytest.param([equal("planned", 60), equal("planned", 90)], "planned", False, id="the one of the command first"),
+        pytest.param([equal("", 1), equal("planned", 60)], "planned", False, id="another one first, for another value"),
+    ],
+)
+def test_a_value_that_came_later_begins_a_window(listed: list[dict[str, Any]], value: str, *, saves: bool) -> None:
+    """12.4: the command's deadline is over, but the window of what is in use now may be not."""
+    found = look(
+        pod(spec={"tolerations": listed}),
+        node(taint(value=value)),
+        taint=BareTaint("maintenance", "planned", "NoExecute"),
+        toleration=Toleration("maintenance", "Equal", "planned", "", 60),
+    )
+    assert (found is not None) is saves
+
+
+def test_an_added_toleration_by_value_begins_a_window() -> None:
+    found = look(
+        pod(spec={"tolerations": [equal("planned", 30), tolerates(seconds=60)]}),
+        node(taint(value="planned")),
+        taint=BareTaint("maintenance", "planned", "NoExecute"),
+        toleration=Toleration("maintenance", "Exists", "", "", 60),
+    )
+    assert found is not None
+    assert found.reason == "the pod tolerates maintenance=planned:NoExecute for 30 s from when that value came"

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.models.kubernetes import NO_EXECUTE, Taint, Toleration, first_match
+from evictstream.models.kubernetes.matching import looks_at_value
 from evictstream.models.kubernetes.toleration_index import TolerationIndex
 
 KEYS = st.sampled_from(["", "a", "b"])
@@ -27,7 +28,11 @@ def test_any_list_of_tolerations_gives_the_same(
 ) -> None:
     taint = Taint(key, value, NO_EXECUTE)
     index = TolerationIndex(tolerations, NO_EXECUTE, comparison_operators=comparison_operators)
-    assert index.first_match(taint) is first_match(tolerations, taint, comparison_operators=comparison_operators)
+    found = first_match(tolerations, taint, comparison_operators=comparison_operators)
+    assert index.first_match(taint) is found
+    if found is not None:
+        looks = looks_at_value(tolerations, taint, in_use=found, comparison_operators=comparison_operators)
+        assert index.looks_at_value(taint) is looks
 
 
 @pytest.mark.parametrize(

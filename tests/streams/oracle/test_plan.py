@@ -54,7 +54,37 @@ CASES = {
         scheduled=(10,),
         cancelled=("TaintRemoved",),
     ),
-    "12.4 other value keeps the window": Case(
+    "12.4 a value that counts begins a window": Case(
+        [
+            node(0, taint(value="a")),
+            pod(1, tolerates(operator="Equal", value="a"), tolerates(seconds=9, operator="Equal", value="b")),
+            node(5, taint(value="b")),
+        ],
+        scheduled=(14,),
+        evicted=14,
+    ),
+    "12.4 a value that one before it looks at begins a window": Case(
+        [
+            node(0, taint(value="a")),
+            pod(1, tolerates(seconds=2, operator="Equal", value="c"), tolerates(seconds=9)),
+            node(5, taint(value="b")),
+        ],
+        scheduled=(10,),
+        moved=(14,),
+        evicted=14,
+    ),
+    "12.5 no bound of an outage for another value": Case(
+        [
+            node(0, taint(NOT_READY, value="a")),
+            pod(
+                0, tolerates(NOT_READY, 9, operator="Equal", value="b"), tolerates(NOT_READY), tolerates(UNREACHABLE, 9)
+            ),
+            node(20, taint(NOT_READY, value="b")),
+        ],
+        scheduled=(29,),
+        evicted=29,
+    ),
+    "12.4 another value under Exists keeps the window": Case(
         [node(0, taint(value="a")), pod(1, tolerates(seconds=9)), node(5, taint(value="b"))],
         scheduled=(10,),
         evicted=10,

@@ -96,7 +96,7 @@ def test_flapping() -> None:
         ("replace.k1-20-k2-6-n-002-0", 9),
         ("replace.k1-6-k2-20-n-002-0", 23),
         ("value.only-v1-n-003-0", 3),
-        ("value.v1-10-v2-10-n-003-0", 10),
+        ("value.v1-10-v2-10-n-003-0", 13),
         ("addtol.8-then-prepend-inf-n-004-0", None),
         ("addtol.8-then-append-inf-n-004-0", 8),
         ("addtol.8-seconds-to-20-n-004-0", 20),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from evictstream.models.kubernetes import HEALTH_KEYS, NO_EXECUTE, Node, Pod, Taint, first_match
+from evictstream.models.kubernetes.matching import looks_at_value
 
 LONGEST_SECONDS = 9_223_372_036
 """Row 33: from the next number on upstream's durations overflow, so the tests draw no longer ones."""
@@ -63,7 +64,6 @@ def node_departure(
     before, after = no_execute(old), no_execute(new)
     if health(before) and health(after) and health(before) != health(after):
         return "12.4: health taints are swapped"
-    stayed = {taint.key for taint in before} & {taint.key for taint in after}
     renewed = {taint.key for taint in after if _is_later(taint.time_added_us, last_added.get(taint.key))}
     for pod in pods:
         was = finite(pod, before, compare=compare)
@@ -71,13 +71,22 @@ def node_departure(
         if not will:
             continue  # untolerated, or for ever: evicted now, or cancelled, by both
         if pod.name not in waiting:
-            if stayed & will.keys():
-                return "12.4: a change of value keeps the window, although it was tolerated for ever until now"
-        elif was != will:
-            return "12.4, rows 4 and 6: other finite taints under a pending timer"
-        elif renewed & will.keys():
+            continue  # for ever until now, and by another value or another taint: both begin now
+        if was != will:
+            return "12.4, rows 4, 6 and 37: other finite taints under a pending timer"
+        if any(_begins_anew(pod, taint, before, compare=compare) for taint in after if taint.key in will):
+            return "12.4, row 37: a value under a pending timer"
+        if renewed & will.keys():
             return "12.4: a later timeAdded under a pending timer"
     return None
+
+
+def _begins_anew(pod: Pod, taint: Taint, before: Sequence[Taint], *, compare: bool) -> bool:
+    """Tell whether a taint that stays has another value, at which the toleration in use or one before it looks."""
+    match = first_match(pod.tolerations, taint, comparison_operators=compare)
+    is_other = any(old.key == taint.key and old.value != taint.value for old in before)
+    looks = match is not None and looks_at_value(pod.tolerations, taint, in_use=match, comparison_operators=compare)
+    return is_other and looks
 
 
 def _is_later(added: int | None, recorded: int | None) -> bool:

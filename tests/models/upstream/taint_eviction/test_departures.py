@@ -135,11 +135,29 @@ class Two:
         pytest.param(
             Two()
             .node(0, Taint("a", "x", NO_EXECUTE))
-            .pod(0, Toleration("a", "Equal", "x", NO_EXECUTE), tolerate("a", 30))
+            .pod(0, Toleration("a", "Equal", "x", NO_EXECUTE, 30), Toleration("a", "Equal", "y", NO_EXECUTE, 100))
             .node(10, Taint("a", "y", NO_EXECUTE)),
-            40,
             30,
-            id="12.4: a change of value keeps the window",
+            110,
+            id="row 37: another value, longer",
+        ),
+        pytest.param(
+            Two()
+            .node(0, Taint("a", "x", NO_EXECUTE))
+            .pod(0, Toleration("a", "Equal", "x", NO_EXECUTE, 100), tolerate("a", 5))
+            .node(10, Taint("a", "y", NO_EXECUTE)),
+            100,
+            15,
+            id="row 37: another value, shorter",
+        ),
+        pytest.param(
+            Two()
+            .node(0, Taint("a", "x", NO_EXECUTE))
+            .pod(0, Toleration("b", "Equal", "z", NO_EXECUTE), Toleration("", "Equal", "z"), tolerate("a", 30))
+            .node(10, Taint("a", "y", NO_EXECUTE)),
+            30,
+            40,
+            id="row 37: another value, the same toleration",
         ),
         pytest.param(
             Two()
