@@ -1,0 +1,57 @@
+"""Which options a text names, and of which commands it says them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z](?:[\w-]*\w)?")
+LONG_OPTION = re.compile(r"(?<![\w-])--[a-zA-Z](?:[\w-]*\w)?")
+CODE = re.compile(r"```.*?\n(.*?)```|`([^`]+)`", re.DOTALL)
+
+
+class NamedOption(NamedTuple):
+    """An option in a text.
+
+    Attributes:
+        option: as it is written.
+        command: the words of the command that it stands behind; None where it stands alone.
+    """
+
+    option: str
+    command: str | None
+
+
+def named_options(text: str, known: Mapping[str, object]) -> Iterator[NamedOption]:
+    """Yield the options that a text names: in what one may type after `evictstream`, and alone.
+
+    What stands behind another program is that program's.
+
+    Args:
+        text: with code between backticks, or in fences.
+        known: the commands by their words, the program itself under the empty text.
+    """
+    for found in CODE.finditer(text):
+        for line in (found[1] or found[2]).replace("\\\n", " ").splitlines():
+            yield from _typed(line, known)
+    for option in LONG_OPTION.findall(CODE.sub(" ", text)):
+        yield NamedOption(option, None)
+
+
+def _typed(line: str, known: Mapping[str, object]) -> Iterator[NamedOption]:
+    for part in re.split(r"\||&&|;|<\(|#", line):
+        words = part.split()
+        if words and words[0].startswith("-"):
+            yield from (NamedOption(option, None) for option in LONG_OPTION.findall(part))
+        if "evictstream" not in words:
+            continue
+        command = ""
+        for word in words[words.index("evictstream") + 1 :]:
+            longer = f"{command} {word}".strip()
+            if word == "--":
+                break
+            if longer in known or any(each.startswith(f"{longer} ") for each in known):
+                command = longer
+            elif OPTION.fullmatch(word.partition("=")[0]):
+                yield NamedOption(word.partition("=")[0], command)
