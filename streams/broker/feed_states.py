@@ -7,6 +7,7 @@ A tombstone forgets a cluster. What cannot be read, or is out of range, does not
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -22,6 +23,8 @@ from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+MILLISECOND_US: Final = 1_000
 
 POLL_MS: Final = 1_000
 
@@ -54,11 +57,43 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
     Raises:
         BrokerError: the topic cannot be read.
     """
-    partition = TopicPartition(settings.feeds_topic, 0)
     found: FeedState | None = None
+    for record in _records(settings):
+        if record.key == cluster.encode():
+            found = _newer(found, record, cluster)
+    return found
+
+
+def read_fed(settings: Settings) -> dict[str, int]:
+    """Read which clusters feeds follow, and when each was written last, microseconds since 1970.
+
+    A feed writes every ten seconds; one that was stopped for long still follows its cluster when it starts again.
+    Without the topic there is no feed.
+
+    Raises:
+        BrokerError: the topic cannot be read.
+    """
+    states: dict[str, FeedState] = {}
+    written_at_us: dict[str, int] = {}
+    for record in _records(settings):
+        cluster = (record.key or b"").decode(errors="replace")
+        state = _newer(states.get(cluster), record, cluster)
+        if state is None:
+            states.pop(cluster, None)
+        else:
+            states[cluster] = state
+            written_at_us[cluster] = record.timestamp * MILLISECOND_US
+    return {cluster: written_at_us[cluster] for cluster in states}
+
+
+def _records(settings: Settings) -> Iterator[Any]:
+    """Yield the topic's records up to its present end."""
+    partition = TopicPartition(settings.feeds_topic, 0)
     with our_errors(settings, f"read {settings.feeds_topic}"):
         consumer = open_consumer(settings, is_of_inputs=True, group_id=None, auto_offset_reset="earliest")
         try:
+            if not consumer.partitions_for_topic(settings.feeds_topic):
+                return
             consumer.assign([partition])
             end = consumer.end_offsets([partition])[partition]
             give_up_at = time.monotonic() + settings.request_timeout_seconds
@@ -67,12 +102,9 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
                     raise KafkaTimeoutError
                 for records in consumer.poll(timeout_ms=POLL_MS).values():
                     give_up_at = time.monotonic() + settings.request_timeout_seconds
-                    for record in records:
-                        if record.key == cluster.encode():
-                            found = _newer(found, record, cluster)
+                    yield from records
         finally:
             consumer.close()
-    return found
 
 
 def _newer(found: FeedState | None, record: Any, cluster: str) -> FeedState | None:

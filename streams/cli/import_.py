@@ -49,6 +49,10 @@ def import_(
         typer.Option("--restamp", help="Move recorded times so that the first is now; distances stay."),
     ] = False,
     trim: Annotated[bool, typer.Option("--trim", help="Send only the fields in use, a tenth of an object.")] = False,
+    into_fed_cluster: Annotated[
+        bool,
+        typer.Option("--into-fed-cluster", help="Also under the name of a cluster that `evictstream feed` follows."),
+    ] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Play recorded changes of nodes and pods into the topics.
@@ -74,8 +78,11 @@ def import_(
     then on are not known, and evictions of that cluster go on by what was known last. So the import ends with 1 then,
     and says so. A finished recording ends with 0: give it as a file, FILE or `- < FILE`, not through `cat`.
 
-    Exits with 0; with 1 if a line could not be read or a live watch has ended; with 130 or 143 if stopped by Ctrl-C or
-    SIGTERM; what was counted until then is in the topics.
+    A cluster that `evictstream feed` has ever followed is not imported into: its tables would hold what never was, and
+    executors would get commands about it. Give the recording another name by `--cluster`.
+
+    Exits with 0; with 1 if a line could not be read, a live watch has ended or a feed follows the cluster; with 130 or
+    143 if stopped by Ctrl-C or SIGTERM; what was counted until then is in the topics.
 
     Examples:
 
@@ -86,6 +93,7 @@ def import_(
     * `evictstream import --cluster lab --restamp nodes-and-pods.json audit.log.gz`
     * `evictstream import --restamp outage`, after `evictstream record outage`
     """
+    from evictstream.streams.broker.feed_states import read_fed
     from evictstream.streams.feed.importer import ImportCallbacks, Importer, ImportOptions
     from evictstream.streams.feed.pace import FeedClock, read_pace
     from evictstream.streams.feed.publisher import open_publisher
@@ -104,8 +112,9 @@ def import_(
         try:
             with open_publisher(settings) as publisher:
                 sent = publisher.acknowledged
+                fed = {} if into_fed_cluster else read_fed(settings)
                 try:
-                    importer.play(stop_signals.interruptible(items), publisher)
+                    importer.play(stop_signals.interruptible(items), publisher, fed)
                 finally:
                     publisher.flush()
         except FoundProblemError:

@@ -19,7 +19,7 @@ class CredentialsError(KubernetesError):
         self.reason = reason
         super().__init__(
             f"no credentials from {place}: {reason}",
-            next_step="name a file with --kubeconfig and a context as --cluster NAME=CONTEXT; kubectl has to work with them",
+            next_step="name a file by --kubeconfig, a context by --cluster NAME=CONTEXT; kubectl has to work with both",
         )
 
 
@@ -99,7 +99,7 @@ class ClusterNameTakenError(KubernetesError):
         self.other_uid = other_uid
         super().__init__(
             f"the name {cluster} belongs to the cluster with UID {other_uid}, this one has {uid}",
-            next_step="give this one another name; or, if it takes the place of the other, start `evictstream feed --new-epoch`",
+            next_step="give this one another name; where it takes the other's place, `evictstream feed --new-epoch`",
         )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol
 
 import msgspec
@@ -17,7 +17,7 @@ from evictstream.models.messages.decoding import read_node_record, read_pod_reco
 from evictstream.models.messages.envelope import InputLimits, refused_value
 from evictstream.models.messages.events import Origin
 from evictstream.models.messages.unreadable import Unreadable
-from evictstream.streams.errors import WrongUseError
+from evictstream.streams.errors import FoundProblemError, WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.feed.pace import FeedClock, Pace, Restamp
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
@@ -112,13 +112,22 @@ class Importer:
         self._pace = Pace(options.pace, clock)
         self._restamp = Restamp(clock) if options.restamp else None
         self._callbacks = callbacks
+        self._fed: Mapping[str, int] = {}
 
-    def play(self, items: Iterable[Item | WatchEnded], sink: Sink) -> None:
+    def play(self, items: Iterable[Item | WatchEnded], sink: Sink, fed: Mapping[str, int]) -> None:
         """Send what can be sent, until the end or until stopped.
+
+        Args:
+            items: what was recorded.
+            sink: where to.
+            fed: clusters that must not be written, since a feed follows them, with the time at which it wrote last,
+                microseconds since 1970.
 
         Raises:
             WrongUseError: the first event has no cluster and none was given.
+            FoundProblemError: an event is of a cluster that a feed follows; what came before it was sent.
         """
+        self._fed = fed
         for item in items:
             if self._callbacks.is_stopped():
                 return
@@ -141,6 +150,8 @@ class Importer:
                 raise WrongUseError(problem, next_step="name it with --cluster")
             self._flawed(Flaw(entry.source, entry.line, "no cluster"))
             return
+        if cluster in self._fed:
+            raise _refusal(cluster, self._fed[cluster])
         key = f"{cluster}/{entry.node_name}".encode()
         found = trimmed(entry.kind, entry.object) if self._options.trim else entry.object
         sent = msgspec.structs.replace(entry, cluster=cluster, object=found)
@@ -193,3 +204,11 @@ class Importer:
                 f"recorded times are old (the first is {instant_text(observed_at_us)}): each event counts as observed"
                 f" {limit:g} s before it is appended; --restamp moves them to now, `evictstream replay` keeps them"
             )
+
+
+def _refusal(cluster: str, written_at_us: int) -> FoundProblemError:
+    return FoundProblemError(
+        f"{cluster} is a cluster that a feed follows (it wrote last at {instant_text(written_at_us)}): what is imported"
+        " would be taken for its nodes and pods, and stay until its next listing, or for ever",
+        next_step=f"name the recording otherwise, --cluster {cluster}-recorded; --into-fed-cluster does it after all",
+    )

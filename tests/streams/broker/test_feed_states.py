@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.broker.feed_states import FeedState, read_state
+from evictstream.streams.broker.feed_states import FeedState, read_fed, read_state
 from evictstream.streams.broker.producers import open_producer
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.settings import Settings
@@ -33,6 +33,9 @@ def test_the_highest_epoch_counts(written: list[FeedState], found: FeedState | N
         publisher.send(settings.feeds_topic, b"other", msgspec.json.encode(state(7, 7)), partition=0)
         publisher.flush()
     assert read_state(settings, "lab") == found
+    fed = read_fed(settings)
+    assert fed.keys() == {"other"} | ({"lab"} if written else set())
+    assert all(at_us > 0 for at_us in fed.values())
 
 
 TEXT = msgspec.json.encode(state(1, 20))
@@ -65,3 +68,8 @@ def test_what_cannot_be_read_does_not_count(
             producer.send(settings.feeds_topic, key=b"lab", value=value, partition=0)
         producer.flush()
     assert read_state(settings, "lab") == found
+    assert read_fed(settings).keys() == (set() if found is None else {"lab"})
+
+
+def test_without_the_topic_nothing_is_fed(settings: Settings) -> None:
+    assert read_fed(settings) == {}

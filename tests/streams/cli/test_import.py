@@ -7,11 +7,14 @@ import pty
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.follow import FollowedRecord
 from evictstream.streams.broker.ports import free_ports
+from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.settings import Settings
 from tests.streams.cli.running import run, started, wait_until
 from tests.streams.feed.reading import read
@@ -248,3 +251,19 @@ def test_progress_on_a_terminal(declared: Settings) -> None:
     assert b"importing" in shown
     assert b"1 events, recorded until 2026-11-21T10:00:00.000000Z" in shown
     assert b"importing" not in stdout
+
+
+def test_a_cluster_that_is_fed_is_refused_unless_asked_for(declared: Settings, tmp_path: Path) -> None:
+    with open_publisher(declared, also=[declared.feeds_topic]) as publisher:
+        state = FeedState(cluster_uid="uid", epoch=0, resource_version=1)
+        publisher.send(declared.feeds_topic, b"lab", msgspec.json.encode(state), partition=0)
+        publisher.flush()
+    recording = tmp_path / "r"
+    recording.write_bytes(line(node(), START))
+    result = run(declared, "import", "--restamp", str(recording))
+    assert (result.returncode, result.stdout) == (1, b"")
+    assert b"lab is a cluster that a feed follows" in result.stderr
+    assert inputs(declared) == []
+    assert run(declared, "import", "--restamp", "--cluster", "lab-recorded", str(recording)).returncode == 0
+    assert run(declared, "import", "--restamp", "--into-fed-cluster", str(recording)).returncode == 0
+    assert {record.key for _, record in inputs(declared)} == {b"lab/n-1", b"lab-recorded/n-1"}

@@ -11,7 +11,7 @@ from evictstream.models.instants import instant_text
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.signals import Unbound
-from evictstream.streams.errors import WrongUseError
+from evictstream.streams.errors import FoundProblemError, WrongUseError
 from evictstream.streams.feed.importer import ImportCallbacks, ImportCounts, Importer, ImportOptions
 from evictstream.streams.recordings import Flaw, read_recording
 from evictstream.streams.settings import Settings
@@ -41,7 +41,11 @@ class Played:
 
 
 def play(
-    data: bytes, options: ImportOptions | None = None, stop_after: int | None = None, **settings: object
+    data: bytes,
+    options: ImportOptions | None = None,
+    stop_after: int | None = None,
+    fed: dict[str, int] | None = None,
+    **settings: object,
 ) -> Played:
     standing = StandingClock()
     records: list[tuple[str, bytes, bytes]] = []
@@ -57,7 +61,7 @@ def play(
 
     callbacks = ImportCallbacks(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
     importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, callbacks)
-    importer.play(read_recording("f", io.BytesIO(data)), Sink())
+    importer.play(read_recording("f", io.BytesIO(data)), Sink(), fed or {})
     return Played(importer.counts, records, sent_at, flaws, notes, len(steps))
 
 
@@ -206,3 +210,17 @@ class TestNotes:
     def test_no_times(self) -> None:
         assert "no recorded times" in play(kubectl_line(node()), KUBECTL).notes[0]
         assert play(kubectl_line(node()), ImportOptions(cluster="lab", pace=None)).notes == []
+
+
+class TestAClusterThatIsFed:
+    """A feed follows the cluster: nothing recorded may be taken for its nodes and pods."""
+
+    def test_nothing_is_sent_under_its_name(self) -> None:
+        with pytest.raises(FoundProblemError, match="lab is a cluster that a feed follows"):
+            play(line(node(), OLD), fed={"lab": NOW_US})
+        with pytest.raises(FoundProblemError, match="other is a cluster that a feed follows"):
+            play(line(node(), OLD), ImportOptions(cluster="other"), fed={"other": NOW_US})
+
+    def test_another_name_is_sent(self) -> None:
+        played = play(line(node(), OLD), ImportOptions(cluster="lab-recorded", pace=None), fed={"lab": NOW_US})
+        assert played.counts.clusters == {"lab-recorded"}
