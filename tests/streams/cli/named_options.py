@@ -33,7 +33,8 @@ def named_options(text: str, known: Mapping[str, object]) -> Iterator[NamedOptio
         known: the commands by their words, the program itself under the empty text.
     """
     for found in CODE.finditer(text):
-        for line in (found[1] or found[2]).replace("\\\n", " ").splitlines():
+        lines = found[1].replace("\\\n", " ").splitlines() if found[1] else [found[2].replace("\n", " ")]
+        for line in lines:
             yield from _typed(line, known)
     for option in LONG_OPTION.findall(CODE.sub(" ", text)):
         yield NamedOption(option, None)

@@ -144,6 +144,7 @@ def test_every_option_on_a_page_exists(page: str) -> None:
     [
         ("`evictstream feed --context x`", [NamedOption("--context", "feed")]),
         ("kubectl: `kubectl get -A --watch | evictstream import --pace fast -`", [NamedOption("--pace", "import")]),
+        ("of `evictstream record\n    --outputs`", [NamedOption("--outputs", "record")]),
         ("name it with --cluster", [NamedOption("--cluster", None)]),
         ("give `--at`", [NamedOption("--at", None)]),
         (
