@@ -23,12 +23,18 @@ from evictstream.models.messages.vocabulary import Action, Outcome
 from evictstream.streams.broker.clients import may_pass, our_errors
 from evictstream.streams.broker.consumers import open_as
 from evictstream.streams.broker.group_membership import GroupConsumer
-from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, BrokerError, EvictstreamError
+from evictstream.streams.errors import (
+    ApiRefusedError,
+    ApiUnreachableError,
+    BrokerError,
+    CredentialsError,
+    EvictstreamError,
+)
 from evictstream.streams.executor.cluster_check import check_cluster
 from evictstream.streams.executor.cluster_executor import ClusterExecutor, most_at_once
 from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
 from evictstream.streams.executor.command_consumer import CommandConsumer
-from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor
+from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
 from evictstream.streams.executor.pod_events import PodEvents
 from evictstream.streams.executor.pod_requests import PodRequests
@@ -118,15 +124,15 @@ class ClusterLife(threading.Thread):
                 log.exception("a cluster cannot be served", cluster=self.order.name)
                 self._refuse(error)
 
-    def _wait(self, error: Exception, seconds: float) -> None:
+    def _wait(self, error: Exception, seconds: float, *, needs_a_change: bool = False) -> None:
+        self.refusal = error if needs_a_change else None
         if self.problem != str(error):
             log.warning("the cluster is not served", cluster=self.order.name, error=str(error))
         self.problem = str(error)
         self._stopped.wait(seconds)
 
     def _refuse(self, error: Exception) -> None:
-        self.refusal = error
-        self._wait(error, REFUSED_SECONDS)
+        self._wait(error, REFUSED_SECONDS, needs_a_change=True)
 
     def _live(self, backoff: Backoff) -> None:
         connection = Connection(self._access)
@@ -137,6 +143,8 @@ class ClusterLife(threading.Thread):
             log.info("executes", cluster=self.order.name, mode=str(self.order.mode), host=connection.host)
             backoff.reset()
             self._serve(connection, uid)
+        except CredentialsError as error:  # the context is there: what signs in may be away for seconds
+            self._wait(error, max(backoff.next_seconds(), CREDENTIALS_SECONDS))
         finally:
             connection.close()
 

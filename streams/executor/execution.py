@@ -49,7 +49,7 @@ def execute_commands(
         is_stopped: asked several times a second.
 
     Raises:
-        CredentialsError: there are none, for every cluster.
+        CredentialsError: of no cluster the configuration can be read.
         MissingRightsError: the mode needs more rights, in every cluster.
         ClusterNameTakenError: another cluster is fed under the name, for every cluster.
         AddressTakenError: health cannot be served.

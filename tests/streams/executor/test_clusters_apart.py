@@ -170,6 +170,23 @@ def test_a_right_that_is_granted_later_is_enough(
         succeeded(results, "a")
 
 
+def test_sign_in_that_fails_at_the_start_is_tried_until_it_works(
+    declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cluster_life, "CREDENTIALS_SECONDS", 0.1)
+    port, token = _free_port(), tmp_path / "token"
+    served = declared.model_copy(update={"health_port": port})
+    with cluster("a", tmp_path) as (_, access):
+        _with_plugin(tmp_path / "kubeconfig-of-a", "cat", str(token))
+        with executing(served, [_order("a", access)], ExecutionOptions(group=f"{served.application_id}-executor")):
+            while "no credentials" not in str(_ready(port).get("hindered")):
+                time.sleep(0.1)
+            shown = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}
+            token.write_text(json.dumps(shown))
+            write_all(writer, "a")
+            succeeded(results, "a")
+
+
 def test_a_dead_cluster_with_much_due_costs_no_other(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
