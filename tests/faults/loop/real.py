@@ -67,7 +67,6 @@ SETTINGS: dict[str, object] = {
     "result_silence_seconds": 15.0,
     "success_grace_seconds": 5.0,
     "feed_silence_limit_seconds": 25.0,
-    "log_level": "warning",
 }
 
 

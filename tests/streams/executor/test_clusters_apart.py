@@ -181,7 +181,11 @@ def test_sign_in_that_fails_at_the_start_is_tried_until_it_works(
         with executing(served, [_order("a", access)], ExecutionOptions(group=f"{served.application_id}-executor")):
             while "no credentials" not in str(_ready(port).get("hindered")):
                 time.sleep(0.1)
-            shown = {"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "t"}}
+            shown = {
+                "apiVersion": "client.authentication.k8s.io/v1",
+                "kind": "ExecCredential",
+                "status": {"token": "t"},
+            }
             token.write_text(json.dumps(shown))
             write_all(writer, "a")
             succeeded(results, "a")
