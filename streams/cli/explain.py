@@ -10,6 +10,7 @@ import typer
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
+from evictstream.streams.cli.replay_input import open_inputs
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError
 from evictstream.streams.feed.cluster_names import check_cluster_name
@@ -157,13 +158,15 @@ def _replayed(
         observer.see_unbound(cluster or entry.cluster or "", bytes(entry.object), entry.observed_at_us or 0)
 
     observer, explainer = PodObserver(asked, rules_of(settings)), Explainer(asked)
-    source = open_source(
-        files, cluster=cluster, partitions=settings.partitions, on_flaw=tell, on_unbound=see_unbound, at=at
-    )
-    is_played = not (source.has_results or source.has_decisions)  # where a service ran, no result means that none came
-    run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
-    records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
-    found = explainer.take_replay(run, observer, records, on_problem=tell)
+    with open_inputs(files, stop_signals) as inputs:
+        source = open_source(
+            inputs, cluster=cluster, partitions=settings.partitions, on_flaw=tell, on_unbound=see_unbound, at=at
+        )
+        # Where a service ran, no result means that none came.
+        is_played = not (source.has_results or source.has_decisions)
+        run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
+        records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
+        found = explainer.take_replay(run, observer, records, on_problem=tell)
     for begun in run.epochs:
         tell(begun)
     if missing := what_is_missing(source.skipped):

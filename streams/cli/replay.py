@@ -144,11 +144,13 @@ def replay(
     seconds = read_seconds(toleration_seconds or ())
     report_files = ReportFiles(page=html, picture=picture)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
-        names = stack.enter_context(
+        inputs = stack.enter_context(
             read_files(settings, files or (), since=since, until=until, cluster=cluster, stop_signals=stop_signals)
         )
+        if (code := stop_signals.exit_code) is not None:
+            return code
         own_cluster = cluster if files else None  # topics were read of this cluster only, and name it
-        source = open_source(names, cluster=own_cluster, partitions=settings.partitions, on_flaw=_say, at=at)
+        source = open_source(inputs, cluster=own_cluster, partitions=settings.partitions, on_flaw=_say, at=at)
         if check:
             return show_check(source, output, stop_signals)
         is_played = not source.has_results if results is None else results is Results.PLAYED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from evictstream.streams.errors import ExitCode, WrongUseError
 
 if TYPE_CHECKING:
     from evictstream.streams.cli.stop_signals import StopSignals
+    from evictstream.streams.inputs.opening import Input
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
 
@@ -28,8 +29,8 @@ def read_files(
     until: str | None,
     cluster: str | None,
     stop_signals: StopSignals,
-) -> Iterator[list[str]]:
-    """Give the names of files; without any, that of a recording of the topics, which is removed at the end.
+) -> Iterator[list[Input]]:
+    """Give files; without any, a recording of the topics, which is removed at the end.
 
     The topics are recorded first, since a replay reads all partitions in the order of time, and a comparison reads them
     three times. A recording takes a tenth of the topics' bytes.
@@ -40,8 +41,10 @@ def read_files(
     if files:
         if since is not None or until is not None:
             raise WrongUseError("--since and --until are for topics", next_step="record the range, then replay that")
-        yield list(files)
+        with open_inputs(files, stop_signals) as inputs:
+            yield inputs
         return
+    from evictstream.streams.inputs.opening import Input
     from evictstream.streams.recordings.recording_folder import RecordingWriter
     from evictstream.streams.recordings.topic_reader import record_topics
 
@@ -61,7 +64,21 @@ def read_files(
                 is_stopped=stop_signals.is_stopped,
                 progress=lambda role, count: line.show(count, role),
             )
-        yield [str(Path(folder) / "topics")]
+        yield [Input("the topics", Path(folder) / "topics")]
+
+
+@contextlib.contextmanager
+def open_inputs(names: Iterable[str], stop_signals: StopSignals) -> Iterator[list[Input]]:
+    """Give what is named, to be read as often as need be; nothing if a signal has ended the wait for a pipe.
+
+    Raises:
+        WrongUseError: there is nothing of a name.
+    """
+    from evictstream.streams.inputs.opening import kept
+
+    with tempfile.TemporaryDirectory(prefix="evictstream-input-") as folder:
+        found = list(stop_signals.interruptible(kept(names, Path(folder))))
+        yield [] if stop_signals.is_stopped() else found
 
 
 def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat, stop_signals: StopSignals) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
+from evictstream.streams.cli.replay_input import open_inputs
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
@@ -200,29 +200,25 @@ def _instant(text: str) -> int:
 
 def _recorded(
     settings: Settings, files: list[str], cluster: str | None, at_us: int | None, stop_signals: StopSignals
-) -> tuple[KnownTables, RecordedFolder | WatchFiles]:
-    try:
-        return _read_files(settings, files, None, at_us, stop_signals)
-    except WrongUseError:
-        # Files that name clusters keep their names, so that one of several can be chosen.
-        if cluster is None or any(Path(name).is_dir() for name in files):
-            raise
-    return _read_files(settings, files, cluster, at_us, stop_signals)
-
-
-def _read_files(
-    settings: Settings, files: list[str], name: str | None, at_us: int | None, stop_signals: StopSignals
-) -> tuple[KnownTables, RecordedFolder | WatchFiles]:
-    """Read files to their end; `name` is that of the cluster where they name none."""
+) -> tuple[KnownTables, RecordedFolder | WatchFiles | None]:
+    """Read files to their end; those that name clusters keep their names, so that one of several can be chosen."""
     from evictstream.streams.replay.known_tables import KnownTables, until
-    from evictstream.streams.replay.sources import open_source
+    from evictstream.streams.replay.sources import RecordedFolder, WatchFiles, recorded_folder
 
     def tell(flaw: object) -> None:
         say(f"evictstream: {flaw}", err=True)
 
-    source = open_source(files, cluster=name, partitions=settings.partitions, on_flaw=tell)
-    tables = KnownTables(settings, partitions=source.partitions)
-    tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
+    source: RecordedFolder | WatchFiles
+    with open_inputs(files, stop_signals) as inputs:
+        if stop_signals.is_stopped():
+            return KnownTables(settings, partitions=settings.partitions), None
+        folder = recorded_folder(inputs)
+        if folder is None:
+            source = WatchFiles(inputs, cluster=None, partitions=settings.partitions, on_flaw=tell, unnamed=cluster)
+        else:
+            source = RecordedFolder(folder, partitions=settings.partitions)
+        tables = KnownTables(settings, partitions=source.partitions)
+        tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
     for begun in tables.epochs:
         tell(begun)
     return tables, source

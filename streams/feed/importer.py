@@ -185,7 +185,7 @@ class Importer:
             counts.last_us = at_us if counts.last_us is None else max(at_us, counts.last_us)
 
     def _flawed(self, flaw: Flaw) -> None:
-        self.counts.flaws += 1
+        self.counts.flaws += flaw.lines
         self._callbacks.flaw(flaw)
 
     def _note_times(self, observed_at_us: int | None) -> None:

@@ -6,13 +6,24 @@ Reading and writing of entries is public, and needs no Kafka:
         write_recording((item for item in items if isinstance(item, Entry)), file)
 
 The modules are private. `recording_folder` holds records of topics as they were consumed (`record`), and
-`topic_reader` makes them. `input_files` opens files of all other formats, and gives their `entries`: `watch_files`,
-`kubernetes_lists` and `audit_log`, cut by `json_documents`. `assumed_times` gives times to what has none, `trimming`
-keeps the fields in use.
+`topic_reader` makes them. `input_files` joins files of all other formats: `item_reader` recognises what
+`evictstream.streams.inputs` has cut them into, and `watch_files`, `kubernetes_lists` and `audit_log` read it.
+`time_order` sorts what has another order, `assumed_times` gives times to what has none, `trimming` keeps the fields in
+use.
 """
 
+from evictstream.streams.recordings.audit_log import AuditChange
 from evictstream.streams.recordings.entries import Entry, Flaw, Skipped, WatchEnded, write_recording
 from evictstream.streams.recordings.input_files import open_recordings
-from evictstream.streams.recordings.watch_files import read_recording
+from evictstream.streams.recordings.item_reader import read_recording
 
-__all__ = ["Entry", "Flaw", "Skipped", "WatchEnded", "open_recordings", "read_recording", "write_recording"]
+__all__ = [
+    "AuditChange",
+    "Entry",
+    "Flaw",
+    "Skipped",
+    "WatchEnded",
+    "open_recordings",
+    "read_recording",
+    "write_recording",
+]

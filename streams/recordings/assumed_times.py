@@ -7,7 +7,7 @@ the object, and never before what stands before it in the file. What was true fo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -15,7 +15,9 @@ from evictstream.models.instants import FIRST_INSTANT_US, MICROSECONDS_PER_SECON
 from evictstream.models.kubernetes.times import read_time
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.recordings.entries import Entry, Item, WatchEnded
+from evictstream.streams.recordings.entries import Entry
+
+_T = TypeVar("_T")
 
 _OF_CONTROLLERS: Final = "node.kubernetes.io/"
 """Taints whose `timeAdded` is when they were added; in others people write what they like, such as a time ahead."""
@@ -135,7 +137,7 @@ class AssumedTimes:
         self.listed = 0
         self.events = 0
 
-    def stamped(self, items: Iterable[Item | WatchEnded]) -> Iterator[Item | WatchEnded]:
+    def stamped(self, items: Iterable[_T]) -> Iterator[_T | Entry]:
         """Go through one file.
 
         Raises:
@@ -159,18 +161,3 @@ class AssumedTimes:
             self.listed += item.is_listed
             self.events += not item.is_listed
             yield msgspec.structs.replace(item, observed_at_us=latest_us)
-
-
-def latest_in_lists_us(recordings: Iterable[Iterable[Item | WatchEnded]]) -> int | None:
-    """Return the latest instant in the lists with which files begin: none of them can be older than that."""
-    latest_us = None
-    for recording in recordings:
-        for item in recording:
-            if not isinstance(item, Entry):
-                continue
-            if not item.is_listed:
-                break
-            at_us = latest_instant_us(item.object)
-            if at_us is not None and (latest_us is None or at_us > latest_us):
-                latest_us = at_us
-    return latest_us

@@ -2,28 +2,22 @@
 
 A request that has succeeded is a change; with the level RequestResponse its answer holds the object as it is then. What
 follows from a binding, an eviction and some deletions is not in their answers, and needs what was known before:
-`audited_objects.py`. Lines are JSON, each an Event or an EventList, plain or gzip.
+`audited_objects.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import BinaryIO, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import msgspec
 
 from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes.objects import Moment
-from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 from evictstream.streams.recordings.entries import ABSENT, Flaw, Kind, Skipped
-from evictstream.streams.recordings.json_documents import ListItem
-from evictstream.streams.recordings.watch_files import documents_of
-
-LARGEST_EVENT_BYTES: Final = 67_108_864
-"""64 MiB: the answer to a deletion of a whole collection lists it, and 5,000 pods take 50 MB."""
 
 # Why lines are left out.
+LATE: Final = "audit: too late to be put in order"
 OTHER_RESOURCES: Final = "audit: other resources"
 READS: Final = "audit: reads"
 EARLIER_STAGES: Final = "audit: earlier stages"
@@ -32,7 +26,7 @@ DRY_RUNS: Final = "audit: dry runs"
 WITHOUT_OBJECT: Final = "audit: changes without their object"
 
 API_VERSION: Final = "audit.k8s.io/v1"
-_MARK: Final = re.compile(rb'"apiVersion"\s*:\s*"audit\.k8s\.io/')
+_MARK: Final = re.compile(rb'"apiVersion\\?"\s*:\s*\\?"audit\.k8s\.io/|"io\.k8s\.|"stage"\s*:')
 _STAGE: Final = "ResponseComplete"
 _FIRST_ERROR_CODE: Final = 400
 _READING: Final = frozenset({"get", "list", "watch"})
@@ -150,7 +144,7 @@ _request_decoder: Final = msgspec.json.Decoder(_Request | None)
 
 
 def is_audit_log(beginning: bytes) -> bool:
-    """Tell by the first bytes. A text within an object cannot look so: its quotes are escaped."""
+    """Tell by the first bytes of what cannot be read twice; clouds put events into texts, with escaped quotes."""
     return _MARK.search(beginning) is not None
 
 
@@ -165,34 +159,10 @@ def what_is_missing(left_out: dict[str, int]) -> str | None:
     )
 
 
-def read_audit_log(source: str, stream: BinaryIO) -> Iterator[AuditChange | Skipped | Flaw]:
-    """Read one audit log to its end, in the order of its lines.
-
-    Args:
-        source: its name, for people.
-        stream: its bytes, plain or gzip.
-
-    Raises:
-        RecordingError: the file cannot be read any further.
-    """
-    for found in documents_of(source, stream, LARGEST_EVENT_BYTES):
-        if isinstance(found, Flaw):
-            yield found
-            continue
-        try:
-            item = _read(source, found.line, found.text, is_of_list=isinstance(found, ListItem))
-        except DECODE_ERRORS as error:
-            item = Flaw(source, found.line, str(unreadable(error)))
-        if item is not None:
-            yield item
-
-
-def _read(source: str, line: int, text: bytes, *, is_of_list: bool) -> AuditChange | Skipped | Flaw | None:
+def read_audit_event(source: str, line: int, text: bytes) -> AuditChange | Skipped | Flaw:
+    """Read one event. Raises `DECODE_ERRORS`."""
     event = _event_decoder.decode(text)
-    if event.kind == "EventList":
-        return None  # its end; its items came before
-    is_event = event.kind == "Event" and event.api_version == API_VERSION
-    if not is_event and not (is_of_list and event.kind is None):  # items of a list need not say what they are
+    if event.api_version not in {None, API_VERSION}:  # items of a list need not say what they are
         return Flaw(source, line, f"not an Event of {API_VERSION}")
     about = event.object_ref
     kind = None if about is None or about.api_group else _kind_of(about)

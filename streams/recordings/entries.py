@@ -50,11 +50,19 @@ class Skipped(msgspec.Struct, frozen=True, gc=False):
 
 
 class Flaw(msgspec.Struct, frozen=True, gc=False):
-    """Something that cannot be imported, and why. The text quotes nothing of the recording."""
+    """Something that cannot be read, and why. The text quotes nothing of the recording.
+
+    Attributes:
+        source: name of its file, for people.
+        line: on which it begins.
+        problem: what is wrong.
+        lines: how many cannot be read for that.
+    """
 
     source: str
     line: int
     problem: str
+    lines: int = 1
 
     def __str__(self) -> str:
         """Say where and what, in one line."""
@@ -148,5 +156,5 @@ def watch_event(entry: Entry) -> bytes:
 
 
 def write_recording(entries: Iterable[Entry], stream: BinaryIO) -> None:
-    """Write one watch event a line, which `read_recording` reads again."""
+    """Write one watch event a line, which `item_reader` reads again."""
     stream.writelines(watch_event(entry) + b"\n" for entry in entries)

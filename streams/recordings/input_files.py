@@ -1,4 +1,4 @@
-"""Files and folders with recordings, opened together and read as one stream by recorded time.
+"""Files and folders with recordings, read together as one stream by recorded time.
 
 What comes out of a pipe without recorded times counts as a live watch. Unlike a recording it is never complete, so its
 end is reported as `WatchEnded`.
@@ -8,29 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import heapq
-import io
-import os
-import stat
-import sys
-import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar, cast
+from typing import BinaryIO, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from evictstream.models.instants import FIRST_INSTANT_US
-from evictstream.streams.errors import WrongUseError
-from evictstream.streams.recordings.assumed_times import AssumedTimes, latest_in_lists_us
-from evictstream.streams.recordings.audit_log import AuditChange, is_audit_log, read_audit_log
+from evictstream.streams.inputs.decoding import PACKED_ERRORS, decoded
+from evictstream.streams.inputs.opening import READ_BYTES, Input, live
+from evictstream.streams.recordings.assumed_times import AssumedTimes, latest_instant_us
+from evictstream.streams.recordings.audit_log import AuditChange, is_audit_log
 from evictstream.streams.recordings.audit_order import in_order
 from evictstream.streams.recordings.audited_objects import AuditedObjects
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded
+from evictstream.streams.recordings.item_reader import Change, read_recording
 from evictstream.streams.recordings.recording_folder import read_folder
-from evictstream.streams.recordings.watch_files import READ_BYTES, decompressed, read_recording, read_watch_event
+from evictstream.streams.recordings.time_order import OrderCheck, sorted_by_time, time_of
+from evictstream.streams.recordings.watch_files import read_watch_event
 
-STDIN: Final = "-"
+LATE_EVENT: Final = "an event of an audit log behind something else in a pipe; give it as a file"
 
 _MILLISECOND_US: Final = 1_000
 
@@ -38,85 +36,130 @@ _T = TypeVar("_T")
 _Items: TypeAlias = Iterator[Item | WatchEnded]
 
 
-@contextlib.contextmanager
-def open_recordings(names: Iterable[str], times: AssumedTimes | None = None) -> Iterator[_Items]:
-    """Open all recordings and give what is in them, as one stream ordered by recorded time.
+class Survey(NamedTuple):
+    """What has to be known of a file before it is read.
 
-    What has no time, and gets none, keeps the place after its predecessor in its file; files without any come one after
-    the other.
+    Attributes:
+        has_audit: it holds events of an audit log.
+        is_out_of_order: its times go back.
+        listed_us: latest instant in the lists with which it begins, microseconds since 1970; None if there is none.
+    """
+
+    has_audit: bool = False
+    is_out_of_order: bool = False
+    listed_us: int | None = None
+
+
+class InputFiles:
+    """Inputs to be read once, or several times if none of them is live."""
+
+    def __init__(self, inputs: Sequence[Input]) -> None:
+        self._inputs = inputs
+        self._surveys: dict[Input, Survey] = {}
+
+    def latest_listed_us(self) -> int | None:
+        """Return the latest instant in the lists with which files begin; None if there are none."""
+        surveys = map(self._survey, self._inputs)
+        return max((one.listed_us for one in surveys if one.listed_us is not None), default=None)
+
+    @contextlib.contextmanager
+    def opened(self, times: AssumedTimes | None = None) -> Iterator[_Items]:
+        """Give what is in all of them, as one stream ordered by recorded time.
+
+        What has no time, and gets none, keeps the place after its predecessor in its file; files without any come one
+        after the other.
+
+        Args:
+            times: gives times to what has none; without it nothing does.
+
+        Raises:
+            WrongUseError: while reading, if a file cannot be opened; also `RecordingError`, and what `times` raises.
+        """
+        with contextlib.ExitStack() as stack:
+            yield self._joined(stack, times)
+
+    def _joined(self, stack: contextlib.ExitStack, times: AssumedTimes | None) -> _Items:
+        logs: list[Iterator[Change | WatchEnded]] = []
+        others: list[Iterator[Change | WatchEnded]] = []
+        for one in self._inputs:
+            if one.path is not None and one.path.is_dir():
+                others.append(_stamped(read_recorded_changes(one.path), times))
+                continue
+            survey = self._survey(one)
+            file = stack.enter_context(one.open())
+            if one.is_live:
+                file, survey = _begun(one.source, file)
+            found = read_recording(one.source, file)
+            if survey.is_out_of_order:
+                found = sorted_by_time(found)
+            items = _with_its_end(one.source, found) if one.is_live else found
+            (logs if survey.has_audit else others).append(_stamped(items, times))
+        # Several API servers serve one cluster, so what one has created another one deletes.
+        audited = [in_order(_merged(logs))] if logs else []
+        joined = _merged([*others, *audited])
+        yield from AuditedObjects().entries(joined) if logs else _without_changes(joined)
+
+    def _survey(self, one: Input) -> Survey:
+        """Read a file for what has to be known before; a folder tells all itself, and what is live cannot be asked."""
+        if one.is_live or (one.path is not None and one.path.is_dir()):
+            return Survey()
+        if one not in self._surveys:
+            with one.open() as file:
+                self._surveys[one] = _survey_of(read_recording(one.source, file))
+        return self._surveys[one]
+
+
+def open_recordings(names: Iterable[str]) -> contextlib.AbstractContextManager[_Items]:
+    """Open recordings to read them once, and give what is in them, as one stream ordered by recorded time.
 
     Args:
         names: paths of files, or of folders of `evictstream record`; `-` is standard input.
-        times: gives times to what has none; without it nothing does.
 
     Raises:
-        WrongUseError: a file cannot be opened. While reading also `RecordingError`, and what `times` raises.
+        WrongUseError: there is nothing of a name. While reading also `RecordingError`.
     """
-    with contextlib.ExitStack() as stack:
-        opened = [_Opened(name, stack) for name in names]
-        yield _joined(opened, times)
+    return InputFiles(live(names)).opened()
 
 
-def latest_listed_us(names: Iterable[str]) -> int | None:
-    """Read the lists with which files begin, for the latest instant in them; None if there are none."""
-    with contextlib.ExitStack() as stack:
-        opened = [_Opened(name, stack) for name in names]
-        return latest_in_lists_us(one.items() for one in opened if not one.is_audit_log())
-
-
-class _Opened:
-    """A file or a folder; nothing is read of it yet, for a pipe may have nothing to read for long."""
-
-    def __init__(self, name: str, stack: contextlib.ExitStack) -> None:
-        self.source = "stdin" if name == STDIN else name
-        self._file: io.BufferedReader | None = None
-        self._is_live = False
-        if name == STDIN or not Path(name).is_dir():
-            file = stack.enter_context(_open(name))
-            self._file = file
-            # A file is a finished recording; a pipe may be a live watch.
-            self._is_live = not stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-
-    def is_audit_log(self) -> bool:
-        """Tell by the beginning of the file, which may have to be waited for."""
-        if self._file is None:
-            return False
-        try:
-            self._file = decompressed(self._file)
-            return is_audit_log(self._file.peek(READ_BYTES))
-        except (OSError, EOFError, zlib.error):
-            return False  # whoever reads it says what is wrong
-
-    def items(self) -> _Items:
-        """Give what is in it, if it is no audit log."""
-        if self._file is None:
-            return read_recorded_changes(Path(self.source))
-        items = read_recording(self.source, self._file)
-        return _with_its_end(self.source, items) if self._is_live else items
-
-    def changes(self) -> Iterator[AuditChange | Skipped | Flaw]:
-        """Give what is in it, if it is an audit log."""
-        assert self._file is not None  # noqa: S101 - no folder is an audit log
-        return read_audit_log(self.source, self._file)
-
-
-def _joined(opened: Sequence[_Opened], times: AssumedTimes | None) -> _Items:
-    logs: list[_Opened] = []
-    others: list[_Items] = []
-    for one in opened:
-        if one.is_audit_log():
-            logs.append(one)
+def _without_changes(items: Iterable[Change | WatchEnded]) -> _Items:
+    """Give items of which none is a change of an audit log, unless a pipe shows one behind its beginning."""
+    for item in items:
+        if isinstance(item, AuditChange):
+            yield Flaw(item.source, item.line, LATE_EVENT)
         else:
-            others.append(one.items() if times is None else times.stamped(one.items()))
-    if not logs:
-        yield from _merged(others)
-        return
-    # Several API servers serve one cluster, so what one has created another one deletes.
-    audited = in_order(_merged(log.changes() for log in logs))
-    yield from AuditedObjects().entries(_merged([*others, audited]))
+            yield item
 
 
-def _with_its_end(source: str, items: Iterator[Item]) -> _Items:
+def _begun(source: str, file: BinaryIO) -> tuple[BinaryIO, Survey]:
+    """Wait for the beginning of what is live, and tell by it whether it is an audit log."""
+    try:
+        text = decoded(source, file)
+        return text, Survey(has_audit=is_audit_log(text.peek(READ_BYTES)))
+    except PACKED_ERRORS:
+        return file, Survey()  # whoever reads it says what is wrong
+
+
+def _survey_of(items: Iterable[Change]) -> Survey:
+    order = OrderCheck()
+    has_audit, begins, listed_us = False, True, None
+    for item in items:
+        order.look_at(item)
+        if not isinstance(item, Entry):
+            has_audit = has_audit or isinstance(item, AuditChange)
+            continue
+        begins = begins and item.is_listed
+        if begins:
+            at_us = latest_instant_us(item.object)
+            if at_us is not None and (listed_us is None or at_us > listed_us):
+                listed_us = at_us
+    return Survey(has_audit, order.is_out_of_order, listed_us)
+
+
+def _stamped(items: Iterable[Change | WatchEnded], times: AssumedTimes | None) -> Iterator[Change | WatchEnded]:
+    return iter(items) if times is None else times.stamped(items)
+
+
+def _with_its_end(source: str, items: Iterable[Change]) -> Iterator[Change | WatchEnded]:
     kinds: set[Kind] = set()
     is_silent = True
     for item in items:
@@ -145,8 +188,7 @@ def read_recorded_changes(folder: Path) -> Iterator[Item]:
             item = read_watch_event(name, lines[name], record.value)
             if isinstance(item, Entry) and item.observed_at_us is None:
                 item = msgspec.structs.replace(item, observed_at_us=record.timestamp * _MILLISECOND_US)
-            if item is not None:
-                yield item
+            yield item
 
 
 def _merged(recordings: Iterable[Iterator[_T]]) -> Iterator[_T]:
@@ -157,21 +199,5 @@ def _merged(recordings: Iterable[Iterator[_T]]) -> Iterator[_T]:
 def _with_times(recording: Iterator[_T]) -> Iterator[tuple[int, _T]]:
     latest_us = FIRST_INSTANT_US
     for item in recording:
-        if isinstance(item, Entry) and item.observed_at_us is not None:
-            latest_us = max(latest_us, item.observed_at_us)
-        elif isinstance(item, AuditChange):
-            latest_us = max(latest_us, item.at_us)
+        latest_us = max(latest_us, time_of(item) or latest_us)
         yield latest_us, item
-
-
-@contextlib.contextmanager
-def _open(name: str) -> Iterator[io.BufferedReader]:
-    if name == STDIN:
-        yield cast("io.BufferedReader", sys.stdin.buffer)
-        return
-    try:
-        file = Path(name).open("rb", buffering=READ_BYTES)  # noqa: SIM115 - entered below: errors there are others
-    except OSError as error:
-        raise WrongUseError(f"cannot open {name}: {error.strerror}") from error
-    with file:
-        yield cast("io.BufferedReader", file)  # what `open` gives for bytes, unless its buffer is 0

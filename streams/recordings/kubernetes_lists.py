@@ -1,42 +1,35 @@
-"""Lists of nodes and pods, as `kubectl get nodes,pods -A -o json` and the API server write them: a state to begin with.
-
-kubectl's list is a `List`, whose items say their kind. The API server's is a `NodeList` or `PodList`, whose items do
-not, so it is put into each.
-"""
+"""Objects as `kubectl get nodes,pods -A -o json` and the API server list them: a state to begin with."""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
 
 import msgspec
 
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
+from evictstream.streams.inputs.recognition import KubernetesObject
 from evictstream.streams.recordings.entries import Flaw, Item, Skipped, entry_of
-from evictstream.streams.recordings.json_documents import ListItem
 
 OTHER_OBJECTS: Final = "other objects"
 """Neither nodes nor pods, as in what `kubectl get all` lists."""
 
-_LIST: Final = "List"
+UNNAMED: Final = "an object without kind: neither a node, a pod or a list of them, nor a change or an audit event"
+REFUSAL: Final = "an answer of the API server that refuses what was asked for"
+SAME_AGAIN: Final = (
+    "the same object again: a watch without the types of its changes; record with --watch --output-watch-events"
+)
 
 
-class _ListMetadata(msgspec.Struct, gc=False):
-    continue_: str = msgspec.field(default="", name="continue")
+class _Metadata(msgspec.Struct, gc=False):
+    uid: str = ""
 
 
-class _List(msgspec.Struct, gc=False):
-    kind: str = ""
-    metadata: _ListMetadata | None = None
-
-
-class _Kind(msgspec.Struct, gc=False):
+class _Object(msgspec.Struct, gc=False):
     kind: str | None = None
+    metadata: _Metadata | None = None
 
 
-_list_decoder: Final = msgspec.json.Decoder(_List)
-_kind_decoder: Final = msgspec.json.Decoder(_Kind)
-_fields_decoder: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_object: Final = msgspec.json.Decoder(_Object)
 
 
 def compact(text: bytes) -> bytes:
@@ -44,41 +37,29 @@ def compact(text: bytes) -> bytes:
     return msgspec.json.format(text, indent=-1) if b"\n" in text else text
 
 
-def is_list(kind: str | None) -> bool:
-    """Tell a list by its kind."""
-    return kind is not None and kind.endswith(_LIST)
+class ListedObjects:
+    """Reads the objects of one file. The UIDs of those that stand in no list are remembered."""
 
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._uids: set[str] = set()
 
-def listed(source: str, item: ListItem) -> Item:
-    """Read an item as an object that is there."""
-    try:
-        text = compact(item.text)
-        kind = _kind_decoder.decode(text).kind
-        if kind is None:
-            kind = _kind_of_items(item.head)
-            text = msgspec.json.encode(_fields_decoder.decode(text) | _type_of(kind))
-    except DECODE_ERRORS as error:
-        return Flaw(source, item.line, str(unreadable(error)))
-    if kind not in {"Node", "Pod"}:
-        return Skipped(source, item.line, OTHER_OBJECTS)
-    return entry_of(msgspec.Raw(text), source=source, line=item.line, type_="ADDED", is_listed=True)
-
-
-def unfinished(source: str, line: int, text: bytes) -> Flaw | None:
-    """Look at the end of a list, which is there without its items: a page says that others follow."""
-    try:
-        metadata = _list_decoder.decode(text).metadata
-    except DECODE_ERRORS as error:
-        return Flaw(source, line, str(unreadable(error)))
-    if metadata is None or not metadata.continue_:
-        return None
-    return Flaw(source, line, "a page of a list: what was to follow it is missing; list without a limit")
-
-
-def _type_of(kind: str) -> dict[str, msgspec.Raw]:
-    return {"kind": msgspec.Raw(msgspec.json.encode(kind)), "apiVersion": msgspec.Raw(b'"v1"')}
-
-
-@lru_cache(maxsize=4)
-def _kind_of_items(head: bytes) -> str:
-    return _list_decoder.decode(head).kind.removesuffix(_LIST)
+    def read(self, found: KubernetesObject) -> Item:
+        """Read an object that is there."""
+        source, line, lines = self._source, found.line, found.text.count(b"\n") + 1
+        try:
+            about = _object.decode(found.text)
+        except DECODE_ERRORS as error:
+            return Flaw(source, line, str(unreadable(error)), lines)
+        if found.kind == "":
+            return Flaw(source, line, UNNAMED, lines)
+        if found.kind == "Status":
+            return Flaw(source, line, REFUSAL, lines)
+        if found.kind not in {"Node", "Pod"} or found.version not in {"", "v1"}:
+            return Skipped(source, line, OTHER_OBJECTS)
+        if found.is_single and about.metadata is not None and about.metadata.uid:
+            if about.metadata.uid in self._uids:
+                return Flaw(source, line, SAME_AGAIN, lines)
+            self._uids.add(about.metadata.uid)
+        text = msgspec.Raw(compact(found.text))
+        return entry_of(text, source=source, line=line, type_="ADDED", is_listed=True)

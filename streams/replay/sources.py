@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,9 +14,10 @@ from evictstream.models.kubernetes.times import read_time
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
+from evictstream.streams.inputs.opening import Input
 from evictstream.streams.recordings.assumed_times import AssumedTimes
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded, watch_event
-from evictstream.streams.recordings.input_files import STDIN, latest_listed_us, open_recordings
+from evictstream.streams.recordings.input_files import InputFiles
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import file_names, read_folder, read_manifest
 
@@ -95,31 +96,29 @@ class WatchFiles:
 
     def __init__(
         self,
-        names: Iterable[str],
+        inputs: Sequence[Input],
         *,
         cluster: str | None,
         partitions: int,
         on_flaw: Callable[[Flaw], None],
         on_unbound: Callable[[Entry], None] | None = None,
         listed_at_us: int | None = None,
+        unnamed: str | None = None,
     ) -> None:
-        """Take names of files.
+        """Take files.
 
         Args:
-            names: of files.
-            cluster: overrides what is recorded; kubectl records none.
+            inputs: the files, none of them live.
+            cluster: overrides what is recorded.
             partitions: among which nodes are spread, as topics would have them.
-            on_flaw: gets each line that cannot be read, in the first reading.
+            on_flaw: gets what cannot be read, in the first reading.
             on_unbound: gets each pod that is bound to no node, and so becomes no record, in the first reading.
             listed_at_us: time of lists, microseconds since 1970; None takes the latest instant within them.
-
-        Raises:
-            WrongUseError: standard input is among them, which cannot be read twice.
+            unnamed: the cluster of what names none, as kubectl and audit logs do not.
         """
-        self._names = list(names)
-        if STDIN in self._names:
-            raise WrongUseError("standard input cannot be read twice", next_step="write it to a file")
+        self._files = InputFiles(inputs)
         self._cluster = cluster
+        self._unnamed = unnamed
         self.partitions = partitions
         self._on_flaw = on_flaw
         self._on_unbound = on_unbound
@@ -139,13 +138,13 @@ class WatchFiles:
                 `RecordingError`.
         """
         if self._listed_at_us is None:
-            self._listed_at_us = latest_listed_us(self._names)
+            self._listed_at_us = self._files.latest_listed_us()
         times = AssumedTimes(self._listed_at_us)
         if not self._is_read:
             self._times, self.flaws, self.skipped = times, 0, Counter()
         offsets = Counter[tuple[Role, int]]()
         places: dict[bytes, int] = {}
-        with open_recordings(self._names, times) as items:
+        with self._files.opened(times) as items:
             for item in items:
                 if isinstance(item, Entry) and item.node_name:
                     yield self._record(item, places, offsets)
@@ -160,7 +159,7 @@ class WatchFiles:
             if self._on_unbound is not None:
                 self._on_unbound(item)
         elif isinstance(item, Flaw):
-            self.flaws += 1
+            self.flaws += item.lines
             self._on_flaw(item)
         else:
             self.skipped[item.type if isinstance(item, Skipped) else "end of a watch"] += 1
@@ -192,7 +191,7 @@ class WatchFiles:
         }
 
     def _record(self, entry: Entry, places: dict[bytes, int], offsets: Counter[tuple[Role, int]]) -> RecordedRecord:
-        cluster = self._cluster or entry.cluster
+        cluster = self._cluster or entry.cluster or self._unnamed
         if cluster is None:
             raise WrongUseError(f"{entry.source} names no cluster", next_step="give --cluster")
         assert entry.observed_at_us is not None  # noqa: S101 - `AssumedTimes` gives one to each
@@ -216,7 +215,7 @@ class WatchFiles:
 
 
 def open_source(
-    names: Sequence[str],
+    inputs: Sequence[Input],
     *,
     cluster: str | None,
     partitions: int,
@@ -227,10 +226,10 @@ def open_source(
     """Tell a recording of topics, which is one folder, from files of other formats.
 
     Args:
-        names: of the folder, or of files.
+        inputs: the folder, or files of which none is live.
         cluster: overrides what files tell.
         partitions: among which nodes of files are spread.
-        on_flaw: gets each line of a file that cannot be read, in the first reading.
+        on_flaw: gets what cannot be read of a file, in the first reading.
         on_unbound: gets each pod of a file that is bound to no node, in the first reading.
         at: instant of lists, RFC 3339.
 
@@ -239,21 +238,31 @@ def open_source(
             no instant.
     """
     listed_at_us = None if at is None else _instant_us(at)
-    folders = [Path(name) for name in names if Path(name).is_dir()]
-    if not folders:
+    folder = recorded_folder(inputs)
+    if folder is None:
         return WatchFiles(
-            names,
+            inputs,
             cluster=cluster,
             partitions=partitions,
             on_flaw=on_flaw,
             on_unbound=on_unbound,
             listed_at_us=listed_at_us,
         )
-    if len(names) > 1:
-        raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files")
     if cluster is not None:
         raise WrongUseError("a recording names its clusters", next_step="leave --cluster out")
-    return RecordedFolder(folders[0], partitions=partitions)
+    return RecordedFolder(folder, partitions=partitions)
+
+
+def recorded_folder(inputs: Sequence[Input]) -> Path | None:
+    """Return the folder of a recording, if it is one.
+
+    Raises:
+        WrongUseError: there is something else beside it.
+    """
+    folders = [one.path for one in inputs if one.path is not None and one.path.is_dir()]
+    if folders and len(inputs) > 1:
+        raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files")
+    return folders[0] if folders else None
 
 
 def _instant_us(text: str) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 from pathlib import Path
 
 import pytest
 
 from evictstream.streams.settings import Settings
-from tests.streams.cli.running import run
+from tests.streams.cli.running import PATIENCE_SECONDS, ROOT, run, started, wait_until
 
 INCIDENT = "examples/incidents/manual-taints-no-evictor/events.jsonl.gz"
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 3})
@@ -121,9 +123,29 @@ def test_what_cannot_be_replayed(
     assert (result.returncode, said in result.stderr) == (code, True), result.stderr
 
 
-def test_standard_input_cannot_be_read_twice() -> None:
-    result = run(NOWHERE, "replay", "-")
-    assert (result.returncode, b"read twice" in result.stderr) == (2, True)
+@pytest.mark.parametrize("arguments", [("replay",), ("explain", EDITED), ("what-if", "--cordon", "--nodes", "n-004")])
+def test_a_pipe_gives_what_its_file_gives(arguments: tuple[str, ...]) -> None:
+    data = (ROOT / INCIDENT).read_bytes()
+    name, *options = arguments
+    by_name = run(NOWHERE, name, *options[: name == "explain"], INCIDENT, *options[name == "explain" :])
+    pipe = run(NOWHERE, name, *options[: name == "explain"], "/dev/stdin", *options[name == "explain" :], stdin=data)
+    assert (pipe.returncode, pipe.stdout, pipe.stderr) == (by_name.returncode, by_name.stdout, by_name.stderr)
+    assert by_name.stdout
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
+def test_the_first_signal_ends_the_wait_for_a_named_pipe(
+    signal_: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    os.mkfifo(tmp_path / "fifo")
+    with started(NOWHERE, "replay", "--cluster", "lab", str(tmp_path / "fifo")) as process:
+        wait_until(lambda: any(folder.iterdir()))
+        process.send_signal(signal_)
+        assert process.wait(PATIENCE_SECONDS) == 128 + signal_
+    assert not any(folder.iterdir())
 
 
 def test_files_of_an_earlier_run_are_kept(tmp_path: Path) -> None:

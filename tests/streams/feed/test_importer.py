@@ -13,7 +13,7 @@ from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.signals import Unbound
 from evictstream.streams.errors import FoundProblemError, WrongUseError
 from evictstream.streams.feed.importer import ImportCallbacks, ImportCounts, Importer, ImportOptions
-from evictstream.streams.recordings import Flaw, read_recording
+from evictstream.streams.recordings import AuditChange, Flaw, read_recording
 from evictstream.streams.settings import Settings
 from tests.streams.feed.clocks import NOW_US, StandingClock
 from tests.streams.feed.samples import kubectl_line, line, node, pod
@@ -61,7 +61,8 @@ def play(
 
     callbacks = ImportCallbacks(flaws.append, notes.append, lambda: steps.append(1), lambda: len(records) == stop_after)
     importer = Importer(Settings.model_validate(settings), options or ImportOptions(), standing.clock, callbacks)
-    importer.play(read_recording("f", io.BytesIO(data)), Sink(), fed or {})
+    items = (item for item in read_recording("f", io.BytesIO(data)) if not isinstance(item, AuditChange))
+    importer.play(items, Sink(), fed or {})
     return Played(importer.counts, records, sent_at, flaws, notes, len(steps))
 
 

@@ -11,9 +11,10 @@ import pytest
 
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.recordings import Entry, open_recordings
+from evictstream.streams.inputs.opening import live
+from evictstream.streams.recordings import Entry
 from evictstream.streams.recordings.assumed_times import AssumedTimes, latest_instant_us
-from evictstream.streams.recordings.input_files import latest_listed_us
+from evictstream.streams.recordings.input_files import InputFiles
 from tests.streams.feed.samples import kubectl_line, line, node, pod
 
 EARLY, LATE, LATEST = (f"2026-11-21T10:00:0{second}Z" for second in (1, 5, 9))
@@ -70,8 +71,9 @@ class TestFiles:
         return str(path)
 
     def read(self, *names: str, listed_at_us: int | None = None) -> tuple[AssumedTimes, list[tuple[str, str]]]:
-        times = AssumedTimes(latest_listed_us(names) if listed_at_us is None else listed_at_us)
-        with open_recordings(names, times) as items:
+        files = InputFiles(live(names))
+        times = AssumedTimes(files.latest_listed_us() if listed_at_us is None else listed_at_us)
+        with files.opened(times) as items:
             found = [
                 (json.loads(bytes(item.object))["metadata"]["name"], instant_text(item.observed_at_us or 0)[11:19])
                 for item in items

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from evictstream.streams.recordings import Entry, Flaw
-from evictstream.streams.recordings.audit_log import AuditChange, read_audit_log
+from evictstream.streams.recordings import Entry, Flaw, read_recording
+from evictstream.streams.recordings.audit_log import AuditChange
 from evictstream.streams.recordings.audited_objects import AuditedObjects
 from tests.streams.recordings.audit_samples import (
     BINDING,
@@ -226,7 +226,7 @@ from tests.streams.recordings.audit_samples import (
                 CREATED,
                 event(2, "delete", terminating(pod(), 12, 0), request={}),
                 event(20, "create", node(version=13), resource="nodes"),
-                event(9, "patch", pod(version=11)),
+                event(30, "patch", pod(version=11)),
             ],
             [("01.0", "ADDED", "p", "n-1"), ("02.0", "DELETED", "p", "terminating"), ("20.0", "ADDED", "n-1", "n-1")],
             id="nothing-too-late-brings-back-the-dead",
@@ -275,7 +275,7 @@ def test_only_the_living_are_remembered(tmp_path: Path) -> None:
     (tmp_path / "log").write_bytes(lines(*events))
     objects = AuditedObjects()
     with (tmp_path / "log").open("rb") as file:
-        changes = [item for item in read_audit_log("f", file) if isinstance(item, AuditChange)]
+        changes = [item for item in read_recording("f", file) if isinstance(item, AuditChange)]
     found = Counter(item.type for item in objects.entries(changes) if isinstance(item, Entry))
     assert found == {"ADDED": 500, "DELETED": 500}
     assert len(objects) == 0

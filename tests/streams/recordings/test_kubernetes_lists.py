@@ -7,13 +7,17 @@ import json
 
 import pytest
 
-from evictstream.streams.recordings import Entry, Flaw, Skipped, read_recording
+from evictstream.streams.recordings import AuditChange, Entry, Flaw, Skipped, read_recording
 from evictstream.streams.recordings.entries import Item
 from tests.streams.feed.samples import Object, kubectl_line, node, pod
 
 
 def read(found: Object, indent: int | None = 4) -> list[Item]:
-    return list(read_recording("f", io.BytesIO(json.dumps(found, indent=indent).encode())))
+    return [
+        item
+        for item in read_recording("f", io.BytesIO(json.dumps(found, indent=indent).encode()))
+        if not isinstance(item, AuditChange)
+    ]
 
 
 def without_kind(found: Object) -> Object:

@@ -11,6 +11,7 @@ import pytest
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.inputs.opening import live
 from evictstream.streams.recordings import Flaw
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.replay import Replay
@@ -57,7 +58,9 @@ def refuse(flaw: Flaw) -> None:
 
 def outcomes(names: Sequence[Path], *, at: str | None = None) -> Outcomes:
     """Return deadline and instant of each command, by UID of the pod and action."""
-    source = open_source([str(name) for name in names], cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse, at=at)
+    source = open_source(
+        live(str(name) for name in names), cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse, at=at
+    )
     run = Replay(Settings(), partitions=source.partitions, plays_executor=True)
     found = {}
     for message in (*run.run(source.read()), *run.run_on(AFTERMATH_SECONDS)):

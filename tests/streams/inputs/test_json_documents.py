@@ -5,12 +5,13 @@ import json
 
 import pytest
 
-from evictstream.streams.recordings.json_documents import Broken, Document, ListItem, documents
+from evictstream.streams.inputs.json_documents import BEHIND_A_PREFIX, LONGEST_LINE_BYTES, documents
+from evictstream.streams.inputs.pieces import Broken, Document, ListItem, Piece
 
 LIMIT = 40
 
 
-def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | ListItem | Broken]:
+def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Piece]:
     return list(documents(io.BytesIO(data), largest_bytes))
 
 
@@ -22,7 +23,6 @@ def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | ListItem
         pytest.param(b'{"a":1}\n{"b":2}\n', [(1, '{"a":1}'), (2, '{"b":2}')], id="lines"),
         pytest.param(b'{"a":1}\n{"b":2}', [(1, '{"a":1}'), (2, '{"b":2}')], id="no-newline-at-the-end"),
         pytest.param(b'{"a":1}\r\n\r\n{"b":2}\r\n', [(1, '{"a":1}'), (3, '{"b":2}')], id="crlf"),
-        pytest.param(b'\xef\xbb\xbf{"a":1}\n', [(1, '{"a":1}')], id="byte-order-mark"),
         pytest.param(b'{"a":1}{"b":2} {"c":3}\n', [(1, '{"a":1}'), (1, '{"b":2}'), (1, '{"c":3}')], id="on-one-line"),
         pytest.param(
             b'{\n  "a": [\n    1\n  ]\n}\n{\n}\n', [(1, '{\n  "a": [\n    1\n  ]\n}'), (6, "{\n}")], id="pretty"
@@ -31,7 +31,13 @@ def cut(data: bytes, largest_bytes: int = 1_000_000) -> list[Document | ListItem
         pytest.param(
             b'{"}":"{\\"[","b":"\\\\"}{"c":1}\n', [(1, '{"}":"{\\"[","b":"\\\\"}'), (1, '{"c":1}')], id="texts"
         ),
-        pytest.param(b"[1,\n {}]\n", [(1, "[1,\n {}]")], id="a-list"),
+        pytest.param(b'{"a":1},\n{"b":2},\n', [(1, '{"a":1}'), (2, '{"b":2}')], id="values-of-a-list"),
+        pytest.param(b'---\n{"a":1}\n---\n{"b":2}\n...\n', [(2, '{"a":1}'), (4, '{"b":2}')], id="between-yamls-lines"),
+        pytest.param(
+            b'{\n"a": [\n{\n"b": {\n}\n},\n{\n}\n]\n}\n',
+            [(1, '{\n"a": [\n{\n"b": {\n}\n},\n{\n}\n]\n}')],
+            id="braces-in-the-first-column",
+        ),
         pytest.param(b'{"a":nope}\n', [(1, '{"a":nope}')], id="balanced-is-enough"),
     ],
 )
@@ -48,7 +54,7 @@ def test_documents(data: bytes, expected: list[tuple[int, str]]) -> None:
         pytest.param(b'{\n  "a": "b\n  }\n}\n', "not JSON", id="pretty-text-cut"),
         pytest.param(b"error: the server is away\nreally\n", "not JSON", id="words"),
         pytest.param(b"}\n", "not JSON", id="closes-nothing"),
-        pytest.param(b'1 {"a":1}\n', "not JSON", id="words-before"),
+        pytest.param(b'1 {"a":1}\n' * 3, BEHIND_A_PREFIX, id="words-before"),
         pytest.param(b"[" * 5_000 + b"\n", "ends in the middle", id="nested-without-end"),
         pytest.param(b'{"a":"\\\n', "not JSON", id="backslash-at-the-end"),
     ],
@@ -58,7 +64,7 @@ def test_what_is_broken_costs_only_itself(broken: bytes, problem: str) -> None:
     after = 2 + broken.count(b"\n")
     assert found == [
         Document(1, b'{"x":1}'),
-        Broken(2, problem),
+        Broken(2, problem, broken.count(b"\n")),
         Document(after, b'{"y":2}'),
         Document(after + 1, b'{"z":3}'),
     ]
@@ -82,7 +88,7 @@ class TestLimit:
     def test_over_lines(self) -> None:
         too_large = b'{\n"a":[' + b"1,\n" * 40 + b"1]}\n"
         found = cut(too_large + b'{"b":1}\n', LIMIT)
-        assert found == [Broken(1, "larger than 40 bytes"), Document(43, b'{"b":1}')]
+        assert found == [Broken(1, "larger than 40 bytes", 42), Document(43, b'{"b":1}')]
 
     def test_a_line_without_end_may_hold_many_small_ones(self) -> None:
         data = b"".join(b'{"a":"}%d\\""}' % number for number in range(100))
@@ -90,16 +96,17 @@ class TestLimit:
             f'}}{number}"' for number in range(100)
         ]
 
-    def test_what_is_asked_of_the_stream_is_bounded(self) -> None:
+    @pytest.mark.parametrize("begins", [b'"', b"[", b"x"])
+    def test_what_is_asked_of_the_stream_is_bounded(self, begins: bytes) -> None:
         asked: list[int] = []
 
         class Endless:
-            def readline(self, size: int, /) -> bytes:
+            def read1(self, size: int, /) -> bytes:
                 asked.append(size)
-                return b"[" * size if len(asked) < 5 else b""
+                return begins + b"x" * (size - 1) if len(asked) < 50 else b""
 
-        assert list(documents(Endless(), LIMIT)) == [Broken(1, "larger than 40 bytes")]
-        assert set(asked) == {LIMIT + 1}
+        assert [type(one) for one in documents(Endless(), LIMIT)] == [Broken]
+        assert max(asked) < LONGEST_LINE_BYTES
 
 
 class TestLists:
@@ -118,7 +125,7 @@ class TestLists:
         made = b'{"items":[' + b" , ".join(self.ITEMS * 1_000) + b'],"kind":"List"}{"a":1}'
         *items, end, after = cut(made, LIMIT)
         assert [item.text for item in items if isinstance(item, ListItem)] == list(self.ITEMS * 1_000)
-        assert [end, after] == [Document(1, b'{"items":[],"kind":"List"}'), Document(1, b'{"a":1}')]
+        assert [end, after] == [Document(1, b'{"items":[],"kind":"List"}', is_list=True), Document(1, b'{"a":1}')]
 
     def test_lines_are_those_of_items(self) -> None:
         *items, _ = cut(b'{\n "items": [\n  {\n  },\n  {}\n ]\n}\n')
@@ -132,15 +139,22 @@ class TestLists:
     def test_items_that_are_no_list_are_text(self, items: bytes) -> None:
         assert cut(b'{"items":' + items + b"}\n") == [Document(1, b'{"items":' + items + b"}")]
 
-    def test_items_that_are_no_objects_are_broken(self) -> None:
-        assert cut(b'{"items":["a",{}]}\n{"b":1}\n') == [Broken(1, "not JSON"), Document(2, b'{"b":1}')]
+    @pytest.mark.parametrize("largest", [1_000, 8])
+    def test_values_of_a_list_may_be_anything(self, largest: int) -> None:
+        values = [b"1", b'"a,]"', b"[2, 3]", b"{}", b"null", b'"\\""']
+        found = cut(b"[" + b" ,\n".join(values) + b"]", largest)
+        assert [one.text for one in found if isinstance(one, ListItem)] == values
+
+    def test_a_value_that_is_too_large_keeps_the_others(self) -> None:
+        found = cut(b'{"items": [{"a": 1},\n{"a": "' + b"x" * LIMIT + b'"}, {"a": 2}]}', LIMIT)
+        assert [one.text for one in found if isinstance(one, ListItem)] == [b'{"a": 1}', b'{"a": 2}']
+        assert [one for one in found if isinstance(one, Broken)] == [Broken(2, "larger than 40 bytes")]
 
     @pytest.mark.parametrize(
         ("inside", "problem"),
         [
             pytest.param(b'  {\n   "a": 1\n', "ends in the middle", id="cut"),
-            pytest.param(b"  {\n   nope }\n  }\n", "ends in the middle", id="brackets"),
-            pytest.param(b'  {\n   "a": "' + b"x" * LIMIT + b'"\n  },\n', "larger than 40 bytes", id="too-large"),
+            pytest.param(b"  {\n   nope }\n  }\n", "not JSON", id="brackets"),
         ],
     )
     def test_a_damaged_item_keeps_what_stands_around_the_list(self, inside: bytes, problem: str) -> None:

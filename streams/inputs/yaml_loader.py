@@ -60,7 +60,7 @@ class ObjectLoader(Composer, CParser, SafeConstructor, Resolver):  # type: ignor
             raise yaml.composer.ComposerError(None, None, f"the alias *{event.anchor} is not read", event.start_mark)
         return super().compose_node(parent, index)
 
-    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: FBT001, FBT002 - shape of the library
         """Construct one mapping, unless it has a key twice."""
         seen = set()
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
