@@ -7,6 +7,7 @@ no regular file is either read once as it comes, or copied into a folder first.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import stat
 import sys
@@ -27,11 +28,13 @@ class Input(NamedTuple):
         source: its name, for people.
         path: of the file or folder; None is standard input.
         is_live: it is read once, as it comes, and there may be nothing to read for long.
+        begins_at: byte of standard input at which it stood, where that is a file.
     """
 
     source: str
     path: Path | None
     is_live: bool = False
+    begins_at: int = 0
 
     @contextlib.contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -41,6 +44,8 @@ class Input(NamedTuple):
             WrongUseError: it cannot be opened.
         """
         if self.path is None:
+            if not self.is_live:
+                sys.stdin.buffer.seek(self.begins_at)
             yield sys.stdin.buffer
             return
         try:
@@ -84,7 +89,8 @@ def kept(names: Iterable[str], folder: Path) -> Iterator[Input]:
 
 def _named(name: str) -> Input:
     if name == STDIN:
-        return Input("standard input", None, is_live=True)
+        is_file = stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
+        return Input("standard input", None, is_live=not is_file, begins_at=sys.stdin.buffer.tell() if is_file else 0)
     try:
         mode = Path(name).stat().st_mode
     except (OSError, ValueError) as error:  # ValueError: a path with a null character

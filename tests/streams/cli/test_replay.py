@@ -133,6 +133,12 @@ def test_a_pipe_gives_what_its_file_gives(arguments: tuple[str, ...]) -> None:
     assert by_name.stdout
 
 
+def test_standard_input_may_be_a_file() -> None:
+    with (ROOT / INCIDENT).open("rb") as file, started(NOWHERE, "replay", "-", stdin=file.fileno()) as process:
+        out, _ = process.communicate(timeout=PATIENCE_SECONDS)
+    assert out == run(NOWHERE, "replay", INCIDENT).stdout
+
+
 @pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
 def test_the_first_signal_ends_the_wait_for_a_named_pipe(
     signal_: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
