@@ -88,9 +88,7 @@ class Simulation:
             for worker in self.world.workers:
                 worker.is_dead = True
                 worker.loop.bury()
-        self.seen["evictions"] += sum(
-            json.loads(e.value or b"")["action"] == "Evict" for e in self._outputs("commands")
-        )
+        self.seen["evictions"] += sum(json.loads(e.value or b"")["action"] == "Evict" for e in self.entries("commands"))
         if self.broker.left_out:
             self.seen["markers left out"] += self.broker.left_out
         return Outcome(self.plan.seed, tuple(violations), self.seen)
@@ -166,8 +164,8 @@ class Simulation:
         if any(fault.kind is FaultKind.CLOCK_STEP for fault in self.plan.faults):
             early_us += int(self.plan.numbers.clock_skew_limit_seconds * SECOND_US)
         return judge(
-            self._inputs(),
-            [_message(topic, entry) for topic in OUTPUTS for entry in self._outputs(topic)],
+            self.inputs(),
+            [_message(topic, entry) for topic in OUTPUTS for entry in self.entries(topic)],
             ended_at_us=self.plan.end_at_us,
             partitions=self.plan.shape.partitions,
             limits=self.plan.numbers.limits(),
@@ -175,10 +173,12 @@ class Simulation:
             may_forget=self.broker.fenced_again,
         )
 
-    def _inputs(self) -> list[InputRecord]:
-        return [_input(topic, entry) for topic in INPUTS for entry in self._outputs(topic)]
+    def inputs(self) -> list[InputRecord]:
+        """Everything that was appended to the inputs."""
+        return [_input(topic, entry) for topic in INPUTS for entry in self.entries(topic)]
 
-    def _outputs(self, topic: str) -> list[Entry]:
+    def entries(self, topic: str) -> list[Entry]:
+        """Everything in a topic that a `read_committed` reader finds."""
         return self.broker.entries(topic)
 
     def _rows(self, partition: int) -> Sequence[Entry]:
@@ -208,7 +208,7 @@ class Simulation:
         table = {row.key or b"": row.value for partition in partitions for row in self._rows(partition)}
         yield from check_nodes(
             {key: value for key, value in table.items() if value is not None},
-            self._inputs(),
+            self.inputs(),
             positions={partition: self._positions(partition) for partition in partitions},
             limits=self.plan.numbers.limits(),
             partitions=self.plan.shape.partitions,
