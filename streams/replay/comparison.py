@@ -5,14 +5,16 @@ A reason is a row of docs/semantics.md#13 where the other run is Kubernetes' own
 
 from __future__ import annotations
 
+import collections
 import enum
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND
-from evictstream.streams.replay.departures import FINISHED, Circumstances, Departure
+from evictstream.streams.replay.departures import Departure
 from evictstream.streams.replay.evictions import EvictionsOfRun
+from evictstream.streams.replay.upstream_reasons import Reason
+from evictstream.streams.replay.upstream_run import UpstreamRun
 
 TOLERANCE_US: Final = 1_000_000
 """Less apart is the same: what a busy API server takes for a delete."""
@@ -26,13 +28,6 @@ class DifferenceKind(enum.StrEnum):
     LATER = "Later"
     ONLY_HERE = "OnlyHere"
     ONLY_THERE = "OnlyThere"
-
-
-class Reason(NamedTuple):
-    """Why they differ; `row` is one of docs/semantics.md#13, None where no row says it."""
-
-    row: int | None
-    text: str
 
 
 class RunDifference(NamedTuple):
@@ -56,53 +51,7 @@ class RunDifference(NamedTuple):
         return (self.here.at_us - self.there.at_us) / MICROSECONDS_PER_SECOND
 
 
-ANOTHER_VALUE: Final = "a value of a taint begins a window, and moved no timer there"
 NOT_DUE: Final = "the recording ended before its deadline"
-UNEXPLAINED: Final = Reason(None, "no reason is known")
-
-_POD_ROWS: Final[tuple[tuple[int, Callable[[Circumstances], bool], str], ...]] = (
-    (13, lambda it: it.pod is not None and it.pod.is_mirror, "a mirror pod"),
-    (12, lambda it: it.pod is not None and it.pod.phase in FINISHED, "the pod had finished"),
-    (14, lambda it: it.pod is not None and it.pod.is_terminating, "the pod was terminating already"),
-    (33, lambda it: it.overflows, "its toleration has more seconds than upstream can count"),
-    (5, lambda it: it.is_edited, "its tolerations were edited"),
-)
-"""What is about the pod, in order of weight."""
-
-_NODE_ROWS: Final[dict[DifferenceKind, tuple[tuple[int, Callable[[Circumstances], bool], str], ...]]] = {
-    DifferenceKind.ONLY_THERE: (
-        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
-        (9, lambda it: it.node_is_gone, "its node was deleted, the timer went on"),
-        (8, lambda it: it.is_second and not it.taints, "the timer was that of an earlier pod of its name"),
-        (4, lambda it: bool(it.lost and it.taints), "the taint that decided was gone, its timer was kept"),
-        (32, lambda it: bool(it.lost), "the taint was gone, an eviction that had fired was not taken back"),
-    ),
-    DifferenceKind.LATER: (
-        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
-        (4, lambda it: bool(it.lost), "the taint that decided there was gone, its timer was kept"),
-        (8, lambda it: it.is_second, "the timer was that of an earlier pod of its name"),
-    ),
-    DifferenceKind.EARLIER: (
-        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
-        (6, lambda it: bool(it.gained), "a later taint leaves it less time"),
-        (3, lambda it: it.is_second, "the timer of an earlier pod of its name was in the way"),
-        (31, lambda it: bool(it.lost), "the window began anew when the taint came back"),
-    ),
-    DifferenceKind.ONLY_HERE: (
-        (37, lambda it: it.is_revalued, ANOTHER_VALUE),
-        (3, lambda it: it.is_second, "the timer of an earlier pod of its name was in the way"),
-        (6, lambda it: bool(it.gained), "a later taint leaves it less time"),
-    ),
-}
-"""What is about its node."""
-
-
-def upstream_reason(kind: DifferenceKind, it: Circumstances) -> Reason:
-    """Say why Kubernetes' own controller did something else, from how things stood right before."""
-    for row, holds, text in (*_POD_ROWS, *_NODE_ROWS[kind]):
-        if holds(it):
-            return Reason(row, text)
-    return UNEXPLAINED
 
 
 def other_run_reason(difference: RunDifference, here: EvictionsOfRun, there: EvictionsOfRun) -> Reason:
@@ -121,9 +70,20 @@ def other_run_reason(difference: RunDifference, here: EvictionsOfRun, there: Evi
     return Reason(None, "the same deadline: a closed gate, a take-over or a backlog held it")
 
 
+def upstream_reason(difference: RunDifference, upstream: UpstreamRun) -> Reason:
+    """Say why Kubernetes' own controller, as modelled or as recorded, did something else than the service."""
+    here, there = difference.here, difference.there
+    if here is not None and (there is None or here.at_us < there.at_us):
+        return upstream.service[here]
+    assert there is not None  # noqa: S101 - one of the two is there
+    return upstream.recorded[there] if there in upstream.recorded else upstream.departures[there]
+
+
 def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[RunDifference]:
     """Pair departures pod by pod (cluster and UID), in order of their times; what is the same comes too."""
-    pods: defaultdict[tuple[str, str], tuple[list[Departure], list[Departure]]] = defaultdict(lambda: ([], []))
+    pods: collections.defaultdict[tuple[str, str], tuple[list[Departure], list[Departure]]] = collections.defaultdict(
+        lambda: ([], [])
+    )
     for side, departures in enumerate((here, there)):
         for departure in departures:
             pods[departure.cluster, departure.pod_uid][side].append(departure)
@@ -132,14 +92,22 @@ def compare(here: Iterable[Departure], there: Iterable[Departure]) -> Iterator[R
 
 
 def _paired(here: Sequence[Departure], there: Sequence[Departure]) -> Iterator[RunDifference]:
-    both = min(len(here), len(there))
-    for one, other in zip(here, there, strict=False):
-        apart_us = one.at_us - other.at_us
-        kind = DifferenceKind.SAME
-        if abs(apart_us) > TOLERANCE_US:
-            kind = DifferenceKind.EARLIER if apart_us < 0 else DifferenceKind.LATER
-        yield RunDifference(kind, one, other)
-    for one in here[both:]:
-        yield RunDifference(DifferenceKind.ONLY_HERE, one, None)
-    for other in there[both:]:
+    """Pair first what is the same, then the rest in order."""
+    ours, theirs = list[Departure](), collections.deque[Departure]()
+    others = collections.deque(there)
+    for one in here:
+        while others and others[0].at_us < one.at_us - TOLERANCE_US:
+            theirs.append(others.popleft())
+        if others and others[0].at_us <= one.at_us + TOLERANCE_US:
+            yield RunDifference(DifferenceKind.SAME, one, others.popleft())
+        else:
+            ours.append(one)
+    theirs += others
+    for one in ours:
+        if not theirs:
+            yield RunDifference(DifferenceKind.ONLY_HERE, one, None)
+            continue
+        other = theirs.popleft()
+        yield RunDifference(DifferenceKind.EARLIER if one.at_us < other.at_us else DifferenceKind.LATER, one, other)
+    for other in theirs:
         yield RunDifference(DifferenceKind.ONLY_THERE, None, other)

@@ -19,7 +19,6 @@ from evictstream.streams.replay.comparison import (
     other_run_reason,
     upstream_reason,
 )
-from evictstream.streams.replay.departures import circumstances
 from evictstream.streams.replay.evictions import EvictionsOfRun, ReplayedEviction
 from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.upstream_run import UpstreamRun
@@ -117,7 +116,7 @@ def report_of(
 
     Args:
         settings: whose rules and limits count.
-        source: the recording, which is read up to three times.
+        source: the recording, which is read once, or twice beside upstream.
         partitions: of what was recorded.
         plays_executor: each eviction succeeds and its pod goes.
         run_on_seconds: how long time goes on after the last record.
@@ -138,7 +137,7 @@ def report_of(
         return ReplayReport(replay=replay, evictions=evictions, messages=messages)
     until_us = replay.last_us + int(run_on_seconds * MICROSECONDS_PER_SECOND)
     if against == UPSTREAM:
-        same, differences = _beside_upstream(source, evictions, until_us)
+        same, differences = _beside_upstream(settings, source, evictions, partitions=partitions, until_us=until_us)
     else:
         same, differences = _beside_run(evictions, _commands_of(Path(against)))
     return ReplayReport(
@@ -156,14 +155,16 @@ def _everything(replay: Replay, records: Iterable[RecordedRecord], seconds: floa
     yield from replay.run_on(seconds)
 
 
-def _beside_upstream(source: Source, evictions: EvictionsOfRun, until_us: int) -> tuple[int, list[RunDifference]]:
-    upstream = UpstreamRun()
+def _beside_upstream(
+    settings: Settings, source: Source, evictions: EvictionsOfRun, *, partitions: int, until_us: int
+) -> tuple[int, list[RunDifference]]:
+    ours = evictions.departures()
+    upstream = UpstreamRun(settings, partitions=partitions, service=ours)
     for record in source():
         upstream.take(record)
     upstream.run_on(until_us)
-    same, differing = _split(compare(evictions.departures(), upstream.departures))
-    how = dict(circumstances(source(), [one.first for one in differing]))
-    return same, [one._replace(reason=upstream_reason(one.kind, how[one.first])) for one in differing]
+    same, differing = _split(compare(ours, upstream.departures))
+    return same, [one._replace(reason=upstream_reason(one, upstream)) for one in differing]
 
 
 def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int, list[RunDifference]]:

@@ -18,8 +18,8 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.models.what_if.facts import NodeFacts, read_node_facts
 from evictstream.streams.recordings.record import RecordedRecord
-from evictstream.streams.replay.departures import read_event
 from evictstream.streams.replay.evictions import EvictionsOfRun, ReplayedEviction
+from evictstream.streams.replay.recorded_events import read_event
 from evictstream.streams.replay.story import Storyteller, Teller, ToldDecision
 from evictstream.streams.replay.virtual_partition import MILLISECOND_US, ReplayedMessage
 

@@ -220,10 +220,13 @@ class Clusters:
 
     def silent(self, older_than_us: int) -> Iterator[str]:
         """Yield the clusters whose feed sends heartbeats, but none on nodes, or none on pods, since `older_than_us`."""
-        for name, state in self._states.items():
-            since = state.silent_since_us()
-            if since is not None and since < older_than_us:
-                yield name
+        return (name for name in self._states if self.is_silent(name, older_than_us))
+
+    def is_silent(self, cluster: str, older_than_us: int) -> bool:
+        """Whether a feed that sends heartbeats has sent none on nodes, or none on pods, since `older_than_us`."""
+        state = self._states.get(cluster)
+        since_us = None if state is None else state.silent_since_us()
+        return since_us is not None and since_us < older_than_us
 
     def _write(self, cluster: str, outbox: Outbox) -> None:
         outbox.put(CLUSTER_PREFIX + cluster.encode(), msgspec.json.encode(self._states[cluster]))

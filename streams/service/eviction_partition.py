@@ -367,6 +367,10 @@ class EvictionPartition:
             name: self._clusters.states[name].silent_since_us() or 0 for name in self._clusters.silent(older_than_us)
         }
 
+    def is_silent(self, cluster: str, now_us: int) -> bool:
+        """Whether a cluster's feed is silent for too long, so that nothing of it is issued."""
+        return self._clusters.is_silent(cluster, now_us - self._config.feed_silence_us)
+
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Yield evictions that are due and have not fired, those that wait for their feed first.
 

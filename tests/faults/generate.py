@@ -39,7 +39,7 @@ def generate(
     keys: list[bytes] = []
     clusters = [f"c{number}" for number in range(chance.randint(*shape.clusters))]
     for cluster in clusters:
-        keys += _live(chance, scribe, cluster, shape, start_at_us)
+        keys += live(chance, scribe, cluster, shape, start_at_us)
         if chance.random() < 0.5:
             _beat(chance, scribe, cluster, shape, start_at_us, numbers)
     faults = _faults(chance, shape)
@@ -55,7 +55,7 @@ def generate(
     return Plan(seed=seed, shape=shape, start_at_us=start_at_us, changes=changes, faults=faults, numbers=numbers)
 
 
-def _live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, start_at_us: int) -> list[bytes]:
+def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, start_at_us: int) -> list[bytes]:
     """Let a cluster live; returns the keys of its nodes."""
     begin_us = start_at_us + int(BEFORE_SECONDS * SECOND_US)
     end_us = start_at_us + int(shape.active_seconds * SECOND_US)
