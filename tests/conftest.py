@@ -7,6 +7,7 @@ one of these fixtures gets the marker `kafka` here; a test that starts a broker 
 
 from __future__ import annotations
 
+import functools
 import os
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,12 +21,12 @@ from evictstream.streams.broker.jars import kafka_version
 from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.locate import Broker
 from evictstream.streams.settings import Settings
+from tests.harness.kafka_classes import FIRST_COMPILER, VARIABLE, use_kafka_classes
 from tests.harness.shared_kafka import shared_kafka
 
 NEED_KAFKA = {"kafka", "settings", "make_settings", "own_broker"}
 
-# Brokers live for seconds here: without the second compiler each takes 4 s of processor time to start instead of 6.
-os.environ.setdefault("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault(VARIABLE, FIRST_COMPILER)
 
 # Read once, before any test: tests run without variables of ours.
 SERVERS = os.environ.get("EVICTSTREAM_BOOTSTRAP_SERVERS") or os.environ.get("KAFKA_BOOTSTRAP_SERVERS") or None
@@ -53,9 +54,14 @@ MakeSettings = Callable[..., Settings]
 def pytest_report_header() -> str:
     if SERVERS is not None:
         return f"kafka: the one at {SERVERS}"
-    if engine_answers():
+    if not _kafka_is_embedded():
         return f"kafka: container {IMAGE}, else embedded {kafka_version()}"
     return f"kafka: embedded {kafka_version()}"
+
+
+@functools.cache
+def _kafka_is_embedded() -> bool:
+    return SERVERS is None and not engine_answers()
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -99,6 +105,8 @@ def no_unmarked_kafka(request: pytest.FixtureRequest, monkeypatch: pytest.Monkey
 
     if request.node.get_closest_marker("kafka") is None:
         monkeypatch.setattr(KafkaNode, "start", refuse)
+    elif _kafka_is_embedded():
+        use_kafka_classes()
 
 
 @pytest.fixture(scope="session")
