@@ -11,6 +11,9 @@ ARGS ?=
 # Most tests on Kafka wait rather than compute: with four processes two cores are busy for 70 % of the time. Each takes 150 MB.
 TEST_PROCESSES ?= 5
 
+# Hundreds of processes are started for the tests: each would compile the project for itself where this is set.
+export PYTHONDONTWRITEBYTECODE :=
+
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick test check format bench scale faults specs kubernetes e2e lock lock-kafka clean
@@ -25,11 +28,12 @@ quick: $(VENV)/.ready ## Run the tests that need no Kafka and take seconds, on a
 	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not kafka and not slow and not e2e" $(ARGS)
 
 # Two runs: what bounds how late something may be has the machine for itself. Both run, so that all failures are seen.
+# It is the first one, since it leaves the tests compiled: five processes at once would do so each for itself.
 # With ARGS it is one run, in one process, of what they select.
 test: $(VENV)/.ready ## Run all tests, those on a real Kafka too (it finds or starts one).
 ifeq ($(ARGS),)
-	@$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit and not e2e"; together=$$?; \
-	$(BIN)/python -m pytest -m "alone and not kit and not e2e" && exit $$together
+	@$(BIN)/python -m pytest -m "alone and not kit and not e2e"; alone=$$?; \
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) -m "not alone and not kit and not e2e" && exit $$alone
 else
 	$(BIN)/python -m pytest $(ARGS)
 endif
