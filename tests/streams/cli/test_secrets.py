@@ -49,7 +49,12 @@ AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"he
 FIND_NOTHING = {"cluster", "accept-gap", "conformance", "explain", "import", "what-if", "worker"}
 API_TOKEN = "api-token-of-nobody"
 
-RUNS = [pytest.param(arguments, id="-".join(arguments[:3])) for runs in CONNECTING.values() for arguments in runs]
+RUNS = {"-".join(arguments[:3]): arguments for runs in CONNECTING.values() for arguments in runs}
+
+
+def is_of_each_client(arguments: list[str]) -> bool:
+    """Choose a command for each way to Kafka; what a line looks like, and reading a key, is the same for all."""
+    return arguments[0] in {"topics", "import", *AT_WORK}
 
 
 @pytest.fixture(scope="module")
@@ -115,10 +120,10 @@ def test_each_secret_setting_is_in_use(secured: Settings) -> None:
 @pytest.mark.parametrize(
     ("arguments", "log_format"),
     [
-        pytest.param(*run.values, log_format, id=f"{run.id}-{log_format}")
-        for run in RUNS
+        pytest.param(arguments, log_format, id=f"{name}-{log_format}")
+        for name, arguments in RUNS.items()
         for log_format in ("json", "console")
-        if log_format == "json" or "demo" not in str(run.id)  # a demo takes half a minute
+        if log_format == "json" or is_of_each_client(arguments)
     ],
 )
 def test_no_secret_is_shown_at_debug(arguments: list[str], log_format: str, secured: Settings, tmp_path: Path) -> None:
@@ -130,8 +135,15 @@ def test_no_secret_is_shown_at_debug(arguments: list[str], log_format: str, secu
     assert API_TOKEN not in said
 
 
-@pytest.mark.parametrize("arguments", RUNS)
-@pytest.mark.parametrize("wrong", ["sasl_password", "ssl_password"])
+@pytest.mark.parametrize(
+    ("wrong", "arguments"),
+    [
+        pytest.param(wrong, arguments, id=f"{name}-{wrong}")
+        for name, arguments in RUNS.items()
+        for wrong in ("sasl_password", "ssl_password")
+        if wrong == "sasl_password" or is_of_each_client(arguments)  # the other one ends before anything is sent
+    ],
+)
 def test_no_secret_is_shown_where_it_is_refused(
     wrong: str, arguments: list[str], secured: Settings, tmp_path: Path
 ) -> None:
