@@ -18,7 +18,7 @@ ENV PIP_DISABLE_PIP_VERSION_CHECK=1 \
 # An environment of its own is one folder to copy; without pip, which nobody needs there.
 RUN ["python", "-m", "venv", "--without-pip", "/opt/evictstream"]
 
-# Before the project's files, so that a change of code does not fetch everything anew. What builds packages comes first,
+# Before the project's files, so that a change of code does not fetch everything again. What builds packages comes first,
 # from a lock of its own, and no build may fetch anything: pip's isolated builds would take the newest of all that a
 # package asks for, and run it unchecked. All are wheels but Faust, which has none for arm64, and is built in pure Python
 # for each machine alike. Records do not pass through what it could compile.

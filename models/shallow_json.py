@@ -86,7 +86,7 @@ def decode_any_depth(decoder: msgspec.json.Decoder[T], text: bytes) -> T:
 class ListSplitter:
     """Takes a list of Kubernetes apart while its text arrives, in pieces of any size and with its keys in any order.
 
-    It keeps one item, and what has arrived of the next. Whether an item is JSON is left to whoever decodes it.
+    It keeps one item, and what has arrived of the next. Whether an item is JSON, its decoder finds out.
     """
 
     def __init__(self, *, most_item_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Text for people: nothing in it steers their terminal, whoever chose the names in it.
+"""Text for people: nothing in it steers their terminal, whatever the names in it are.
 
 Names, messages and errors come from recordings, topics and API servers. An escape sequence in one of them would move
 the cursor, set the title or fill the clipboard; a mark of direction would show another name than is there.

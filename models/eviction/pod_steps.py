@@ -111,7 +111,7 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
 
     No result ends an eviction. It ends when a watch event shows the pod leaving, or when nothing is due any more. After
     `Succeeded` or `Gone` the next attempt waits for a grace time, after every other outcome for the retry wait.
-    `Observed` is none, as nobody has tried: the first one is recorded, and the attempt stays as unanswered as it is.
+    `Observed` is none, as no executor has tried: the first one is recorded, and the attempt stays as open as it was.
 
     A result counts only for the current attempt of the current eviction while that attempt is outstanding, and only
     once: a repeated result must not move the next attempt. Two exceptions. An executor that runs an attempt twice may

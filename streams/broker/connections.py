@@ -1,7 +1,7 @@
 """kafka-python's connections, which say whether brokers answer.
 
-The library makes them by the name of a class in its own module, and takes no other class as an argument. So whoever
-makes a client calls `use_reported_connections`, which holds for all kafka-python of the process.
+The library makes them by the name of a class in its own module, and takes no other class as an argument. So each
+function that makes a client calls `use_reported_connections`, which holds for all kafka-python of the process.
 """
 
 from __future__ import annotations

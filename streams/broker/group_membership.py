@@ -47,10 +47,10 @@ class GroupConsumer(BoundedConsumer):
     """A consumer that reads on while its group joins, and gives partitions away only when it has handed them over.
 
     The library's `poll` returns nothing from the begin of a join to its end. As partitions are moved cooperatively,
-    what a member has is its own meanwhile. What it must give away, nobody gets before it joins once more: the library
-    would do that in the next `poll`, and here it is not done while `is_handing_over` is set. The listener sets that
-    when partitions are revoked. Its method runs in the library's thread, while `poll` waits for it: so it must not wait
-    for the thread that polls.
+    what a member has is its own meanwhile. What it must give away, no other member gets before it joins once more: the
+    library would do that in the next `poll`, and here it is not done while `is_handing_over` is set. The listener sets
+    that when partitions are revoked. Its method runs in the library's thread, while `poll` waits for it: so it must not
+    wait for the thread that polls.
 
     Another member that joins with the same instance id takes this one's place. The library logs that, sends no more
     heartbeats, and reads on; here `poll` raises it.

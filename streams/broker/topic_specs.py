@@ -126,8 +126,8 @@ def _changelog(settings: Settings) -> TopicSpec:
 
 def _common(settings: Settings) -> Mapping[str, str]:
     return {
-        # Whatever the brokers' default is: to compress a batch anew, or to undo it, a broker would expand what somebody
-        # has sent.
+        # Whatever the brokers' default is: to compress a batch again, or to undo it, a broker would have to expand it
+        # first.
         "compression.type": "producer",
         "min.insync.replicas": str(settings.min_insync_replicas),
         "max.message.bytes": str(settings.max_message_bytes),

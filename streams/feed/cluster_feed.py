@@ -41,7 +41,7 @@ CREDENTIALS_SECONDS: Final = 5.0
 """Between tries to read credentials; each may run a plugin."""
 
 FAILURE_SECONDS: Final = 30.0
-"""After an error that nobody has thought of, before the cluster is listed again."""
+"""After an error of no known kind, before the cluster is listed again."""
 
 RELEASE_SECONDS: Final = 5.0
 """To leave the group of the cluster's feeds."""
@@ -227,7 +227,7 @@ class ClusterFeed(threading.Thread):
         """Tell the epoch.
 
         Raises:
-            ClusterNameTakenError: another cluster has this name, and nobody said that this one takes its place. That
+            ClusterNameTakenError: another cluster has this name, and without `--new-epoch` it keeps it. That
                 counts when a process begins to feed; later only for a cluster whose versions are lower too, so that
                 it was rebuilt.
         """

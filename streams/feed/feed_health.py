@@ -36,7 +36,7 @@ class FeedHealth(Collector):
     def ready(self, now: float) -> Report:
         """Say whether each cluster is proven to be followed, or stands by for the feed that follows it.
 
-        While Kafka is away none is ready: whoever stands by cannot know whether another one writes.
+        While Kafka is away none is ready: a feed that stands by cannot know whether another one writes.
         """
         del now
         waiting = [feed.cluster for feed in self._feeds if feed.is_leader and not feed.is_proven]

@@ -129,7 +129,7 @@ class Connection:
 
     @contextlib.contextmanager
     def arriving(self, path: str, query: Mapping[str, str]) -> Iterator[Iterator[bytes]]:
-        """Read an answer while it arrives; gives its pieces, so that nobody has to keep all of it.
+        """Read an answer while it arrives; gives its pieces, so that no caller has to keep all of it.
 
         Raises: as `get`; while reading, too.
         """

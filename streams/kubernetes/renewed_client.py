@@ -54,7 +54,7 @@ class RenewedClient:
 
 
 class _Renewal(threading.Thread):
-    """Reads credentials once. Whoever needs them waits with a limit: a plugin, or a file, may hang."""
+    """Reads credentials once. Requests wait for it with a limit: a plugin, or a file, may hang."""
 
     def __init__(self, access: ClusterAccess, before: ClusterClient | None) -> None:
         super().__init__(name="credentials", daemon=True)

@@ -46,7 +46,7 @@ def after_result(wait: AttemptWait, said: Said, attempt: int, limits: OracleLimi
     """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
     is_success = said.content["outcome"] in SUCCESSES
     if said.content["outcome"] == "Observed":
-        return wait  # nobody has tried
+        return wait  # no executor has tried
     if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
         return wait
     if said.content["outcome"] == "Accepted":

@@ -1,6 +1,6 @@
 """Opens files of a folder that somebody handed over: regular files in that folder and nothing else.
 
-A link could name any file of whoever reads it, and a pipe or a device would hold the reader, or never end.
+A link could name any file that the process may read, and a pipe or a device would hold the reader, or never end.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def open_plain(path: Path) -> io.BufferedReader:
     """
     if path.is_symlink():
         raise OSError("it is a link")
-    # Without waiting for whoever would write into a pipe, and without a link that has come meanwhile.
+    # Without waiting for a writer of a pipe, and without a link that has come meanwhile.
     opened = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOFOLLOW)
     if not stat.S_ISREG(os.fstat(opened).st_mode):
         os.close(opened)

@@ -1,4 +1,4 @@
-"""What is wrong with single clusters while the worker itself is fine: silent feeds, and evictions that nobody answers.
+"""What is wrong with single clusters while the worker itself is fine: silent feeds, and evictions without an answer.
 
 Each is in the body of `/readyz`, where it makes no worker unready, and in the log once when it begins and once when it
 is over. A worker speaks for its own partitions, so it also says that it is over when these go to another worker.

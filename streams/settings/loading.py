@@ -112,7 +112,7 @@ def _from_environment() -> Mapping[str, Any]:
     values = {
         name: value
         for name, value in EnvSettingsSource(Settings)().items()
-        # A service may be called as a setting, `evictstream-health` as EVICTSTREAM_HEALTH_PORT: nobody has set that.
+        # A service may be called as a setting, `evictstream-health` as EVICTSTREAM_HEALTH_PORT: then that is not set.
         if not (in_a_pod and _SERVICE_LINK.fullmatch(name.upper()) and _SERVICE_ADDRESS.fullmatch(str(value)))
     }
     if "bootstrap_servers" not in values and os.environ.get(KAFKA_VARIABLE):

@@ -43,7 +43,7 @@ class ApiClient:
     def call(
         self, method: str, path: str, body: Object | bytes | None = None, kind: str = "application/json"
     ) -> Object:
-        """Call once; a connection that the server has closed meanwhile is opened anew. Bytes are sent as they are.
+        """Call once; a connection that the server has closed meanwhile is opened again. Bytes are sent as they are.
 
         Raises:
             RefusedError: the status is not of the kind 2xx.
@@ -125,7 +125,7 @@ class ApiClient:
                     yield json.loads(line)
 
     def close(self) -> None:
-        """Close all threads' connections; one that is used again is opened anew."""
+        """Close all threads' connections; one that is used again is opened again."""
         for connection in self._opened:
             connection.close()
 

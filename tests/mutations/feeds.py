@@ -76,7 +76,7 @@ OF_FEEDS = (
         (SIGNS,),
     ),
     Mutation(
-        "say nothing of what nobody answers",
+        "say nothing of evictions without an answer",
         (Change(product.CLUSTER_SIGNS, "cluster_signs", "age > UNANSWERED_LIMIT_SECONDS", "False"),),
         (SIGNS,),
     ),

@@ -97,7 +97,7 @@ def test_a_batch_that_is_not_compressed_is_not_copied() -> None:
 
 
 def test_many_members_behind_one_another_are_not_looked_through() -> None:
-    """Nobody writes them, and each would have all behind it copied. The records end too early."""
+    """No client writes them, and each would have all behind it copied. The records end too early."""
     members, frames = gzip.compress(b"a") * 50_000, lz4.frame.compress(b"a", block_linked=False) * 50_000
     for codec, content in ((GZIP, members), (LZ4, frames)):
         assert open_batch(batch(codec, content), LIMIT) == batch(0, b"a")

@@ -140,7 +140,7 @@ def test_a_broker_that_answers_nothing_is_away(told: list[EventDict]) -> None:
     process.reach.asked()
     process.reach.answered()
     process.at += 100
-    assert process.reach.problem() is None, f"nobody has asked; {connection} is open"
+    assert process.reach.problem() is None, f"no request was sent; {connection} is open"
     process.reach.asked()
     process.at += SILENT_SECONDS - 0.1
     process.reach.asked()

@@ -235,7 +235,7 @@ def group_member(config: EngineConfig, permit: Permit, assignor: Any) -> GroupMe
         enable_auto_commit=False,
         # Positions are always sought explicitly: a position outside the log must never move by itself.
         auto_offset_reset="none",
-        # Inputs are read to their very ends: a transaction that somebody leaves open there must hold up nobody.
+        # Inputs are read to their very ends: an open transaction there must delay no record.
         isolation_level="read_uncommitted",
         refuses_transactions=True,
         largest_batch_bytes=config.largest_batch_bytes,

@@ -27,7 +27,7 @@ DEAD_PODS: Final = 100
 NOBODY_LISTENS: Final = "http://127.0.0.1:9"  # the port of the discard protocol
 
 STAGING: Final = "staging"
-"""A cluster with nodes and pods of the same names, in which nobody may write."""
+"""A cluster with nodes and pods of the same names, in which no process may write."""
 
 TROUBLE_SECONDS: Final = 3.0
 """How long credentials fail, the context is another one, a watch cache stands still, or a transaction stays open."""

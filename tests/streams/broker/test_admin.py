@@ -218,7 +218,7 @@ def test_topic_that_nobody_knows_is_reported_in_the_end(monkeypatch: pytest.Monk
 
 
 class HidingBroker(LaggingBroker):
-    """Answers whoever may see topics, and not their settings."""
+    """Answers a user who may see topics, and not their settings."""
 
     def describe_configs(self, resources: list[object], config_filter: str) -> dict[str, Any]:
         return {"topic": {self._spec.name: {}}}

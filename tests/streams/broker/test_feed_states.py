@@ -45,7 +45,7 @@ TEXT = msgspec.json.encode(state(1, 20))
     ("written", "found"),
     [
         pytest.param([TEXT, None], None, id="tombstone"),
-        pytest.param([TEXT, None, msgspec.json.encode(state(0, 5))], state(0, 5), id="begun anew after a tombstone"),
+        pytest.param([TEXT, None, msgspec.json.encode(state(0, 5))], state(0, 5), id="begun again after a tombstone"),
         pytest.param([b"{"], None, id="no JSON"),
         pytest.param([b"\xff"], None, id="no UTF-8"),
         pytest.param([b"[" * 20_000], None, id="too deep"),

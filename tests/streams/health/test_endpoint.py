@@ -149,7 +149,7 @@ def test_one_answer_serves_all_that_wait_for_it(served: Served) -> None:
     served.metrics.may_go_on.clear()
     with ThreadPoolExecutor(8) as clients:
         asked = [clients.submit(served.get, "/metrics") for _ in range(8)]
-        assert served.get("/livez", seconds=2)[0] == 200, "another path waits for nobody"
+        assert served.get("/livez", seconds=2)[0] == 200, "another path waits for no other request"
         served.metrics.may_go_on.set()
         assert {each.result()[0] for each in asked} == {200}
     assert served.metrics.made <= 2

@@ -1,4 +1,4 @@
-"""What is wrong with a cluster is seen: evictions that nobody answers, and a silent feed that holds something due."""
+"""What is wrong with a cluster is seen: evictions without an answer, and a silent feed that holds something due."""
 
 from __future__ import annotations
 
