@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import socket
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -163,6 +164,23 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
         differences=tuple(differences),
         others=frozenset(present.difference(spec.name for spec in wanted)),
     )
+
+
+def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
+    """Return for how long all of these topics keep a record at least; infinity where no time limits them.
+
+    Args:
+        settings: which Kafka.
+        names: of topics that are there.
+
+    Raises:
+        BrokerUnreachableError: no broker answered in time.
+        BrokerRefusedError: Kafka refused.
+    """
+    with admin_client(settings, "look at topics") as client:
+        _, configs = _described(client, list(names))
+    found = [int(configs[name]["retention.ms"]["value"]) for name in names]
+    return min(math.inf if milliseconds < 0 else milliseconds / 1_000 for milliseconds in found)
 
 
 def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:

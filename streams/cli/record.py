@@ -45,7 +45,8 @@ def record(
     each partition, and a manifest with counts, times, offsets that are missing, and checksums. Stopped by Ctrl-C or
     SIGTERM it holds what was read until then.
 
-    To be replayed alone, a recording has to reach back to a listing of each cluster: feeds list when they start.
+    To be replayed alone, a recording has to reach back to a listing of each cluster: feeds list when they start, and
+    each `EVICTSTREAM_FEED_RELIST_HOURS`.
 
     Exits with 0, or with 130 or 143 if stopped.
 

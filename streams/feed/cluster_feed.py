@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -18,8 +19,9 @@ from evictstream.streams.errors import (
 )
 from evictstream.streams.feed.feed_lease import FeedLease
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.kind_feed import KindFeed, pause_seconds
+from evictstream.streams.feed.kind_feed import KindFeed
 from evictstream.streams.feed.list_reader import newest_version
+from evictstream.streams.feed.listing import pause_seconds
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import PROOF_SECONDS
 from evictstream.streams.feed.publisher import Publisher
@@ -75,7 +77,21 @@ class ClusterFeed(threading.Thread):
         publisher: Publisher,
         keep_whole: bool,
         new_epoch: bool,
+        relist_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Make the thread.
+
+        Args:
+            cluster: its name.
+            access: to its API server.
+            settings: which Kafka and topics.
+            publisher: to the topics.
+            keep_whole: whether objects are not trimmed.
+            new_epoch: whether the cluster may take over the name of another one.
+            relist_seconds: most between two listings.
+            clock: monotonic, in seconds: when it is time to list again.
+        """
         super().__init__(name=f"{cluster} feed", daemon=True)
         self.cluster = cluster
         self.counts: dict[Kind, KindCounts] = {"Node": KindCounts(), "Pod": KindCounts()}
@@ -93,6 +109,8 @@ class ClusterFeed(threading.Thread):
         self._publisher = publisher
         self._keep_whole = keep_whole
         self._new_epoch = new_epoch
+        self._relist_seconds = relist_seconds
+        self._clock = clock
         self._lease = FeedLease(settings, cluster)
         self._stopped = threading.Event()
         self._session_ended = threading.Event()
@@ -193,6 +211,8 @@ class ClusterFeed(threading.Thread):
             writer=writer,
             is_stopped=self._session_ended.is_set,
             before_listing=lambda: self._check_epoch(connection),
+            relist_seconds=self._relist_seconds,
+            clock=self._clock,
         )
 
     def _identify(self, connection: Connection) -> FeedState | None:

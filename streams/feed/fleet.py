@@ -8,6 +8,7 @@ from typing import Final
 
 import structlog
 
+from evictstream.streams.broker.admin import kept_seconds
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.feed.feed_health import FeedHealth
@@ -22,6 +23,11 @@ log = structlog.get_logger(__name__)
 LONGEST_OUTAGE_SECONDS: Final = 86_400.0
 """How long a record may wait for Kafka. A day: the feed holds no more than the producer's buffer meanwhile, and lists
 again afterwards."""
+
+SECONDS_PER_HOUR: Final = 3_600.0
+
+LISTED_WITHIN: Final = 0.5
+"""Of the time that topics keep: the other half is for a listing that is slow, or begun again."""
 
 LOOK_SECONDS: Final = 0.2
 STOP_SECONDS: Final = 8.0
@@ -55,10 +61,17 @@ def feed_clusters(
     for name in accesses:
         check_cluster_name(name)
     REACH.watch()
+    relist_seconds = relist_interval(settings, kept_seconds(settings, [settings.nodes_topic, settings.pods_topic]))
     with open_publisher(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS, also=[settings.feeds_topic]) as publisher:
         feeds = [
             ClusterFeed(
-                name, access, settings=settings, publisher=publisher, keep_whole=keep_whole, new_epoch=new_epoch
+                name,
+                access,
+                settings=settings,
+                publisher=publisher,
+                keep_whole=keep_whole,
+                new_epoch=new_epoch,
+                relist_seconds=relist_seconds,
             )
             for name, access in accesses.items()
         ]
@@ -80,6 +93,22 @@ def feed_clusters(
                 feed.join(max(0.0, end_at - time.monotonic()))
         publisher.flush()
         log.info("feed ends", records=sum(publisher.acknowledged.values()))
+
+
+def relist_interval(settings: Settings, kept_seconds: float) -> float:
+    """Return the most seconds between two listings of a cluster: as set, and at most half of what topics keep.
+
+    So topics that forget sooner than the settings say hold a whole listing too.
+    """
+    chosen = settings.feed_relist_hours * SECONDS_PER_HOUR
+    longest = kept_seconds * LISTED_WITHIN
+    if longest < chosen:
+        log.warning(
+            "clusters are listed more often than EVICTSTREAM_FEED_RELIST_HOURS says, as topics forget sooner",
+            kept_hours=round(kept_seconds / SECONDS_PER_HOUR, 3),
+            hours=round(longest / SECONDS_PER_HOUR, 3),
+        )
+    return min(chosen, longest)
 
 
 def _check(feeds: Sequence[ClusterFeed]) -> None:

@@ -17,14 +17,17 @@ from typing import Final
 import msgspec
 import structlog
 
-from evictstream.models.shallow_json import MOST_LEVELS, SplitItem, shallow
+from evictstream.models.shallow_json import MOST_LEVELS, shallow
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
 from evictstream.streams.feed.json_pieces import piece
-from evictstream.streams.feed.list_reader import ListReader, PageEnd
+from evictstream.streams.feed.list_reader import ListReader
+from evictstream.streams.feed.listing import CompleteListing, Listing, is_too_late, now_us, pause, pause_seconds
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import Progress
-from evictstream.streams.feed.unread_objects import UnreadObject, identify, read_anyway
+from evictstream.streams.feed.relisting import LISTING_SHARE, Relisting
+from evictstream.streams.feed.unread_objects import UnreadObject, identify
 from evictstream.streams.feed.watched_objects import BROKEN, PATHS, Kind, number, read_line, read_object, read_version
+from evictstream.streams.feed.write_order import WriteOrder
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection, Status
 
@@ -40,20 +43,8 @@ SHORTEST_WATCH_SECONDS: Final = 0.5
 QUIET_SECONDS: Final = 15.0
 """A connection without a byte for that long beyond the end of its watch is dead."""
 
-LISTING_SHARE: Final = 10
-"""Between the begins of two listings are at least so many times what the first one took, where watches are of no use:
-else a cluster would be listed without a pause."""
-
 LONGEST_PAUSE_SECONDS: Final = 600.0
-"""The most of it: what changes meanwhile is not seen."""
-
-LOOK_SECONDS: Final = 0.2
-"""Between looks at the stop while it pauses."""
-
-NAMED_OBJECTS: Final = 10
-"""Objects of a listing that a log line names because they cannot be read. All are counted."""
-
-TOO_LATE_TO_RESUME: Final = 410
+"""The most of `LISTING_SHARE`'s pause where watches are of no use: what changes meanwhile is not seen."""
 
 
 class KindFeed(threading.Thread):
@@ -74,7 +65,20 @@ class KindFeed(threading.Thread):
         writer: ObjectWriter,
         is_stopped: Callable[[], bool],
         before_listing: Callable[[], object],
+        relist_seconds: float,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """Make the thread.
+
+        Args:
+            kind: which.
+            connection: to the API server.
+            writer: to the topic.
+            is_stopped: ends the thread.
+            before_listing: asked before each listing that the watch waits for; may stop the thread.
+            relist_seconds: most between two listings, also where the watch is fine.
+            clock: monotonic, in seconds: when it is time to list again.
+        """
         super().__init__(name=f"{writer.cluster} {kind}", daemon=True)
         self.kind: Kind = kind
         self.progress = Progress()
@@ -87,7 +91,10 @@ class KindFeed(threading.Thread):
         self._before_listing = before_listing
         self._version = ""
         self._lists_from = 0.0
-        self._unread = 0  # of the listing
+        self._order = WriteOrder()
+        self._relisting = Relisting(
+            name=f"{writer.cluster} {kind} listing", seconds=relist_seconds, clock=clock, run=self._list_beside_watch
+        )
         self._log = log.bind(cluster=writer.cluster, kind=kind)
 
     def run(self) -> None:
@@ -101,7 +108,7 @@ class KindFeed(threading.Thread):
             except KubernetesError as error:
                 self._say(error, is_new=not is_failing)
                 is_failing = True
-                self._pause(pause_seconds(error, backoff))
+                pause(pause_seconds(error, backoff), self._is_stopped)
             except BaseException as error:  # noqa: BLE001 - raised again by the session
                 self.failure = error
                 return
@@ -113,6 +120,10 @@ class KindFeed(threading.Thread):
             if self._counts.watches > watches and self.progress.is_behind(time.monotonic()):
                 self.progress.stand_still()
                 self._list_again("a watch shows nothing of what etcd has had for long")
+            self._relisting.begin_if_due()
+            if self._relisting.failure is not None:
+                self.failure = self._relisting.failure
+                return
 
     def _follow(self) -> None:
         if not self._version:
@@ -121,7 +132,7 @@ class KindFeed(threading.Thread):
             self._watch()
 
     def _say(self, error: KubernetesError, *, is_new: bool) -> None:
-        if _is_too_late(error):
+        if is_too_late(error):
             self._list_again("the API server cannot resume")
             self._lists_from = 0.0  # it says so itself
         elif is_new:
@@ -131,82 +142,45 @@ class KindFeed(threading.Thread):
         if self._version:
             self._log.warning(f"lists again: {why}", version=self._version)
         self._version = ""
+        self._relisting.abandon()
 
     def _list(self) -> None:
-        """Write every object, then which there are. The list is consistent: all pages are of one version."""
-        self._pause(self._lists_from - time.monotonic())
+        """List, with nothing beside it, and watch from there."""
+        pause(self._lists_from - time.monotonic(), self._is_stopped)
         self._before_listing()
-        if self._is_stopped():
+        if self._is_stopped() or (found := self._listing(self.reader, self._is_stopped).run()) is None:
             return
-        began_us, began = _now_us(), time.monotonic()
-        uids: dict[str, list[str]] = {}
-        version, token, self._unread = "", "", 0
-        count = 0
-        while True:
-            held: list[tuple[str, str]] = []
-            page = self._page(token, held, count)
-            if page is None or self._is_stopped():
-                return
-            for node, uid in held:
-                if node:
-                    uids.setdefault(node, []).append(uid)
-            count += len(held)
-            version, token = version or page.version, page.token
-            if not token:
-                break
-        self._writer.write_listed(_now_us(), version, uids)
+        self._version = found.version
+        self.progress.list_complete(number(found.version), found.began_us)
+        self._lists_from = time.monotonic() - found.seconds + min(LISTING_SHARE * found.seconds, LONGEST_PAUSE_SECONDS)
+        self._take_listing(found, "listed")
+        self._relisting.listed(found.seconds)
+
+    def _list_beside_watch(self, is_abandoned: Callable[[], bool]) -> CompleteListing | None:
+        """List while the watch goes on, which alone proves that nothing is missed."""
+        reader = ListReader(self._connection, PATHS[self.kind])
+        listing = self._listing(reader, lambda: is_abandoned() or self._is_stopped())
+        try:
+            with self._order.beside_watch():
+                found = listing.run()
+        except KubernetesError as error:
+            self._log.warning("a listing beside the watch is begun again later", error=str(error))
+            raise
+        if found is not None and not is_abandoned():
+            self.progress.listed_beside(found.began_us)
+            self._take_listing(found, "listed beside the watch")
+        return found
+
+    def _listing(self, reader: ListReader, is_stopped: Callable[[], bool]) -> Listing:
+        return Listing(
+            self.kind, reader=reader, writer=self._writer, order=self._order, is_stopped=is_stopped, log=self._log
+        )
+
+    def _take_listing(self, found: CompleteListing, what: str) -> None:
         self._counts.listings += 1
-        self._counts.objects = count
-        self._version = version
-        self.progress.list_complete(number(version), began_us)
-        seconds = time.monotonic() - began
-        self._lists_from = began + min(LISTING_SHARE * seconds, LONGEST_PAUSE_SECONDS)
-        self._log.info("listed", objects=count, version=version, seconds=round(seconds, 3), unread=self._unread)
-
-    def _page(self, token: str, held: list[tuple[str, str]], position: int) -> PageEnd | None:
-        """Read a page, again and again with its token while the API server does not serve; None if stopped.
-
-        Args:
-            token: of the page.
-            held: gets node and UID of each item.
-            position: of its first item in the list.
-
-        Raises:
-            ApiRefusedError: 410, the token has expired.
-        """
-        backoff = Backoff()
-        is_failing = False
-        while not self._is_stopped():
-            held.clear()
-            try:
-                return self.reader.page(token, lambda item: held.append(self._take_item(item, position + len(held))))
-            except KubernetesError as error:
-                if _is_too_late(error):
-                    raise
-                if not is_failing:
-                    self._log.warning("a page of the list is asked for again", error=str(error))
-                is_failing = True
-                self._pause(pause_seconds(error, backoff))
-        return None
-
-    def _take_item(self, item: SplitItem, position: int) -> tuple[str, str]:
-        """Write an item of a list; returns node and UID, both empty where they cannot be found."""
-        text = item.text
-        found = None
-        if item.is_whole:
-            try:
-                found = read_object(self.kind, text)
-            except BROKEN:
-                found, text = read_anyway(self.kind, text)
-        if found is not None:
-            self._writer.write("ADDED", found, text, _now_us())
-            return found.node, found.uid
-        unread = identify(self.kind, text)
-        self._unread += 1
-        if self._unread <= NAMED_OBJECTS:
-            self._say_unread(unread, position=position, bytes=len(text))
-        self._counts.unread += 1
-        return (unread.node, unread.uid) if unread.uid else ("", "")
+        self._counts.objects = found.objects
+        seconds = round(found.seconds, 3)
+        self._log.info(what, objects=found.objects, version=found.version, seconds=seconds, unread=found.unread)
 
     def _watch(self) -> None:
         seconds = WATCH_SECONDS * random.uniform(1, 1.5)  # noqa: S311 - no secret
@@ -247,7 +221,8 @@ class KindFeed(threading.Thread):
             self._reach(read_version(found.object))
         elif found.type in self._counts.events:
             watched = read_object(self.kind, found.object)
-            self._writer.write(found.type, watched, found.object, _now_us())
+            with self._order.of_watch(watched.uid, number(watched.version)):
+                self._writer.write(found.type, watched, found.object, now_us())
             self._reach(watched.version)
 
     def _reach(self, version: str) -> None:
@@ -274,11 +249,14 @@ class KindFeed(threading.Thread):
         if not is_known or type_ is None:
             self._list_again("what a line of the watch is about cannot be found")
             raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
-        self._counts.unread += 1
+        with self._order.of_watch():
+            self._counts.unread += 1
         self._say_unread(unread, type=type_.text, error=str(error), bytes=len(line))
         if type_.text == "DELETED" and unread.uid and unread.node:
             text = unread.as_json(self.kind)
-            self._writer.write("DELETED", read_object(self.kind, text), text, _now_us())
+            gone = read_object(self.kind, text)
+            with self._order.of_watch(gone.uid, number(gone.version)):
+                self._writer.write("DELETED", gone, text, now_us())
         self._reach(unread.version)
 
     def _say_unread(self, unread: UnreadObject, **more: object) -> None:
@@ -289,22 +267,3 @@ class KindFeed(threading.Thread):
             uid=unread.uid,
             **more,
         )
-
-    def _pause(self, seconds: float) -> None:
-        until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._is_stopped():
-            time.sleep(min(left, LOOK_SECONDS))
-
-
-def pause_seconds(error: KubernetesError, backoff: Backoff) -> float:
-    """Return how long to wait after an error: at least what the API server asks for."""
-    asked = error.retry_after_seconds if isinstance(error, ApiRefusedError) else None
-    return max(backoff.next_seconds(), asked or 0.0)
-
-
-def _is_too_late(error: KubernetesError) -> bool:
-    return isinstance(error, ApiRefusedError) and error.status == TOO_LATE_TO_RESUME
-
-
-def _now_us() -> int:
-    return time.time_ns() // 1000

@@ -17,7 +17,7 @@ EVENTS: Final = ("ADDED", "MODIFIED", "DELETED")
 
 
 class KindCounts:
-    """What one kind has done, for metrics; only its thread writes.
+    """What one kind has done, for metrics; only its threads write, one after the other (`WriteOrder`).
 
     Attributes:
         events: changes written, by type.

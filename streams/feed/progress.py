@@ -68,6 +68,11 @@ class Progress:
             self.listed_at_us = began_us
             self._reach(version)
 
+    def listed_beside(self, began_us: int) -> None:
+        """Note a complete listing beside the watch: it proves nothing, the watch does."""
+        with self._lock:
+            self.listed_at_us = began_us
+
     def miss(self) -> None:
         """Note a line that could not be read."""
         self._is_outstanding = True

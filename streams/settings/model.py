@@ -9,6 +9,7 @@ from pydantic import model_validator
 from evictstream.streams.settings.connection import ConnectionSettings
 from evictstream.streams.settings.engine import EngineSettings
 from evictstream.streams.settings.evictions import EvictionSettings
+from evictstream.streams.settings.feeds import FeedSettings
 from evictstream.streams.settings.gates import GateSettings
 from evictstream.streams.settings.health import HealthSettings
 from evictstream.streams.settings.logging import LoggingSettings
@@ -19,6 +20,7 @@ class Settings(
     # pydantic lists the fields of the last base first.
     LoggingSettings,
     HealthSettings,
+    FeedSettings,
     EvictionSettings,
     GateSettings,
     EngineSettings,

@@ -14,6 +14,7 @@ from pydantic.fields import FieldInfo
 from evictstream.streams.settings.connection import ConnectionSettings
 from evictstream.streams.settings.engine import EngineSettings
 from evictstream.streams.settings.evictions import EvictionSettings
+from evictstream.streams.settings.feeds import FeedSettings
 from evictstream.streams.settings.gates import GateSettings
 from evictstream.streams.settings.group import SettingsGroup
 from evictstream.streams.settings.health import HealthSettings
@@ -32,6 +33,7 @@ GROUPS: dict[str, type[SettingsGroup]] = {
     "Engine": EngineSettings,
     "Gates": GateSettings,
     "Evictions": EvictionSettings,
+    "Feeds": FeedSettings,
     "Health": HealthSettings,
     "Logging": LoggingSettings,
 }

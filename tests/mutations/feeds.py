@@ -10,6 +10,7 @@ LISTINGS = "tests/streams/service/test_listings.py"
 CLUSTERS = "tests/streams/service/test_clusters.py"
 MESSAGES = "tests/streams/service/test_messages.py"
 SIGNS = "tests/streams/service/test_cluster_signs.py"
+BESIDE = "tests/streams/feed/test_listing_beside_watch.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
 ABSURD = "tests/streams/feed/test_absurd_objects.py"
 FLEET = "tests/streams/feed/test_fleet.py"
@@ -114,8 +115,21 @@ OF_FEEDS = (
     ),
     Mutation(
         "list without saying what there is",
-        (Change(product.KIND_FEED, "KindFeed._list", "self._writer.write_listed(...)", "None"),),
+        (Change(product.LISTING, "Listing.run", "self._writer.write_listed(...)", "None"),),
         (f"{FEED}::test_what_vanished_while_the_feed_was_away",),
+    ),
+    Mutation(
+        "list once and never again",
+        (Change(product.RELISTING, "Relisting.begin_if_due", "self._clock() < self._due_at", "True"),),
+        ("tests/streams/feed/test_relisting.py::test_it_is_listed_again_within_the_interval",),
+    ),
+    Mutation(
+        "let a listing write what is older than the watch has shown",
+        (Change(product.WRITE_ORDER, "WriteOrder.of_listing", "self._watched.get(uid, -1) < version", "True"),),
+        (
+            "tests/streams/feed/test_write_order.py::test_a_listing_writes_nothing_that_the_watch_has_written",
+            f"{BESIDE}::test_a_slow_listing_holds_back_neither_watch_nor_heartbeats",
+        ),
     ),
     Mutation(
         "beat without a proof",
@@ -174,7 +188,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "let what cannot be read end as vanished",
-        (Change(product.KIND_FEED, "KindFeed._take_item", "(unread.node, unread.uid)", "('', '')"),),
+        (Change(product.LISTING, "Listing._take_item", "(unread.node, unread.uid)", "('', '')"),),
         (f"{ABSURD}::test_a_listed_object_that_cannot_be_read_stays_known",),
     ),
     Mutation(
@@ -184,7 +198,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "begin a listing again where one page is refused",
-        (Change(product.KIND_FEED, "KindFeed._page", "_is_too_late(error)", "True"),),
+        (Change(product.LISTING, "Listing._page", "is_too_late(error)", "True"),),
         (f"{STALE}::test_a_refused_page_is_asked_for_again",),
     ),
     Mutation(

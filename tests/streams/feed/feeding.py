@@ -15,10 +15,18 @@ from evictstream.streams.settings import Settings
 from tests.harness.known_cluster import KnownCluster
 
 PATIENCE_SECONDS = 60.0
+RELIST_SECONDS = 86_400.0
 
 
 @contextlib.contextmanager
-def feeding(settings: Settings, api: FakeApi, folder: Path, *, new_epoch: bool = False) -> Iterator[ClusterFeed]:
+def feeding(
+    settings: Settings,
+    api: FakeApi,
+    folder: Path,
+    *,
+    new_epoch: bool = False,
+    clock: Callable[[], float] = time.monotonic,
+) -> Iterator[ClusterFeed]:
     file = folder / "kubeconfig"
     file.write_text(api.kubeconfig())
     with open_publisher(settings, also=[settings.feeds_topic]) as publisher:
@@ -29,6 +37,8 @@ def feeding(settings: Settings, api: FakeApi, folder: Path, *, new_epoch: bool =
             publisher=publisher,
             keep_whole=False,
             new_epoch=new_epoch,
+            relist_seconds=RELIST_SECONDS,
+            clock=clock,
         )
         feed.start()
         try:

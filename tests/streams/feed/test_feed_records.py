@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
+from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from evictstream.models.eviction import EventType, NodeEvent, Origin
@@ -57,6 +58,7 @@ def test_an_empty_cluster_is_listed_in_every_partition() -> None:
     assert all(one.uids == {} and one.through is None and one.after == "" for _, one in found)
 
 
+@hypothesis_settings(deadline=None)  # each example hashes hundreds of names, and machines are busy
 @given(
     nodes=st.dictionaries(st.text("ab-0", min_size=1, max_size=4), st.integers(0, 12_000), max_size=8),
     count=st.integers(1, 4),

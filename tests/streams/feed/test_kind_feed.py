@@ -10,7 +10,7 @@ import pytest
 
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.conformance.fake_faults import Fault
-from evictstream.streams.feed import list_reader
+from evictstream.streams.feed import kind_feed, list_reader, listing
 from evictstream.streams.feed.feed_records import FeedRecords
 from evictstream.streams.feed.kind_feed import KindFeed
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
@@ -69,7 +69,14 @@ def follow(
         largest_bytes=1_000_000,
         counts=counts,
     )
-    feed = KindFeed("Pod", connection=connection, writer=writer, is_stopped=is_stopped, before_listing=before_listing)
+    feed = KindFeed(
+        "Pod",
+        connection=connection,
+        writer=writer,
+        is_stopped=is_stopped,
+        before_listing=before_listing,
+        relist_seconds=86_400.0,
+    )
     feed.start()
     feed.join(PATIENCE_SECONDS)
     assert not feed.is_alive()
@@ -89,7 +96,8 @@ def test_pages_that_are_refused_cost_no_other_page(
     """So a listing of which a tenth is refused takes a tenth more requests, and the shortest pause for each."""
     monkeypatch.setattr(list_reader, "PAGE_OBJECTS", PAGE_OBJECTS)
     pauses: list[float] = []
-    monkeypatch.setattr(KindFeed, "_pause", lambda _, seconds: pauses.append(max(seconds, 0.0)))
+    for module in (kind_feed, listing):
+        monkeypatch.setattr(module, "pause", lambda seconds, _: pauses.append(max(seconds, 0.0)))
     for number in range(PAGES * PAGE_OBJECTS):
         api.put("Pod", f"p-{number}", spec={"nodeName": "n-1"})
     for refusal in REFUSALS:
