@@ -55,7 +55,9 @@ def problem_of(asked: str, told: Told) -> tuple[str, str]:
     hint = "ask for NAMESPACE/NAME, or for a UID"
     if found.alike:
         hint = f"did you mean {' or '.join(found.alike)}?"
-    elif not told.is_replay:
+    elif told.is_replay:
+        hint += "; a recording knows the pods that are listed in it, or change in it"
+    else:
         hint += "; a pod that is bound to no node, or is gone without a decision about it, is not known to the service"
     return f"{told.place} knows no pod {asked}", hint
 

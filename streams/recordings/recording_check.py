@@ -31,7 +31,7 @@ ASSUMED: Final = {
     VERSIONS_BACK: "an older version is dropped as stale, unless a new epoch or listing explains it",
     FOREIGN: "the service makes dead letters of them, and so does a replay",
     UNREADABLE: "the service makes dead letters of them, and so does a replay",
-    SILENCES: "evictions of the cluster are held while its feed is silent",
+    SILENCES: "evictions are held meanwhile, if its feed sends heartbeats otherwise",
 }
 """What a replay makes of each."""
 

@@ -19,10 +19,14 @@ from evictstream.models.shallow_json import decode_any_depth
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.asked_pod import AskedPod, Match
 from evictstream.streams.replay.story import Teller
-from evictstream.streams.replay.why_nothing import GONE, REFUSED, UNBOUND, WhyNothing, why_nothing
+from evictstream.streams.replay.why_nothing import GONE, REFUSED, UNBOUND, PodCase, WhyNothing, why_nothing
 
 MOST_CASES: Final = 1_000
 """Of one pod; a node whose taints flap for hours has no more of interest."""
+
+
+MOST_PODS: Final = 10_000
+"""That had the name one after the other; how it stood with further ones is not kept. A few KB each at most."""
 
 
 class _Name(msgspec.Struct, gc=False, rename="camel"):
@@ -119,7 +123,9 @@ class PodObserver:
             self._see(record, seen, known, at, teller)
         for pod in self._of_key.get(record.key or b"", ()):
             node = known(pod.key)
-            pod.note(at, teller, GONE if node is None else why_nothing(node, pod.uid, self._rules))
+            why = GONE if node is None else why_nothing(node, pod.uid, self._rules)
+            is_decided = why.case is PodCase.DUE and teller is Teller.RECORDED  # by the replay, as no record says so
+            pod.note(at, Teller.REPLAY if is_decided else teller, why)
 
     def see_unbound(self, cluster: str, object_: bytes, at_us: int) -> None:
         """Take in a pod that is bound to no node, which is no record of a topic."""
@@ -159,7 +165,8 @@ class PodObserver:
 
     def _pod(self, cluster: str, seen: _Name) -> ObservedPod | None:
         match = self.asked.match(seen.namespace, seen.name, seen.uid)
-        if match is Match.NONE or not seen.uid:
+        is_known = (cluster, seen.uid) in self.pods
+        if match is Match.NONE or not seen.uid or (len(self.pods) >= MOST_PODS and not is_known):
             return None
         return self.pods.setdefault(
             (cluster, seen.uid),

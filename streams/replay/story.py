@@ -132,10 +132,8 @@ def _knowledge(it: DecisionRecord) -> str:
     if it.heard_at is None:
         return "By what the service knew, whose age is not recorded, the pod is still there and has to leave."
     age_us = max(0, instant_us(it.cause.at) - instant_us(it.heard_at))
-    return (
-        f"By what the service knew of {it.heard_at}, {_seconds(age_us)} s before, the pod is still there and has to"
-        " leave."
-    )
+    knew = f"By what the service knew, up to {_seconds(age_us)} s old (its feed's heartbeats of {it.heard_at})"
+    return f"{knew}, the pod is still there and has to leave."
 
 
 def _late(told: ToldDecision, known: _Known | None) -> str:

@@ -77,8 +77,7 @@ def _due(pod: PodState, due: Due) -> str:
     eviction = pod.eviction
     if eviction is not None and eviction.state is EvictionState.DONE:
         return "Its eviction is done."
-    attempts = "" if eviction is None or not eviction.attempt else f" Attempts so far: {eviction.attempt}."
-    return f"It has to leave at {instant_text(due.deadline_us)}, because of {taint_text(due.taint)}.{attempts}"
+    return f"It has to leave at {instant_text(due.deadline_us)}, because of the taint {taint_text(due.taint)}."
 
 
 def _tolerations(aggregate: NodeAggregate, pod: PodState, rules: RuleParameters) -> Iterator[str]:

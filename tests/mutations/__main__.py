@@ -28,6 +28,7 @@ from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.matching import NoPlaceError, carry_out
 from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.recordings import OF_RECORDINGS
+from tests.mutations.stories import OF_STORIES
 from tests.mutations.strangers import OF_STRANGERS
 from tests.mutations.torture import BY_TORTURE
 
@@ -40,6 +41,7 @@ ALL = (
     *OF_DOORS,
     *OF_PREVIEWS,
     *OF_RECORDINGS,
+    *OF_STORIES,
     *OF_STRANGERS,
     *BY_TORTURE,
 )

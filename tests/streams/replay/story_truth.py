@@ -330,7 +330,7 @@ def _attempted(claim: Claim, attempt: str) -> None:
     claim.so_far.not_before = None
 
 
-def _known(claim: Claim, heard: str, seconds: str) -> None:
+def _known(claim: Claim, seconds: str, heard: str) -> None:
     it = claim.told.record
     _hold(claim.inputs.is_heard_at(it, claim.at_us, instant_us(heard)), "it was heard at another time")
     _hold(seconds == f"{(claim.at_us - instant_us(heard)) / SECOND_US:.1f}", "it was not so old")
@@ -441,7 +441,10 @@ SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
     "issued": (r"The eviction is issued(?: anew, as attempt (\d+))?, ((?:[^.]|\.\d|\. That)+)\.", _issued),
     "attempt": (r"Attempt (\d+) is issued\.", _attempted),
     "known": (
-        rf"By what the service knew of {Z}, {SECONDS} s before, the pod is still there and has to leave\.",
+        (
+            rf"By what the service knew, up to {SECONDS} s old \(its feed's heartbeats of {Z}\), the pod is still there"
+            r" and has to leave\."
+        ),
         _known,
     ),
     "known without age": (

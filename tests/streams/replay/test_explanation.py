@@ -235,7 +235,11 @@ def test_what_follows_from_a_played_executor_is_called_played() -> None:
         (DecisionKind.ISSUED, Teller.REPLAY),
         (DecisionKind.COMPLETED, Teller.PLAYED),
     ]
-    assert [one.teller for one in found.cases][-2:] == [Teller.PLAYED, Teller.PLAYED]
+    assert [(one.why.case, one.teller) for one in found.cases] == [
+        (PodCase.DUE, Teller.REPLAY),
+        (PodCase.TERMINATING, Teller.PLAYED),
+        (PodCase.GONE, Teller.PLAYED),
+    ]
 
 
 def test_nothing_is_played_where_results_count() -> None:

@@ -95,8 +95,8 @@ CASES = [
     ),
     pytest.param(
         decision(DecisionKind.RETRIED, attempt=2, cause=timer(LATER), heard_at=after(START, 15.5)),
-        f"Attempt 2 is issued. By what the service knew of {after(START, 15.5)}, 4.5 s before, the pod is still there"
-        " and has to leave.",
+        "Attempt 2 is issued. By what the service knew, up to 4.5 s old (its feed's heartbeats of"
+        f" {after(START, 15.5)}), the pod is still there and has to leave.",
         id="retried",
     ),
     pytest.param(
