@@ -67,7 +67,7 @@ def other_run_reason(difference: RunDifference, here: EvictionsOfRun, there: Evi
         return Reason(None, "pod and taint are together since another instant")
     if one.deadline_us != other.deadline_us:
         return Reason(None, f"another time to stay: {one.taint} here, {other.taint} there")
-    return Reason(None, "the same deadline: a closed gate, a take-over or a backlog held it")
+    return Reason(None, "the same deadline: one of the two was held, or decided later")
 
 
 def upstream_reason(difference: RunDifference, upstream: UpstreamRun) -> Reason:
