@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.incomplete import AllowOption, tell_shortfalls
 from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.replay_input import open_inputs
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.errors import FoundProblemError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ def explain(
         str | None,
         typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
     ] = None,
+    allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Say why a pod was evicted, when, and what happened before: each decision in a sentence, with its time.
@@ -60,7 +62,8 @@ def explain(
 
     Of a pod about which nothing was decided it says why, of one that is not known which names are alike.
 
-    Exits with 0; with 1 if no such pod is known, or pods of several namespaces have the name.
+    Exits with 0; with 1 if no such pod is known, pods of several namespaces have the name, or something is missing in
+    the recording that `--allow` does not name.
 
     Examples:
 
@@ -85,10 +88,11 @@ def explain(
         print_explanation_json(asked.text, told)
     elif not is_unknown:
         print_explanation(told)
+    exit_code = tell_shortfalls(told.shortfalls, allow)
     if is_unknown:
         problem, next_step = problem_of(asked.text, told)
         raise FoundProblemError(problem, next_step=next_step)
-    return stop_signals.exit_code or ExitCode.DONE
+    return stop_signals.exit_code or exit_code
 
 
 def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_signals: StopSignals) -> Told:
@@ -144,7 +148,6 @@ def _replayed(
     stop_signals: StopSignals,
 ) -> Told:
     from evictstream.streams.cli.explain_output import Told
-    from evictstream.streams.recordings.audit_log import what_is_missing
     from evictstream.streams.replay.explanation import Explainer
     from evictstream.streams.replay.pod_observer import PodObserver
     from evictstream.streams.replay.replay import Replay
@@ -159,9 +162,7 @@ def _replayed(
 
     observer, explainer = PodObserver(asked, rules_of(settings)), Explainer(asked)
     with open_inputs(files, stop_signals) as inputs:
-        source = open_source(
-            inputs, cluster=cluster, partitions=settings.partitions, on_flaw=tell, on_unbound=see_unbound, at=at
-        )
+        source = open_source(inputs, cluster=cluster, partitions=settings.partitions, on_unbound=see_unbound, at=at)
         # Where a service ran, no result means that none came.
         is_played = not (source.has_results or source.has_decisions)
         run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
@@ -169,8 +170,6 @@ def _replayed(
         found = explainer.take_replay(run, observer, records, on_problem=tell)
     for begun in run.epochs:
         tell(begun)
-    if missing := what_is_missing(source.skipped):
-        say(missing, err=True)
     return Told(
         explanation=found,
         recorded=explainer.recorded,
@@ -179,4 +178,5 @@ def _replayed(
         is_played=is_played,
         assumed=tuple(source.assumed()),
         summary=source.summary(),
+        shortfalls=tuple(source.shortfalls()),
     )

@@ -14,6 +14,7 @@ from evictstream.streams.replay.explanation import ExplainedPod, Explanation, Po
 from evictstream.streams.replay.story import StoryLine, Teller, ToldDecision, story
 
 if TYPE_CHECKING:
+    from evictstream.streams.recordings.shortfalls import Shortfall
     from evictstream.streams.replay.pod_observer import CaseLine
 
 MOST_CASES_SHOWN: Final = 40
@@ -31,6 +32,7 @@ class Told:
         is_played: whether the replay plays an executor.
         assumed: what was assumed of files, for a table.
         summary: the same for programs.
+        shortfalls: what is missing in the recording.
     """
 
     explanation: Explanation
@@ -40,6 +42,7 @@ class Told:
     is_played: bool = False
     assumed: tuple[tuple[str, int | str], ...] = ()
     summary: dict[str, object] = dataclasses.field(default_factory=dict)
+    shortfalls: tuple[Shortfall, ...] = ()
 
     @property
     def place(self) -> str:

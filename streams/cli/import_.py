@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.incomplete import AllowOption, tell_shortfalls
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
 from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
@@ -16,12 +17,12 @@ from evictstream.streams.errors import ExitCode, FoundProblemError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evictstream.streams.feed.importer import ImportCounts
     from evictstream.streams.recordings.entries import Flaw, WatchEnded
+    from evictstream.streams.recordings.shortfalls import Shortfall
     from evictstream.streams.settings import Settings
-
-MOST_FLAWS_SHOWN = 20
-"""Most unreadable lines that are shown: a file of another kind is one mistake, not a million. All are counted."""
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 
@@ -30,8 +31,9 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 def import_(
     context: typer.Context,
     files: Annotated[
-        list[str], typer.Argument(help="Recordings; files plain or gzip, - is stdin.", metavar="RECORDING...")
+        list[str], typer.Argument(help="Recordings: files, folders, pipes; - is stdin.", metavar="RECORDING...")
     ],
+    *,
     cluster: Annotated[
         str | None,
         typer.Option(
@@ -53,6 +55,7 @@ def import_(
         bool,
         typer.Option("--into-fed-cluster", help="Also under the name of a cluster that `evictstream feed` follows."),
     ] = False,
+    allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Play recorded changes of nodes and pods into the topics.
@@ -81,8 +84,8 @@ def import_(
     A cluster that `evictstream feed` has ever followed is not imported into: its tables would hold what never was, and
     executors would get commands about it. Give the recording another name by `--cluster`.
 
-    Exits with 0; with 1 if a line could not be read, a live watch has ended or a feed follows the cluster; with 130 or
-    143 if stopped by Ctrl-C or SIGTERM; what was counted until then is in the topics.
+    Exits with 0; with 1 if something could not be read that `--allow` does not name, a live watch has ended or a feed
+    follows the cluster; with 130 or 143 if stopped by Ctrl-C or SIGTERM; what was counted until then is in the topics.
 
     Examples:
 
@@ -97,7 +100,6 @@ def import_(
     from evictstream.streams.feed.importer import ImportCallbacks, Importer, ImportOptions
     from evictstream.streams.feed.pace import FeedClock, read_pace
     from evictstream.streams.feed.publisher import open_publisher
-    from evictstream.streams.recordings.audit_log import what_is_missing
     from evictstream.streams.recordings.input_files import open_recordings
 
     options = ImportOptions(cluster=cluster, pace=read_pace(pace), restamp=restamp, trim=trim)
@@ -118,18 +120,17 @@ def import_(
                 finally:
                     publisher.flush()
         except FoundProblemError:
+            line.close()
+            tell_shortfalls(screen.shortfalls(importer.counts), allow)
             if sent:
-                line.close()
                 _show(settings, sent, importer.counts, output, is_complete=False)
             raise
         line.close()
-        if missing := what_is_missing(importer.counts.skipped):
-            screen.say(missing)
         for ended in importer.counts.ended:
             screen.say(_what_ended(ended, sorted(importer.counts.clusters) or ([cluster] if cluster else [])))
         _show(settings, sent, importer.counts, output, is_complete=not stop_signals.is_stopped())
-    has_problem = importer.counts.flaws or importer.counts.ended
-    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if has_problem else ExitCode.DONE)
+    exit_code = tell_shortfalls(screen.shortfalls(importer.counts), allow)
+    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if importer.counts.ended else exit_code)
 
 
 def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
@@ -154,7 +155,9 @@ class _Screen:
     """Words what an import has to say while it runs."""
 
     def __init__(self, progress: ProgressLine) -> None:
-        self._flaws = 0
+        from evictstream.streams.recordings.shortfalls import LeftOut
+
+        self._left_out = LeftOut()
         self._progress = progress
 
     def say(self, line: str) -> None:
@@ -163,11 +166,12 @@ class _Screen:
             self._progress.say(f"evictstream: {line}")
 
     def flaw(self, flaw: Flaw) -> None:
-        self._flaws += 1
-        if self._flaws <= MOST_FLAWS_SHOWN:
-            self.say(str(flaw))
-        elif self._flaws == MOST_FLAWS_SHOWN + 1:
-            self.say("further lines that cannot be read are only counted")
+        self._left_out.take(flaw)
+
+    def shortfalls(self, counts: ImportCounts) -> Iterator[Shortfall]:
+        """Give what is missing in the topics; said once for each kind, at the end."""
+        self._left_out.skipped.update(counts.skipped)
+        return self._left_out.shortfalls()
 
     def progress(self, counts: ImportCounts) -> None:
         if self._progress.is_due():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,17 +12,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.incomplete import AllowOption, refused, tell_shortfalls
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table, say
 from evictstream.streams.cli.progress import with_progress
 from evictstream.streams.cli.replay_input import read_files, show_check
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from evictstream.streams.recordings.entries import Flaw
     from evictstream.streams.recordings.record import RecordedRecord
     from evictstream.streams.replay.comparison import RunDifference
     from evictstream.streams.replay.replay_report import ReplayReport
@@ -102,6 +103,7 @@ def replay(
     picture: Annotated[
         Path | None, typer.Option(help="Draw the timeline into a file, .svg or .png.", metavar="FILE")
     ] = None,
+    allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Replay a recording under virtual time: the same decisions each time, on any machine, without Kafka.
@@ -119,7 +121,8 @@ def replay(
     `--html` and `--picture` draw what happened, for a post-mortem: nodes with their taints, pods with their deadlines,
     evictions over time. The page needs no network. They need `pip install 'evictstream[report]'`.
 
-    Exits with 0; with 1 if a line could not be read; with 130 or 143 if stopped by Ctrl-C or SIGTERM.
+    Exits with 0; with 1 if something is missing in the answer that `--allow` does not name; with 130 or 143 if stopped
+    by Ctrl-C or SIGTERM.
 
     Examples:
 
@@ -131,7 +134,6 @@ def replay(
     * `evictstream replay incident.jsonl.gz --to replayed`
     * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
     """
-    from evictstream.streams.recordings.audit_log import what_is_missing
     from evictstream.streams.replay.edited_records import read_seconds, with_toleration_seconds
     from evictstream.streams.replay.message_files import MessageFiles
     from evictstream.streams.replay.replay_report import report_of
@@ -150,9 +152,9 @@ def replay(
         if (code := stop_signals.exit_code) is not None:
             return code
         own_cluster = cluster if files else None  # topics were read of this cluster only, and name it
-        source = open_source(inputs, cluster=own_cluster, partitions=settings.partitions, on_flaw=_say, at=at)
+        source = open_source(inputs, cluster=own_cluster, partitions=settings.partitions, at=at)
         if check:
-            return show_check(source, output, stop_signals)
+            return show_check(source, output, stop_signals, allow)
         is_played = not source.has_results if results is None else results is Results.PLAYED
         kept = None if to is None else stack.enter_context(MessageFiles(to))
 
@@ -175,26 +177,20 @@ def replay(
             keep=keep,
         )
         report_files.write(found, title=Path(files[0]).name if files else settings.application_id)
-    if missing := what_is_missing(source.skipped):
-        _say(missing)
     if output is OutputFormat.JSON:
         head: dict[str, object] = (
-            found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.flaws} | source.summary()
+            found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.unreadable} | source.summary()
         )
         print_long_json(head, "differences", map(_as_json, found.differences))
     else:
         _print(found, source)
-    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE)
-
-
-def _say(problem: Flaw | str) -> None:
-    with contextlib.suppress(BrokenPipeError):
-        say(f"evictstream: {problem}", err=True)
+    shortfalls = itertools.chain(source.shortfalls(), refused(found.messages["dead-letters"]))
+    return stop_signals.exit_code or tell_shortfalls(shortfalls, allow)
 
 
 def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
     rows = [[name, str(value)] for name, value in (*found.rows(), *source.rows())]
-    print_table(["what", "count"], [*rows, ["unreadable lines", str(source.flaws)]])
+    print_table(["what", "count"], [*rows, ["unreadable lines", str(source.unreadable)]])
     if found.against is None:
         return
     say()

@@ -8,14 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evictstream.streams.cli.incomplete import tell_shortfalls
 from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.topic_times import read_range
-from evictstream.streams.errors import ExitCode, WrongUseError
+from evictstream.streams.errors import WrongUseError
 
 if TYPE_CHECKING:
     from evictstream.streams.cli.stop_signals import StopSignals
     from evictstream.streams.inputs.opening import Input
+    from evictstream.streams.recordings.shortfalls import Gap
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
 
@@ -81,22 +83,25 @@ def open_inputs(names: Iterable[str], stop_signals: StopSignals) -> Iterator[lis
         yield [] if stop_signals.is_stopped() else found
 
 
-def show_check(source: RecordedFolder | WatchFiles, output: OutputFormat, stop_signals: StopSignals) -> int:
+def show_check(
+    source: RecordedFolder | WatchFiles, output: OutputFormat, stop_signals: StopSignals, allow: Iterable[Gap] | None
+) -> int:
     """Print what is odd about a recording, up to a signal."""
     from evictstream.streams.recordings.recording_check import ASSUMED, RecordingCheck
 
     check = RecordingCheck()
     check.take(with_progress(stop_signals.until_signal(source.read()), "checking", source.total))
     if output is OutputFormat.JSON:
-        print_json(check.summary())
+        print_json(check.summary() | source.summary())
     else:
         print_table(
             ["what", "count", "a replay assumes"],
             [["records", str(check.records), ""]]
-            + [[kind, str(check.counts[kind]), assumed] for kind, assumed in ASSUMED.items()],
+            + [[kind, str(check.counts[kind]), assumed] for kind, assumed in ASSUMED.items()]
+            + [[f"missing, {one.gap}", str(one.amount), one.text] for one in source.shortfalls()],
         )
         places = [[kind, place] for kind in ASSUMED for place in check.places[kind]]
         if places:
             say()
             print_table(["what", "the first places"], places)
-    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if source.flaws else ExitCode.DONE)
+    return stop_signals.exit_code or tell_shortfalls(source.shortfalls(), allow)

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.incomplete import AllowOption, refused, tell_shortfalls
 from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.replay_input import open_inputs
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
+from evictstream.streams.errors import FoundProblemError, WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from evictstream.models.kubernetes.kubectl import TaintChanges
     from evictstream.models.what_if.change import NodeChoice, PlannedChange
     from evictstream.models.what_if.preview import KnownCluster
+    from evictstream.streams.recordings.shortfalls import Shortfall
     from evictstream.streams.replay.known_tables import KnownTables
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
@@ -73,6 +77,7 @@ def what_if(
     at: Annotated[
         str | None, typer.Option(help="An instant; by default that of the newest record, or now.", metavar="WHEN")
     ] = None,
+    allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Say who would leave if nodes were tainted: who at once, who when, who stays and why, and who could go nowhere.
@@ -87,7 +92,8 @@ def what_if(
     `--silent` says what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
     pods go, with the flags of the release. Whether a zone is protected hangs on how busy they are, so both are ranges.
 
-    Exits with 0; with 1 if a line could not be read, or no node is chosen; with 130 or 143 if stopped.
+    Exits with 0; with 1 if something is missing in the answer that `--allow` does not name, or no node is chosen; with
+    130 or 143 if stopped.
 
     Examples:
 
@@ -119,20 +125,27 @@ def what_if(
             tables, source = _live(settings, cluster, at_us, stop_signals), None
     if stop_signals.exit_code is not None:
         return stop_signals.exit_code
+    exit_code = tell_shortfalls(_shortfalls(tables, source), allow)  # before what is missing makes an error
     name = _cluster_name(tables, cluster)
     known = tables.cluster(name)
     _check_names(known, choice)
     if silent:
-        return _show_silence(known, choice, name, seconds, output)
+        _show_silence(known, choice, name, seconds, output)
+        return exit_code
     found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
     if not found.chosen:
         raise _nothing_chosen(known, found.unlabelled)
-    unreadable = tables.unreadable + (0 if source is None else source.flaws)
+    unreadable = tables.unreadable + (0 if source is None else source.unreadable)
     if output is OutputFormat.JSON:
         print_preview_json(found, name, unreadable, {} if source is None else source.summary())
     else:
         print_preview(found, name, unreadable, () if source is None else source.rows())
-    return ExitCode.FOUND_PROBLEM if unreadable else ExitCode.DONE
+    return exit_code
+
+
+def _shortfalls(tables: KnownTables, source: RecordedFolder | WatchFiles | None) -> Iterator[Shortfall]:
+    yield from () if source is None else source.shortfalls()
+    yield from refused(tables.unreadable)
 
 
 def _taint_changes(added: list[str], removed: list[str]) -> TaintChanges:
@@ -159,9 +172,7 @@ def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
         raise WrongUseError(str(error)) from error
 
 
-def _show_silence(
-    known: KnownCluster, choice: NodeChoice, cluster: str, seconds: int, output: OutputFormat
-) -> ExitCode:
+def _show_silence(known: KnownCluster, choice: NodeChoice, cluster: str, seconds: int, output: OutputFormat) -> None:
     from evictstream.models.instants import MICROSECONDS_PER_SECOND
     from evictstream.models.what_if.silent_nodes import preview_silence
     from evictstream.streams.cli.what_if_silence import print_silence
@@ -170,7 +181,6 @@ def _show_silence(
     if not found.silent:
         raise _nothing_chosen(known, 0)
     print_silence(found, cluster, seconds, output)
-    return ExitCode.DONE
 
 
 def _check_asked(change: PlannedChange, choice: NodeChoice, *, silent: bool) -> None:
@@ -214,7 +224,7 @@ def _recorded(
             return KnownTables(settings, partitions=settings.partitions), None
         folder = recorded_folder(inputs)
         if folder is None:
-            source = WatchFiles(inputs, cluster=None, partitions=settings.partitions, on_flaw=tell, unnamed=cluster)
+            source = WatchFiles(inputs, cluster=None, partitions=settings.partitions, unnamed=cluster)
         else:
             source = RecordedFolder(folder, partitions=settings.partitions)
         tables = KnownTables(settings, partitions=source.partitions)

@@ -90,7 +90,7 @@ def kept(names: Iterable[str], folder: Path) -> Iterator[Input]:
 def _named(name: str) -> Input:
     if name == STDIN:
         is_file = stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode)
-        return Input("standard input", None, is_live=not is_file, begins_at=sys.stdin.buffer.tell() if is_file else 0)
+        return Input("stdin", None, is_live=not is_file, begins_at=sys.stdin.buffer.tell() if is_file else 0)
     try:
         mode = Path(name).stat().st_mode
     except (OSError, ValueError) as error:  # ValueError: a path with a null character

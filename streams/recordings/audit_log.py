@@ -53,6 +53,7 @@ class AuditChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         answer: the object, a list, a status, or only the metadata of one; null if the audit policy left it out.
         node: to which a pod was bound.
         grace_seconds: as the request asked for; None leaves it to the pod.
+        is_creation: the object is new.
     """
 
     source: str
@@ -67,6 +68,7 @@ class AuditChange(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     answer: msgspec.Raw
     node: str = ""
     grace_seconds: int | None = None
+    is_creation: bool = False
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -148,17 +150,6 @@ def is_audit_log(beginning: bytes) -> bool:
     return _MARK.search(beginning) is not None
 
 
-def what_is_missing(left_out: dict[str, int]) -> str | None:
-    """Say what an audit policy has kept from a log; None if nothing."""
-    count = left_out.get(WITHOUT_OBJECT, 0)
-    if not count:
-        return None
-    return (
-        f"{count:,} changes of nodes or pods stand in audit logs without their object, and are missing here: an audit"
-        " policy has to log nodes and pods, with their subresources, at the level RequestResponse"
-    )
-
-
 def read_audit_event(source: str, line: int, text: bytes) -> AuditChange | Skipped | Flaw:
     """Read one event. Raises `DECODE_ERRORS`."""
     event = _event_decoder.decode(text)
@@ -209,6 +200,7 @@ def _change(
         answer=event.response_object,
         node=request.target.name if request is not None and request.target is not None else "",
         grace_seconds=None if options is None else options.grace_period_seconds,
+        is_creation=action == "object" and event.verb == "create",
     )
 
 

@@ -177,7 +177,7 @@ class AuditedObjects:
             yield _entry(change, "DELETED", change.answer)
             return
         self._known[key] = _known_of(change.kind, about, change.answer)
-        yield _entry(change, "ADDED" if known is None else "MODIFIED", change.answer)
+        yield _entry(change, "ADDED" if known is None and change.is_creation else "MODIFIED", change.answer)
         binding = self._bindings.pop(key, None)
         if binding is not None:
             yield from self._bound(msgspec.structs.replace(binding, at_us=change.at_us))

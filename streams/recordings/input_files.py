@@ -23,7 +23,7 @@ from evictstream.streams.recordings.audit_log import AuditChange, is_audit_log
 from evictstream.streams.recordings.audit_order import in_order
 from evictstream.streams.recordings.audited_objects import AuditedObjects
 from evictstream.streams.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded
-from evictstream.streams.recordings.item_reader import Change, read_recording
+from evictstream.streams.recordings.item_reader import NOTHING, Change, read_recording
 from evictstream.streams.recordings.recording_folder import read_folder
 from evictstream.streams.recordings.time_order import OrderCheck, sorted_by_time, time_of
 from evictstream.streams.recordings.watch_files import read_watch_event
@@ -161,9 +161,11 @@ def _stamped(items: Iterable[Change | WatchEnded], times: AssumedTimes | None) -
 
 def _with_its_end(source: str, items: Iterable[Change]) -> Iterator[Change | WatchEnded]:
     kinds: set[Kind] = set()
-    is_silent = True
+    is_silent = False
     for item in items:
-        is_silent = False
+        if isinstance(item, Skipped) and item.type == NOTHING:
+            is_silent = True
+            continue
         if isinstance(item, Entry) and item.observed_at_us is None and not item.is_listed:
             kinds.add(item.kind)
         yield item

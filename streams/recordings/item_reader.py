@@ -29,6 +29,7 @@ from evictstream.streams.recordings.watch_files import read_watch_event
 Change: TypeAlias = Item | AuditChange
 
 OTHER_LINES: Final = "other lines of logs"
+NOTHING: Final = "empty files"
 NO_OBJECT: Final = "JSON that is no object"
 
 
@@ -43,8 +44,9 @@ def read_recording(source: str, stream: BinaryIO) -> Iterator[Change]:
         ObjectFileError: it is of a kind that is known and not read.
         RecordingError: it cannot be read any further.
     """
-    objects = ListedObjects(source)
+    objects, is_empty = ListedObjects(source), True
     for found in recognised(pieces_of(source, stream)):
+        is_empty = False
         match found:
             case KubernetesObject():
                 yield objects.read(found)
@@ -60,6 +62,8 @@ def read_recording(source: str, stream: BinaryIO) -> Iterator[Change]:
                 pass
             case Broken(line, problem, lines):
                 yield Flaw(source, line, problem, lines)
+    if is_empty:
+        yield Skipped(source, 1, NOTHING)
 
 
 def _audit_event(source: str, line: int, text: bytes) -> Change:

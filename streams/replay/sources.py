@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -16,10 +16,12 @@ from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
 from evictstream.streams.inputs.opening import Input
 from evictstream.streams.recordings.assumed_times import AssumedTimes
-from evictstream.streams.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded, watch_event
+from evictstream.streams.recordings.entries import Entry, Item, WatchEnded, watch_event
 from evictstream.streams.recordings.input_files import InputFiles
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import file_names, read_folder, read_manifest
+from evictstream.streams.recordings.shortfalls import LeftOut, Shortfall
+from evictstream.streams.replay.coverage import Coverage
 
 MILLISECOND_US: Final = 1_000
 
@@ -32,8 +34,6 @@ class RecordedFolder:
         has_results: whether executors have answered in it.
         has_decisions: whether it holds what the service has decided.
         clusters: names in it; without a manifest those that were read.
-        flaws: none: what a reader was handed is as it was.
-        skipped: nothing, for the same reason.
         total: records, as the manifest has them; None if it is missing.
     """
 
@@ -54,19 +54,31 @@ class RecordedFolder:
         self.has_results = "results" in topics
         self.has_decisions = "decisions" in topics
         self.clusters = set() if manifest is None else set(manifest.clusters)
-        self.flaws = 0
-        self.skipped: Counter[str] = Counter()
+        self._coverage = Coverage(self.partitions)
+        self._is_read = False
 
     def read(self) -> Iterator[RecordedRecord]:
         """Give records by time. Raises `RecordingError`, `WrongUseError`."""
         for record in read_folder(self._folder):
             if self.total is None:
                 self.clusters.add((record.key or b"").partition(b"/")[0].decode(errors="replace"))
+            if not self._is_read:
+                self._coverage.take(record)
             yield record
+        self._is_read = True
+
+    @property
+    def unreadable(self) -> int:
+        """Lines that cannot be read: none, for what a reader was handed is as it was."""
+        return 0
+
+    def shortfalls(self) -> Iterator[Shortfall]:
+        """Give what is missing, after the first reading."""
+        return self._coverage.shortfalls()
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
-        """Give what was assumed and left out, for a table: nothing."""
-        return self.assumed()
+        """Give what was assumed, left out, and is missing, for a table."""
+        return _missing(self.shortfalls())
 
     def assumed(self) -> Iterator[tuple[str, int | str]]:
         """Give what was assumed: nothing."""
@@ -74,15 +86,13 @@ class RecordedFolder:
 
     def summary(self) -> dict[str, object]:
         """Give the same for programs."""
-        return {}
+        return {"missing": _as_json(self.shortfalls())}
 
 
 class WatchFiles:
     """Files that `evictstream import` reads, to be read once or several times.
 
     Attributes:
-        flaws: lines that could not be read, in the first reading.
-        skipped: lines that are not replayed, by type, in the first reading.
         clusters: names in it.
         partitions: among which nodes are spread.
         has_results: never: what executors answer is not watched.
@@ -100,7 +110,6 @@ class WatchFiles:
         *,
         cluster: str | None,
         partitions: int,
-        on_flaw: Callable[[Flaw], None],
         on_unbound: Callable[[Entry], None] | None = None,
         listed_at_us: int | None = None,
         unnamed: str | None = None,
@@ -111,7 +120,6 @@ class WatchFiles:
             inputs: the files, none of them live.
             cluster: overrides what is recorded.
             partitions: among which nodes are spread, as topics would have them.
-            on_flaw: gets what cannot be read, in the first reading.
             on_unbound: gets each pod that is bound to no node, and so becomes no record, in the first reading.
             listed_at_us: time of lists, microseconds since 1970; None takes the latest instant within them.
             unnamed: the cluster of what names none, as kubectl and audit logs do not.
@@ -120,11 +128,10 @@ class WatchFiles:
         self._cluster = cluster
         self._unnamed = unnamed
         self.partitions = partitions
-        self._on_flaw = on_flaw
         self._on_unbound = on_unbound
         self._is_read = False
-        self.flaws = 0
-        self.skipped: Counter[str] = Counter()
+        self._left_out = LeftOut()
+        self._coverage = Coverage(partitions)
         self.clusters: set[str] = set()
         self._is_given = listed_at_us is not None
         self._listed_at_us = listed_at_us
@@ -141,13 +148,16 @@ class WatchFiles:
             self._listed_at_us = self._files.latest_listed_us()
         times = AssumedTimes(self._listed_at_us)
         if not self._is_read:
-            self._times, self.flaws, self.skipped = times, 0, Counter()
+            self._times, self._left_out, self._coverage = times, LeftOut(), Coverage(self.partitions)
         offsets = Counter[tuple[Role, int]]()
         places: dict[bytes, int] = {}
         with self._files.opened(times) as items:
             for item in items:
                 if isinstance(item, Entry) and item.node_name:
-                    yield self._record(item, places, offsets)
+                    record = self._record(item, places, offsets)
+                    if not self._is_read:
+                        self._coverage.take(record)
+                    yield record
                 elif not self._is_read:
                     self._count(item)
         self._is_read = True
@@ -156,20 +166,34 @@ class WatchFiles:
         """Count what is not given; once, for later readings may end early."""
         if isinstance(item, Entry):
             self.skipped["unbound"] += 1
+            self._coverage.see_unbound(item.object)
             if self._on_unbound is not None:
                 self._on_unbound(item)
-        elif isinstance(item, Flaw):
-            self.flaws += item.lines
-            self._on_flaw(item)
-        else:
-            self.skipped[item.type if isinstance(item, Skipped) else "end of a watch"] += 1
+        elif not isinstance(item, WatchEnded):  # no input is live
+            self._left_out.take(item)
+
+    @property
+    def skipped(self) -> Counter[str]:
+        """What is in order and not replayed, by its reason."""
+        return self._left_out.skipped
+
+    @property
+    def unreadable(self) -> int:
+        """Lines that cannot be read."""
+        return self._left_out.unreadable
+
+    def shortfalls(self) -> Iterator[Shortfall]:
+        """Give what is missing, after the first reading."""
+        yield from self._left_out.shortfalls()
+        yield from self._coverage.shortfalls()
 
     def rows(self) -> Iterator[tuple[str, int | str]]:
-        """Give what was assumed and left out in the first reading, for a table."""
+        """Give what was assumed, left out, and is missing, for a table."""
         yield from self.assumed()
         for type_, count in sorted(self.skipped.items()):
             if type_ != "BOOKMARK":  # it changes nothing
                 yield f"left out, {type_}", count
+        yield from _missing(self._coverage.shortfalls())
 
     def assumed(self) -> Iterator[tuple[str, int | str]]:
         """Give what was assumed in the first reading."""
@@ -188,6 +212,7 @@ class WatchFiles:
             "listed": {"objects": times.listed, "at": listed_at, "isAssumed": not self._is_given},
             "assumedTimes": times.events,
             "leftOut": dict(sorted(self.skipped.items())),
+            "missing": _as_json(self.shortfalls()),
         }
 
     def _record(self, entry: Entry, places: dict[bytes, int], offsets: Counter[tuple[Role, int]]) -> RecordedRecord:
@@ -219,7 +244,6 @@ def open_source(
     *,
     cluster: str | None,
     partitions: int,
-    on_flaw: Callable[[Flaw], None],
     on_unbound: Callable[[Entry], None] | None = None,
     at: str | None = None,
 ) -> RecordedFolder | WatchFiles:
@@ -229,7 +253,6 @@ def open_source(
         inputs: the folder, or files of which none is live.
         cluster: overrides what files tell.
         partitions: among which nodes of files are spread.
-        on_flaw: gets what cannot be read of a file, in the first reading.
         on_unbound: gets each pod of a file that is bound to no node, in the first reading.
         at: instant of lists, RFC 3339.
 
@@ -244,13 +267,21 @@ def open_source(
             inputs,
             cluster=cluster,
             partitions=partitions,
-            on_flaw=on_flaw,
             on_unbound=on_unbound,
             listed_at_us=listed_at_us,
         )
     if cluster is not None:
         raise WrongUseError("a recording names its clusters", next_step="leave --cluster out")
     return RecordedFolder(folder, partitions=partitions)
+
+
+def _missing(shortfalls: Iterable[Shortfall]) -> Iterator[tuple[str, int]]:
+    for one in shortfalls:
+        yield f"missing, {one.gap}", one.amount
+
+
+def _as_json(shortfalls: Iterable[Shortfall]) -> list[dict[str, object]]:
+    return [{"what": str(one.gap), "count": one.amount, "text": one.text} for one in shortfalls]
 
 
 def recorded_folder(inputs: Sequence[Input]) -> Path | None:

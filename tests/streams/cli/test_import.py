@@ -124,20 +124,21 @@ def test_flaws_are_reported_by_line_and_the_rest_goes_on(declared: Settings) -> 
     result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=data)
     assert result.returncode == 1
     told = result.stderr.decode().splitlines()
-    assert told[-2:] == [
-        "evictstream: stdin, line 2: not JSON",
-        "evictstream: stdin, line 3: its object is neither a Node nor a Pod",
+    assert told[-3:-1] == [
+        "evictstream: 1 line cannot be read, stdin, line 2: not JSON",
+        "evictstream: 1 line cannot be read, stdin, line 3: its object is neither a Node nor a Pod",
     ]
+    assert "--allow unreadable takes it as it is" in told[-1]
     assert (json.loads(result.stdout)["unreadable"], json.loads(result.stdout)["isComplete"]) == (2, True)
     assert set(objects_of(declared)) == {"a", "b"}
 
 
-def test_only_the_first_flaws_are_listed_the_rest_counted(declared: Settings) -> None:
-    result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", stdin=b"{]\n" * 50)
-    assert json.loads(result.stdout)["unreadable"] == 50
-    told = result.stderr.decode().splitlines()
-    assert len(told) == 21
-    assert told[-1] == "evictstream: further lines that cannot be read are only counted"
+def test_many_lines_with_one_problem_are_said_once(declared: Settings) -> None:
+    result = run(declared, "import", "--cluster", "lab", "-", "-o", "json", "--allow", "unreadable", stdin=b"{]\n" * 50)
+    assert (result.returncode, json.loads(result.stdout)["unreadable"]) == (0, 50)
+    assert [line for line in result.stderr.decode().splitlines() if "cannot be read" in line] == [
+        "evictstream: 50 lines cannot be read, stdin, line 1: not JSON"
+    ]
 
 
 class TestLiveWatch:

@@ -69,7 +69,7 @@ def test_a_signal_ends_a_check(recording: Path, capsys: pytest.CaptureFixture[st
                 yield record
 
     with StopSignals() as stop_signals:
-        code = show_check(Endless(recording, partitions=1), OutputFormat.JSON, stop_signals)
+        code = show_check(Endless(recording, partitions=1), OutputFormat.JSON, stop_signals, None)
     assert (code, json.loads(capsys.readouterr().out)["records"]) == (143, 5)
 
 

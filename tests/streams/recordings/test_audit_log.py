@@ -18,7 +18,6 @@ from evictstream.streams.recordings.audit_log import (
     READS,
     REFUSED,
     WITHOUT_OBJECT,
-    what_is_missing,
 )
 from evictstream.streams.recordings.audited_objects import OVERTAKEN, UNCHANGED, UNKNOWN
 from tests.streams.recordings.audit_samples import (
@@ -91,12 +90,6 @@ def test_what_is_left_out_is_counted(events: list[dict[str, Any]], reason: str, 
     found = read(tmp_path, lines(*events))
     assert left_out(found) == {reason: 1}
     assert len(told(found)) == len(events) - 1
-
-
-def test_a_missing_level_is_said_in_a_sentence() -> None:
-    assert what_is_missing({READS: 5}) is None
-    assert "12 changes" in (what_is_missing({WITHOUT_OBJECT: 12}) or "")
-    assert "RequestResponse" in (what_is_missing({WITHOUT_OBJECT: 12}) or "")
 
 
 @pytest.mark.parametrize(

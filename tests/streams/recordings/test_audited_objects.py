@@ -41,7 +41,7 @@ from tests.streams.recordings.audit_samples import (
             [("01.0", "ADDED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1"), ("03.0", "MODIFIED", "p", "n-1")],
             id="changed",
         ),
-        pytest.param([event(2, "patch", pod())], [("02.0", "ADDED", "p", "n-1")], id="first-seen-by-a-patch"),
+        pytest.param([event(2, "patch", pod())], [("02.0", "MODIFIED", "p", "n-1")], id="first-seen-by-a-patch"),
         pytest.param(
             [
                 event(1, "create", node(), resource="nodes"),
@@ -203,17 +203,17 @@ from tests.streams.recordings.audit_samples import (
         ),
         pytest.param(
             [event(2, "patch", pod(version=12)), event(1, "patch", pod(version=11))],
-            [("01.0", "ADDED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1")],
+            [("01.0", "MODIFIED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1")],
             id="lines-in-another-order-than-times",
         ),
         pytest.param(
             [event(2, "patch", pod(version=12)), event(3, "patch", pod(version=11))],
-            [("02.0", "ADDED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1")],
+            [("02.0", "MODIFIED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1")],
             id="answers-in-another-order-than-versions",
         ),
         pytest.param(
             [event(3, "patch", pod(version=11)), event(2, "patch", pod(version=12))],
-            [("02.0", "ADDED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1")],
+            [("02.0", "MODIFIED", "p", "n-1"), ("02.0", "MODIFIED", "p", "n-1")],
             id="lines-by-version-and-answers-not",
         ),
         pytest.param(

@@ -6,13 +6,10 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-import pytest
-
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.inputs.opening import live
-from evictstream.streams.recordings import Flaw
 from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.sources import open_source
@@ -51,16 +48,9 @@ def incident(folder: Path) -> list[RecordedRecord]:
     return found
 
 
-def refuse(flaw: Flaw) -> None:
-    """Take no flaw."""
-    pytest.fail(str(flaw))
-
-
 def outcomes(names: Sequence[Path], *, at: str | None = None) -> Outcomes:
     """Return deadline and instant of each command, by UID of the pod and action."""
-    source = open_source(
-        live(str(name) for name in names), cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse, at=at
-    )
+    source = open_source(live(str(name) for name in names), cluster=CLUSTER, partitions=PARTITIONS, at=at)
     run = Replay(Settings(), partitions=source.partitions, plays_executor=True)
     found = {}
     for message in (*run.run(source.read()), *run.run_on(AFTERMATH_SECONDS)):
@@ -68,4 +58,5 @@ def outcomes(names: Sequence[Path], *, at: str | None = None) -> Outcomes:
             command = json.loads(message.value)
             found[command["podUid"], command["action"]] = command["deadline"], instant_text(message.at_us)
     assert found
+    assert not source.unreadable
     return found

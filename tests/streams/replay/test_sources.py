@@ -13,10 +13,9 @@ from evictstream.models.instants import instant_us
 from evictstream.streams.demo.recording import read_recording
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.inputs.opening import live
-from evictstream.streams.recordings import Flaw
 from evictstream.streams.replay.sources import open_source
 from tests.streams.recordings.audit_samples import SUCCESS
-from tests.streams.replay.recorded import INCIDENTS, outcomes, refuse
+from tests.streams.replay.recorded import INCIDENTS, outcomes
 
 NAMES = sorted(folder.name for folder in INCIDENTS.iterdir() if folder.is_dir())
 HEARTBEAT_US = 10_000_000
@@ -102,12 +101,12 @@ def test_what_was_assumed_is_told(tmp_path: Path) -> None:
     kubectl = written(tmp_path / "kubectl", [{"type": "ADDED", "object": event["object"]}])
     listed = tmp_path / "list"
     listed.write_text(json.dumps({"kind": "List", "items": [event["object"]]}))
-    source = open_source(live([str(kubectl), str(listed)]), cluster="c", partitions=1, on_flaw=refuse)
+    source = open_source(live([str(kubectl), str(listed)]), cluster="c", partitions=1)
     assert len(list(source.read())) == 2
     rows = dict(source.rows())
     assert rows.pop("events whose time is assumed") == 1
     assert [(name.partition(" of ")[0], count) for name, count in rows.items()] == [("listed objects, assumed", 1)]
-    given = open_source(live([str(listed)]), cluster="c", partitions=1, on_flaw=refuse, at="2030-01-01T00:00:00Z")
+    given = open_source(live([str(listed)]), cluster="c", partitions=1, at="2030-01-01T00:00:00Z")
     (record,) = given.read()
     assert record.timestamp * 1_000 == instant_us("2030-01-01T00:00:00Z")
     assert dict(given.rows()) == {"listed objects, given of 2030-01-01T00:00:00.000000Z": 1}
@@ -117,14 +116,13 @@ def test_counts_are_those_of_the_first_whole_reading(tmp_path: Path) -> None:
     events = incident(NAMES[0])[:3]
     name = written(tmp_path / "watch", events)
     name.write_text("nope\n" + name.read_text() + '{"type":"LISTED"}\n')
-    flaws: list[Flaw] = []
-    source = open_source(live([str(name)]), cluster="c", partitions=1, on_flaw=flaws.append)
+    source = open_source(live([str(name)]), cluster="c", partitions=1)
     for _ in range(2):
         assert len(list(source.read())) == len(events)
     assert next(source.read(), None) is not None  # a reading that ends early
-    assert (source.flaws, len(flaws), source.skipped) == (1, 1, {"LISTED": 1})
+    assert (source.unreadable, source.summary()["leftOut"]) == (1, {"LISTED": 1})
 
 
 def test_an_instant_of_lists_has_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(WrongUseError, match="no instant"):
-        open_source(live([str(tmp_path)]), cluster=None, partitions=1, on_flaw=refuse, at="noon")
+        open_source(live([str(tmp_path)]), cluster=None, partitions=1, at="noon")

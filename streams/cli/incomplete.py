@@ -1,0 +1,50 @@
+"""How commands say that something is missing in an answer: on stderr at the end, and by their exit code."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.output import say
+from evictstream.streams.errors import ExitCode
+from evictstream.streams.recordings.shortfalls import Gap
+
+if TYPE_CHECKING:
+    from evictstream.streams.recordings.shortfalls import Shortfall
+
+AllowOption = Annotated[
+    list[Gap] | None,
+    typer.Option(
+        "--allow",
+        help="End with 0 although this is missing, as stderr says at the end; may be given several times.",
+    ),
+]
+"""Declare it as `allow: AllowOption = None`."""
+
+
+def refused(records: int) -> Iterator[Shortfall]:
+    """Give the shortfall that records are which the service does not take."""
+    from evictstream.streams.recordings.shortfalls import Shortfall
+
+    if records:
+        yield Shortfall(Gap.REFUSED, records, f"{records:,} records are refused by the service, which leaves them out")
+
+
+def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[Gap] | None) -> ExitCode:
+    """Say what is missing, each kind once; returns the exit code that follows from it."""
+    missing = {}
+    with contextlib.suppress(BrokenPipeError):  # without a reader of stderr the exit code still tells
+        for one in found:
+            say(f"evictstream: {one.text}", err=True)
+            missing[one.gap] = True
+        refused = [gap for gap in missing if gap not in (allowed or ())]
+        if refused:
+            options = " ".join(f"--allow {gap}" for gap in refused)
+            say(
+                f"evictstream: so the answer may be wrong, and the exit code is 1; {options} takes it as it is",
+                err=True,
+            )
+    return ExitCode.FOUND_PROBLEM if any(gap not in (allowed or ()) for gap in missing) else ExitCode.DONE
