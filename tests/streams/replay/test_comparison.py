@@ -19,7 +19,7 @@ from evictstream.streams.replay.replay_report import report_of
 from evictstream.streams.replay.sources import open_source
 from evictstream.streams.replay.upstream_run import UpstreamRun
 from evictstream.streams.settings import Settings
-from tests.streams.replay.recorded import CLUSTER, EVICTED, INCIDENTS, PARTITIONS, incident, refuse
+from tests.streams.replay.recorded import CLUSTER, EVICTED, INCIDENTS, PARTITIONS, incident
 
 AFTERMATH_SECONDS = 60.0
 AUDIT_LOG = INCIDENTS.parent / "audit-log" / "audit.jsonl.gz"
@@ -122,7 +122,7 @@ def test_departures_of_one_pod_are_paired_in_order() -> None:
 
 
 def test_an_audit_log_is_as_the_model_says() -> None:
-    source = open_source(live([str(AUDIT_LOG)]), cluster=CLUSTER, partitions=PARTITIONS, on_flaw=refuse)
+    source = open_source(live([str(AUDIT_LOG)]), cluster=CLUSTER, partitions=PARTITIONS)
     found = report_of(
         Settings(),
         source.read,
