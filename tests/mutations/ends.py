@@ -17,6 +17,7 @@ TIME_LIMITS = "tests/streams/kubernetes/test_time_limits.py"
 WHICH_CLUSTER = "tests/streams/kubernetes/test_which_cluster.py"
 EXECUTION = "tests/streams/executor/test_execution.py"
 STARTS = "tests/streams/executor/test_partition_starts.py"
+JOINING = "tests/streams/broker/test_reading_while_joining.py"
 UNLIKE = "tests/streams/executor/test_unlike_executors.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
@@ -25,6 +26,23 @@ OF_ENDS = (
         "read on though another executor has this one's name",
         (Change(product.GROUP_MEMBERSHIP, "GroupConsumer._poll_once", "self._replaced is not None", "False"),),
         ("tests/streams/executor/test_unlike_executors.py::test_of_two_executors_with_one_instance_the_first_ends",),
+    ),
+    Mutation(
+        "read nothing while the group joins",
+        (
+            Change(
+                product.GROUP_MEMBERSHIP,
+                "GroupConsumer._poll_once",
+                "self._fetch(timer, max_records, update_offsets)",
+                "{}",
+            ),
+        ),
+        (f"{JOINING}::test_a_member_reads_on_while_another_holds_up_a_join",),
+    ),
+    Mutation(
+        "be ready behind a transaction that is left open",
+        (Change(product.EXECUTOR_HEALTH, "_held", "not life.is_served or life.reader is None", "True"),),
+        ("tests/streams/executor/test_open_transaction.py::test_an_open_transaction_is_told_until_it_ends",),
     ),
     Mutation(
         "evict whatever has the pod's name",

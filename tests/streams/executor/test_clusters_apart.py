@@ -7,8 +7,6 @@ import json
 import socket
 import threading
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -23,6 +21,7 @@ from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 from tests.harness.executing import CommandWriter, executing
+from tests.harness.free_port import free_port, ready
 from tests.harness.reading import TopicReader
 from tests.streams.executor.conftest import PODS, cluster, command_now
 
@@ -40,36 +39,18 @@ def two(
     settings: Settings, folder: Path, break_first: Break | None = None
 ) -> Iterator[tuple[FakeApi, FakeApi, Callable[[], dict[str, object]]]]:
     """Run an executor of the clusters `a` and `b`; gives both, and what `/readyz` says."""
-    port = _free_port()
+    port = free_port()
     served = settings.model_copy(update={"health_port": port})
     with cluster("a", folder) as (a, of_a), cluster("b", folder) as (b, of_b):
         if break_first is not None:
             break_first(a, folder / "kubeconfig-of-a", settings)
         orders = [_order("a", of_a), _order("b", of_b)]
         with executing(served, orders, ExecutionOptions(group=f"{settings.application_id}-executor")):
-            yield a, b, lambda: _ready(port)
+            yield a, b, lambda: ready(port)
 
 
 def _order(name: str, access: ClusterAccess) -> ClusterOrder:
     return ClusterOrder(name=name, access=access, mode=ExecutorMode.DELETE)
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _ready(port: int) -> dict[str, object]:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=5) as answer:
-            text = answer.read()
-    except urllib.error.HTTPError as error:
-        text = error.read()
-    except OSError:
-        return {}
-    found: dict[str, object] = json.loads(text)
-    return found
 
 
 def write_all(writer: CommandWriter, name: str, count: int = PODS) -> None:
@@ -174,12 +155,12 @@ def test_sign_in_that_fails_at_the_start_is_tried_until_it_works(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_life, "CREDENTIALS_SECONDS", 0.1)
-    port, token = _free_port(), tmp_path / "token"
+    port, token = free_port(), tmp_path / "token"
     served = declared.model_copy(update={"health_port": port})
     with cluster("a", tmp_path) as (_, access):
         _with_plugin(tmp_path / "kubeconfig-of-a", "cat", str(token))
         with executing(served, [_order("a", access)], ExecutionOptions(group=f"{served.application_id}-executor")):
-            while "no credentials" not in str(_ready(port).get("hindered")):
+            while "no credentials" not in str(ready(port).get("hindered")):
                 time.sleep(0.1)
             shown = {
                 "apiVersion": "client.authentication.k8s.io/v1",

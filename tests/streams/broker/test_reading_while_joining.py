@@ -1,0 +1,74 @@
+"""A member reads on while its group joins, however long another member keeps the join open."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka import KafkaProducer, TopicPartition
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+
+from evictstream.streams.broker.admin import declare_topics
+from evictstream.streams.broker.consumers import open_as
+from evictstream.streams.broker.group_membership import GroupConsumer, subscribe
+from evictstream.streams.settings import Settings
+
+pytestmark = pytest.mark.kafka
+
+PATIENCE_SECONDS = 30.0
+
+
+def member(settings: Settings, stack: contextlib.ExitStack) -> GroupConsumer:
+    found = open_as(
+        GroupConsumer,
+        settings,
+        group_id=settings.application_id,
+        partition_assignment_strategy=[CooperativeStickyAssignor],
+        auto_offset_reset="earliest",
+        heartbeat_interval_ms=200,
+    )
+    stack.callback(found.close)
+    subscribe(found, settings.commands_topic)
+    return found
+
+
+def wait_until(condition: Callable[[], bool], *polled: GroupConsumer) -> None:
+    until = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        for one in polled:
+            one.poll(timeout_ms=50)
+        assert time.monotonic() < until
+
+
+def is_settled(member: GroupConsumer) -> bool:
+    return len(member.assignment()) == 1 and not member._coordinator.rejoining
+
+
+def test_a_member_reads_on_while_another_holds_up_a_join(settings: Settings) -> None:
+    declare_topics(settings)
+    topic = settings.commands_topic
+    producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers)
+    with contextlib.ExitStack() as stack:
+        stack.callback(producer.close)
+        reader, silent = member(settings, stack), member(settings, stack)
+        wait_until(lambda: is_settled(reader) and is_settled(silent), reader, silent)
+        (mine,) = reader.assignment()
+        third = member(settings, stack)
+        wait_until(lambda: bool(reader._coordinator.rejoining), third, reader)  # until the silent one joins, too
+        read: list[Any] = []
+
+        def has_read(value: bytes) -> bool:
+            for records in reader.poll(timeout_ms=50).values():
+                read.extend(record.value for record in records)
+            return value in read
+
+        for value in (b"first", b"second"):
+            producer.send(topic, value, partition=mine.partition).get(PATIENCE_SECONDS)
+            wait_until(lambda value=value: has_read(value))  # type: ignore[misc]
+            assert reader._coordinator.rejoining, "the join has ended"
+        assert reader.assignment() == {TopicPartition(topic, mine.partition)}
+        wait_until(lambda: not reader._coordinator.rejoining, silent, third, reader)
+    assert read == [b"first", b"second"]
