@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
 from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_range
@@ -48,7 +48,7 @@ def record(
     To be replayed alone, a recording has to reach back to a listing of each cluster: feeds list when they start, and
     each `EVICTSTREAM_FEED_RELIST_HOURS`.
 
-    Exits with 0, or with 130 or 143 if stopped.
+    Exits with 0; with 1 if there is nothing of a cluster that is named; with 130 or 143 if stopped.
 
     Examples:
 
@@ -80,7 +80,10 @@ def record(
         print_json(summary(writer.manifest))
     else:
         _print(writer.manifest)
-    return stop_signals.exit_code or ExitCode.DONE
+    unseen = sorted(set(cluster or ()) - writer.manifest.clusters.keys())
+    for name in unseen:
+        say(f"evictstream: nothing of {name} was read: is that its name?", err=True)
+    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if unseen else ExitCode.DONE)
 
 
 def summary(manifest: Manifest) -> dict[str, object]:

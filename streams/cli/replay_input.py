@@ -12,7 +12,7 @@ from evictstream.streams.cli.incomplete import tell_shortfalls
 from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.topic_times import read_range
-from evictstream.streams.errors import WrongUseError
+from evictstream.streams.errors import FoundProblemError, WrongUseError
 
 if TYPE_CHECKING:
     from evictstream.streams.cli.stop_signals import StopSignals
@@ -39,6 +39,7 @@ def read_files(
 
     Raises:
         WrongUseError: files and a range of time are given.
+        FoundProblemError: the topics hold nothing of the cluster.
     """
     if files:
         if since is not None or until is not None:
@@ -66,6 +67,8 @@ def read_files(
                 is_stopped=stop_signals.is_stopped,
                 progress=lambda role, count: line.show(count, role),
             )
+        if cluster is not None and cluster not in writer.manifest.clusters and not stop_signals.is_stopped():
+            raise FoundProblemError(f"nothing of {cluster} was read", next_step="leave --cluster out to read of all")
         yield [Input("the topics", Path(folder) / "topics")]
 
 

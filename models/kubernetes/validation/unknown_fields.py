@@ -6,7 +6,7 @@ stored, which drops what it does not know, only what looks like a taint or a tol
 """
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Final
 
@@ -28,39 +28,50 @@ def unknown_fields(value: Mapping[object, object], kind: str, *, is_stored: bool
     """List the fields that Kubernetes does not know, each with its path and a field that may have been meant.
 
     Args:
-        value: a raw object; what is of a wrong type is passed over.
+        value: a raw object of dicts and lists; what is of a wrong type is passed over.
         kind: `Node` or `Pod`.
         is_stored: it has a UID, so an API server has taken it in.
     """
     found: list[FieldError] = []
-    for path, field, type_ in _unknown(value, kind, ""):
+    for above, field, type_ in _unknown(value, kind):
         meant = _meant(field, type_, kind)
         is_looked_for = bool({field.lower(), meant.rpartition(".")[2]} & _LOOKED_FOR)
         if is_stored and type_ not in _STRICT_TYPES and not is_looked_for:
             continue
-        place = f"{path}.{field}" if path else field
-        found.append(forbidden(place, f"unknown field, did you mean {meant}?" if meant else "unknown field"))
+        found.append(
+            forbidden(_path((above, field)), f"unknown field, did you mean {meant}?" if meant else "unknown field")
+        )
         if len(found) == _MOST_REPORTED:
             break
     return tuple(found)
 
 
-def _unknown(value: Mapping[object, object], type_: str, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield path, name and type of the object of each unknown field."""
-    waiting: list[tuple[object, str, str]] = [(value, type_, path)]
+Place = tuple["Place | None", str | int]
+"""A field or an index, behind the place of what it is in. Most places are of no error, and are never written out."""
+
+
+def _unknown(value: Mapping[object, object], type_: str) -> Iterator[tuple[Place | None, str, str]]:
+    """Yield, of each unknown field, the place of its object, its name, and the type of the object."""
+    waiting: list[tuple[object, str, Place | None]] = [(value, type_, None)]
     while waiting:
-        found, type_, path = waiting.pop()
-        if isinstance(found, Mapping):
+        found, type_, place = waiting.pop()
+        if isinstance(found, dict):
             known = _fields(type_)
             for field, content in found.items():
-                name = str(field)
-                below = known.get(name)
+                below = known.get(field)
                 if below is None:
-                    yield path, name, type_
+                    yield place, str(field), type_
                 elif below and content:
-                    waiting.append((content, below, f"{path}.{name}" if path else name))
-        elif isinstance(found, Sequence) and not isinstance(found, str | bytes):
-            waiting += [(entry, type_, f"{path}[{index}]") for index, entry in reversed(list(enumerate(found)))]
+                    waiting.append((content, below, (place, field)))
+        elif isinstance(found, list):
+            waiting += [(found[index], type_, (place, index)) for index in range(len(found) - 1, -1, -1)]
+
+
+def _path(place: Place) -> str:
+    above, last = place
+    if above is None:
+        return str(last)
+    return f"{_path(above)}[{last}]" if isinstance(last, int) else f"{_path(above)}.{last}"
 
 
 def _meant(field: str, type_: str, kind: str) -> str:
