@@ -111,8 +111,8 @@ def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_sign
         with ProgressLine("reading what is known") as line:
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
         explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
-        found = explainer.explanation(tables.addresses())
-    return Told(explanation=found, recorded=explainer.recorded, recorded_us=explainer.recorded_us)
+        found = explainer.explanation(tables.addresses(cluster))
+    return Told(explanation=found, recorded=explainer.recorded, recorded_us=explainer.recorded_us, cluster=cluster)
 
 
 def _read_decisions(settings: Settings, explainer: Explainer) -> Iterator[None]:

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from evictstream.streams.recordings.shortfalls import Shortfall
     from evictstream.streams.replay.pod_observer import CaseLine
 
+MOST_NAMED: Final = 20
+"""Pods that a message lists."""
+
 MOST_CASES_SHOWN: Final = 40
 """The last ones of a pod, in a table; `-o json` has all."""
 
@@ -33,6 +36,7 @@ class Told:
         assumed: what was assumed of files, for a table.
         summary: the same for programs.
         shortfalls: what is missing in the recording.
+        cluster: the only one that was asked about; None for all that are known.
     """
 
     explanation: Explanation
@@ -43,6 +47,7 @@ class Told:
     assumed: tuple[tuple[str, int | str], ...] = ()
     summary: dict[str, object] = dataclasses.field(default_factory=dict)
     shortfalls: tuple[Shortfall, ...] = ()
+    cluster: str | None = None
 
     @property
     def place(self) -> str:
@@ -54,15 +59,19 @@ def problem_of(asked: str, told: Told) -> tuple[str, str]:
     """Say that no pod, or more than one, is meant, and what to do."""
     found = told.explanation
     if found.answer is PodAnswer.SEVERAL:
-        return f"{len(found.alike)} pods have the name {asked}", f"name one of {', '.join(found.alike)}"
+        left_out = len(found.alike) - MOST_NAMED
+        more = f" and {left_out} more, which -o json has" if left_out > 0 else ""
+        named = ", ".join(found.alike[:MOST_NAMED])
+        return f"pods of {len(found.alike)} namespaces have the name {asked}", f"name one of {named}{more}"
     hint = "ask for NAMESPACE/NAME, or for a UID"
     if found.alike:
-        hint = f"did you mean {' or '.join(found.alike)}?"
+        hint = f"did you mean {' or '.join(found.alike[:MOST_NAMED])}?"
     elif told.is_replay:
         hint += "; a recording knows the pods that are listed in it, or change in it"
     else:
         hint += "; a pod that is bound to no node, or is gone without a decision about it, is not known to the service"
-    return f"{told.place} knows no pod {asked}", hint
+    where = "" if told.cluster is None else f" of {told.cluster}"
+    return f"{told.place} knows no pod {asked}{where}", hint
 
 
 def print_explanation(told: Told) -> None:

@@ -79,6 +79,7 @@ class Explanation(NamedTuple):
 
 
 class _Address(msgspec.Struct, gc=False):
+    cluster: str
     namespace: str
     pod: str
 
@@ -103,6 +104,7 @@ class Explainer:
         self._cluster = cluster
         self._pods: dict[tuple[str, str], ExplainedPod] = {}
         self._addresses: set[str] = set()
+        self._elsewhere: set[str] = set()
 
     def take(self, value: bytes, came_us: int, teller: Teller) -> None:
         """Take a decision record; to decode each of some millions would take minutes.
@@ -119,8 +121,10 @@ class Explainer:
             return
         record = decode_decision(value)
         match = self.asked.match(record.namespace, record.pod, record.pod_uid)
-        if match is Match.NONE or self._cluster not in (None, record.cluster):
-            self._addresses.add(f"{record.namespace}/{record.pod}")
+        if match is Match.NONE:
+            self._note_address(value)
+            return
+        if self._is_elsewhere(record.cluster, f"{record.namespace}/{record.pod}"):
             return
         pod = self._pod(record.cluster, record.namespace, record.pod, record.pod_uid, record.node, match)
         pod.decisions.append(ToldDecision(record, came_us, teller))
@@ -161,19 +165,20 @@ class Explainer:
     def observed(self, pods: Iterable[ObservedPod]) -> None:
         """Take how it stood with pods that match."""
         for one in pods:
-            if self._cluster in (None, one.cluster):
+            if not self._is_elsewhere(one.cluster, f"{one.namespace}/{one.name}"):
                 pod = self._pod(one.cluster, one.namespace, one.name, one.uid, one.node, one.match)
                 pod.cases = one.cases
 
     def explanation(self, addresses: Iterable[str] = ()) -> Explanation:
-        """Answer; `addresses` are those of all pods that are known, for names that are alike."""
+        """Answer; `addresses` are those of all pods that are known of the cluster, for names that are alike."""
         best = max((pod.match for pod in self._pods.values()), default=Match.NONE)
         pods = [pod for pod in self._pods.values() if pod.match is best]
         names = sorted({pod.address for pod in pods})
         if best is Match.BY_NAME and len(names) > 1:
             return Explanation(PodAnswer.SEVERAL, [], names)
         if not pods:
-            return Explanation(PodAnswer.UNKNOWN, [], self.asked.alike([*sorted(self._addresses), *addresses]))
+            alike = sorted(self._elsewhere) or self.asked.alike([*sorted(self._addresses), *addresses])
+            return Explanation(PodAnswer.UNKNOWN, [], alike)
         is_story = any(pod.decisions for pod in pods)
         return Explanation(PodAnswer.STORY if is_story else PodAnswer.NOTHING, pods, [])
 
@@ -183,7 +188,15 @@ class Explainer:
                 found = _address.decode(value)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 return
-            self._addresses.add(f"{found.namespace}/{found.pod}")
+            if self._cluster in (None, found.cluster):
+                self._addresses.add(f"{found.namespace}/{found.pod}")
+
+    def _is_elsewhere(self, cluster: str, address: str) -> bool:
+        """Tell whether a pod that matches is of another cluster than the one that is asked about; notes it then."""
+        if self._cluster in (None, cluster):
+            return False
+        self._elsewhere.add(f"{address} of {cluster}")
+        return True
 
     def _pod(self, cluster: str, namespace: str, name: str, uid: str, node: str, match: Match) -> ExplainedPod:
         made = ExplainedPod(cluster=cluster, namespace=namespace, name=name, uid=uid, node=node, match=match)

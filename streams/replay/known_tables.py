@@ -132,9 +132,10 @@ class KnownTables:
                     found.note(instant_text(at_us), Teller.RECORDED, why)
                     yield found
 
-    def addresses(self) -> Iterator[str]:
-        """Give NAMESPACE/NAME of each pod that is known."""
-        return (pod.address for node in self._aggregates() for pod in node.pods.values())
+    def addresses(self, cluster: str | None = None) -> Iterator[str]:
+        """Give NAMESPACE/NAME of each pod that is known, or of those of one cluster."""
+        nodes = (node for node in self._aggregates() if cluster in (None, node.cluster))
+        return (pod.address for node in nodes for pod in node.pods.values())
 
     def _node_facts(self, found: NodeAggregate) -> NodeFacts:
         """Return the facts of a node that exists; without a record of it, its `NoExecute` taints alone are known."""

@@ -212,6 +212,16 @@ def test_a_pod_that_is_not_known_names_those_alike(asked: str, alike: list[str])
     assert explained(two_namespaces().records, asked) == (PodAnswer.UNKNOWN, [], alike)
 
 
+def test_a_pod_of_another_cluster_is_named_with_it() -> None:
+    tables = KnownTables(SETTINGS, partitions=1)
+    tables.take(two_namespaces().records)
+    explainer = Explainer(AskedPod("web-0"), cluster="prod")
+    explainer.take(encode(of_web(DecisionKind.DUE, 1, pod="web-0")), 0, Teller.RECORDED)
+    explainer.observed(tables.observed_pods(explainer.asked, BEGIN_MS * 1_000))
+    assert explainer.explanation() == (PodAnswer.UNKNOWN, [], ["shop/web-0 of lab"])
+    assert [*tables.addresses("prod")] == []
+
+
 def test_pods_of_one_name_have_a_story_each() -> None:
     log = Log()
     node(log)
