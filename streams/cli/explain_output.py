@@ -111,7 +111,8 @@ def _print_pod(pod: ExplainedPod, told: Told) -> None:
         return
     if told.recorded and not recorded:
         say("None of those records is about it; a replay decides:")
-    lines = sorted([*story(recorded), *_lines_of(replayed, otherwise)], key=lambda line: line.at)
+    left_out = (StoryLine(one.at, one.teller, one.why.text) for one in pod.left_out)
+    lines = sorted([*story(recorded), *_lines_of(replayed, otherwise), *left_out], key=lambda line: line.at)
     print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
     if recorded and told.is_replay:
         say(
@@ -167,8 +168,13 @@ def _pod_json(pod: ExplainedPod) -> dict[str, object]:
         "pod": pod.name,
         "podUid": pod.uid,
         "node": pod.node or None,
-        "cases": [{"at": one.at, "from": one.teller, "case": one.why.case, "text": one.why.text} for one in pod.cases],
+        "cases": [_case_json(one) for one in pod.cases],
+        "leftOut": [_case_json(one) for one in pod.left_out],
     }
+
+
+def _case_json(one: CaseLine) -> dict[str, object]:
+    return {"at": one.at, "from": one.teller, "case": one.why.case, "text": one.why.text}
 
 
 def _decisions_json(pod: ExplainedPod) -> Iterator[dict[str, object]]:

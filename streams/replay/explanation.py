@@ -44,6 +44,7 @@ class ExplainedPod:
         node: empty while it is bound to none.
         decisions: in the order in which they came: those of the service, then those of a replay.
         cases: how it stood with it over time, where that is known.
+        left_out: what was recorded of it after a replay had evicted it, which the replay goes on without.
     """
 
     cluster: str
@@ -54,6 +55,7 @@ class ExplainedPod:
     match: Match
     decisions: list[ToldDecision] = dataclasses.field(default_factory=list)
     cases: list[CaseLine] = dataclasses.field(default_factory=list)
+    left_out: list[CaseLine] = dataclasses.field(default_factory=list)
 
     @property
     def address(self) -> str:
@@ -167,7 +169,7 @@ class Explainer:
         for one in pods:
             if not self._is_elsewhere(one.cluster, f"{one.namespace}/{one.name}"):
                 pod = self._pod(one.cluster, one.namespace, one.name, one.uid, one.node, one.match)
-                pod.cases = one.cases
+                pod.cases, pod.left_out = one.cases, one.left_out
 
     def explanation(self, addresses: Iterable[str] = ()) -> Explanation:
         """Answer; `addresses` are those of all pods that are known of the cluster, for names that are alike."""

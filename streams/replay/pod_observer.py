@@ -14,6 +14,7 @@ import msgspec
 
 from evictstream.models.eviction import NodeAggregate, RuleParameters
 from evictstream.models.instants import instant_text, instant_us
+from evictstream.models.kubernetes.objects import TERMINAL_PHASES
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.shallow_json import decode_any_depth
 from evictstream.streams.recordings.record import RecordedRecord
@@ -33,10 +34,16 @@ class _Name(msgspec.Struct, gc=False, rename="camel"):
     name: str = ""
     namespace: str = ""
     uid: str = ""
+    deletion_timestamp: str | None = None
+
+
+class _Status(msgspec.Struct, gc=False):
+    phase: str | None = None
 
 
 class _Object(msgspec.Struct, gc=False):
     metadata: _Name
+    status: _Status | None = None
 
 
 class _Heading(msgspec.Struct, gc=False, rename="camel"):
@@ -68,6 +75,7 @@ class ObservedPod:
         node: empty while it is bound to none.
         key: of its node's records.
         cases: in the order of time, each another than the one before.
+        left_out: what the recording says of the pod after the replay has evicted it, in the same way.
     """
 
     cluster: str
@@ -78,14 +86,20 @@ class ObservedPod:
     node: str = ""
     key: bytes = b""
     cases: list[CaseLine] = dataclasses.field(default_factory=list)
+    left_out: list[CaseLine] = dataclasses.field(default_factory=list)
 
     def note(self, at: str, teller: Teller, why: WhyNothing) -> None:
-        """Keep how it stands now, if that is news; beyond `MOST_CASES` the last one is replaced."""
-        if self.cases and self.cases[-1].why == why:
-            return
-        if len(self.cases) >= MOST_CASES:
-            self.cases.pop()
-        self.cases.append(CaseLine(at, teller, why))
+        """Keep how it stands now, if that is news."""
+        _keep(self.cases, CaseLine(at, teller, why))
+
+
+def _keep(lines: list[CaseLine], line: CaseLine) -> None:
+    """Add a line that says something new; beyond `MOST_CASES` the last one is replaced."""
+    if lines and lines[-1].why == line.why:
+        return
+    if len(lines) >= MOST_CASES:
+        lines.pop()
+    lines.append(line)
 
 
 class PodObserver:
@@ -127,6 +141,13 @@ class PodObserver:
             is_decided = why.case is PodCase.DUE and teller is Teller.RECORDED  # by the replay, as no record says so
             pod.note(at, Teller.REPLAY if is_decided else teller, why)
 
+    def leave_out(self, record: RecordedRecord, at_us: int) -> None:
+        """Take in what was recorded of a pod that the replay has evicted before: the replay goes on without it."""
+        seen = _read(record)
+        pod = None if seen is None else self._pod(_cluster_of(record), seen.object.metadata)
+        if seen is not None and pod is not None:
+            _keep(pod.left_out, CaseLine(_instant(seen.observed_at, at_us), Teller.RECORDED, _as_recorded(seen)))
+
     def see_unbound(self, cluster: str, object_: bytes, at_us: int) -> None:
         """Take in a pod that is bound to no node, which is no record of a topic."""
         try:
@@ -139,8 +160,8 @@ class PodObserver:
 
     def _see(self, record: RecordedRecord, seen: _Heading, known: Known, at: str, teller: Teller) -> None:
         key = record.key or b""
-        cluster, _, node_name = key.decode(errors="replace").partition("/")
-        pod = self._pod(cluster, seen.object.metadata)
+        node_name = key.decode(errors="replace").partition("/")[2]
+        pod = self._pod(_cluster_of(record), seen.object.metadata)
         if pod is None:
             return
         node = known(key)
@@ -175,6 +196,20 @@ class PodObserver:
 
 
 _objects: Final = msgspec.json.Decoder(_Object)
+
+
+def _cluster_of(record: RecordedRecord) -> str:
+    return (record.key or b"").partition(b"/")[0].decode(errors="replace")
+
+
+def _as_recorded(seen: _Heading) -> WhyNothing:
+    if seen.type == "DELETED":
+        return WhyNothing(PodCase.GONE, "In the recording it is gone.")
+    if seen.object.metadata.deletion_timestamp is not None:
+        return WhyNothing(PodCase.TERMINATING, "In the recording it is terminating.")
+    if seen.object.status is not None and seen.object.status.phase in TERMINAL_PHASES:
+        return WhyNothing(PodCase.FINISHED, "In the recording it has finished.")
+    return WhyNothing(PodCase.THERE, "In the recording it is still there.")
 
 
 def _read(record: RecordedRecord) -> _Heading | None:

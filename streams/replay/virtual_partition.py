@@ -143,6 +143,8 @@ class VirtualPartition:
                     break
                 self.now_us = at_us
             if topic == "pods" and self._executor is not None and not self._has_happened(record):
+                if self._observer is not None and self._observer.wants(record):
+                    self._observer.leave_out(record, self.now_us)
                 continue
             yield record
             if self._observer is not None and self._observer.wants(record):

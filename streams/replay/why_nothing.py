@@ -31,6 +31,7 @@ class PodCase(enum.StrEnum):
     GONE = "Gone"
     REFUSED = "Refused"
     DUE = "Due"
+    THERE = "There"
 
 
 class WhyNothing(NamedTuple):

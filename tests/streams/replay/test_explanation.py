@@ -252,6 +252,22 @@ def test_what_follows_from_a_played_executor_is_called_played() -> None:
     ]
 
 
+def test_what_was_recorded_after_a_played_eviction_is_told() -> None:
+    log = Log()
+    node(log, K)
+    pod(log)
+    pod(log, second=3)
+    pod(log, second=4)
+    pod(log, second=5, deletionTimestamp="2026-11-21T10:00:00Z")
+    pod(log, second=6, change="DELETED")
+    (found,) = explained(log.records, "web").pods
+    times = [instant_text((BEGIN_MS + second * 1_000) * 1_000) for second in (3, 5, 6)]
+    assert [(one.at, one.why.case) for one in found.left_out] == list(
+        zip(times, [PodCase.THERE, PodCase.TERMINATING, PodCase.GONE], strict=True)
+    )
+    assert {one.teller for one in found.left_out} == {Teller.RECORDED}
+
+
 def test_nothing_is_played_where_results_count() -> None:
     log = Log()
     node(log, K)
