@@ -272,7 +272,7 @@ MUTATIONS = (
     ),
     Mutation(
         "do not mind a silent feed",
-        (Change(product.CLUSTERS, "Clusters.silent", "since is not None and since < older_than_us", "False"),),
+        (Change(product.CLUSTERS, "Clusters.is_silent", "since_us is not None and since_us < older_than_us", "False"),),
         (f"{INPUT}::test_a_silent_feed_holds_back_only_its_own_evictions",),
     ),
     Mutation(

@@ -16,8 +16,8 @@ OF_RECORDINGS = (
         (
             Change(
                 product.AUDIT_ORDER,
-                "_Order.add",
-                "0 < one.change.version < change.version and one.at_us > arrived.at_us",
+                "_Order._arrived",
+                "0 < _version(one) < change.version and one.at_us > arrived.at_us",
                 "False",
             ),
         ),

@@ -111,7 +111,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: do not mind a silent feed",
-        (Change(product.CLUSTERS, "Clusters.silent", "since is not None and since < older_than_us", "False"),),
+        (Change(product.CLUSTERS, "Clusters.is_silent", "since_us is not None and since_us < older_than_us", "False"),),
         (TORTURE,),
     ),
     Mutation(
