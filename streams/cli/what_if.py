@@ -8,6 +8,17 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.incomplete import AllowOption, refused, tell_shortfalls
+from evictstream.streams.cli.manager_flags import (
+    ApiBurst,
+    ApiQps,
+    EvictionRate,
+    GracePeriod,
+    LargeSize,
+    ManagerFlags,
+    MonitorPeriod,
+    SecondaryRate,
+    UnhealthyShare,
+)
 from evictstream.streams.cli.output import OutputFormat, OutputOption, say
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.replay_input import open_inputs
@@ -74,6 +85,14 @@ def what_if(
     seconds: Annotated[
         int, typer.Option("--for", help="With --silent: for so long.", min=1, max=86_400, metavar="SECONDS")
     ] = 900,
+    node_monitor_period: MonitorPeriod = None,
+    node_monitor_grace_period: GracePeriod = None,
+    node_eviction_rate: EvictionRate = None,
+    secondary_node_eviction_rate: SecondaryRate = None,
+    large_cluster_size_threshold: LargeSize = None,
+    unhealthy_zone_threshold: UnhealthyShare = None,
+    kube_api_qps: ApiQps = None,
+    kube_api_burst: ApiBurst = None,
     at: Annotated[
         str | None, typer.Option(help="An instant; by default that of the newest record, or now.", metavar="WHEN")
     ] = None,
@@ -90,7 +109,8 @@ def what_if(
     volumes and affinity between pods are not looked at.
 
     `--silent` says what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
-    pods go, with the flags of the release. Whether a zone is protected hangs on how busy they are, so both are ranges.
+    pods go. Whether a zone is protected hangs on how busy they are, and which nodes come first is chance, so both are
+    ranges. Flags of `kube-controller-manager` that are not given are those of the release.
 
     Exits with 0; with 1 if something is missing in the answer that `--allow` does not name, or no node is chosen; with
     130 or 143 if stopped.
@@ -101,10 +121,15 @@ def what_if(
     * `evictstream what-if outage --at 2026-11-21T02:15:00Z --remove-taint node.kubernetes.io/unreachable --zone z-a`
     * `evictstream what-if now.json --cluster lab --cordon -l pool=spot`, of `kubectl get nodes,pods -A -o json`
     * `evictstream what-if now.json --cluster lab --silent --zone z-a`
+    * `evictstream what-if now.json --cluster lab --silent --zone z-a --node-monitor-grace-period 40s
+      --node-eviction-rate 1`
     * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
     """
+    from evictstream.models.instants import MICROSECONDS_PER_SECOND
     from evictstream.models.what_if.change import PlannedChange
     from evictstream.models.what_if.preview import preview
+    from evictstream.models.what_if.silent_nodes import preview_silence
+    from evictstream.streams.cli.what_if_silence import print_silence
     from evictstream.streams.cli.what_if_tables import print_preview, print_preview_json
     from evictstream.streams.replay.edited_records import read_seconds
     from evictstream.streams.service.service_config import rules_of
@@ -115,7 +140,20 @@ def what_if(
         toleration_seconds=read_seconds(toleration_seconds or ()),
     )
     choice = _choice(nodes or [], selector, zone)
-    _check_asked(change, choice, silent=silent)
+    flags = ManagerFlags(
+        {
+            "--node-monitor-period": node_monitor_period,
+            "--node-monitor-grace-period": node_monitor_grace_period,
+            "--node-eviction-rate": node_eviction_rate,
+            "--secondary-node-eviction-rate": secondary_node_eviction_rate,
+            "--large-cluster-size-threshold": large_cluster_size_threshold,
+            "--unhealthy-zone-threshold": unhealthy_zone_threshold,
+            "--kube-api-qps": kube_api_qps,
+            "--kube-api-burst": kube_api_burst,
+        }
+    )
+    _check_asked(change, choice, flags, silent=silent)
+    controller = flags.read()
     at_us = None if at is None else _instant(at)
     settings = global_options(context).settings
     with StopSignals() as stop_signals:
@@ -130,7 +168,10 @@ def what_if(
     known = tables.cluster(name)
     _check_names(known, choice)
     if silent:
-        _show_silence(known, choice, name, seconds, output)
+        silence = preview_silence(known, choice, until_us=seconds * MICROSECONDS_PER_SECOND, **controller)
+        if not silence.silent:
+            raise _nothing_chosen(known, silence.unlabelled if selector else 0)
+        print_silence(silence, name, seconds=seconds, flags=flags.given, output=output)
         return exit_code
     found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
     if not found.chosen:
@@ -172,18 +213,9 @@ def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
         raise WrongUseError(str(error)) from error
 
 
-def _show_silence(known: KnownCluster, choice: NodeChoice, cluster: str, seconds: int, output: OutputFormat) -> None:
-    from evictstream.models.instants import MICROSECONDS_PER_SECOND
-    from evictstream.models.what_if.silent_nodes import preview_silence
-    from evictstream.streams.cli.what_if_silence import print_silence
-
-    found = preview_silence(known, choice, until_us=seconds * MICROSECONDS_PER_SECOND)
-    if not found.silent:
-        raise _nothing_chosen(known, 0)
-    print_silence(found, cluster, seconds, output)
-
-
-def _check_asked(change: PlannedChange, choice: NodeChoice, *, silent: bool) -> None:
+def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags, *, silent: bool) -> None:
+    if flags.given and not silent:
+        raise WrongUseError(f"{next(iter(flags.given))} goes with --silent only", next_step="add --silent")
     if silent and (change.changes_nodes or change.toleration_seconds):
         raise WrongUseError("--silent goes with no other change", next_step="ask for one after the other")
     if silent and not (choice.names or choice.selector or choice.zone is not None):

@@ -7,13 +7,30 @@ from typing import TYPE_CHECKING
 from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say, say_title
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from evictstream.models.what_if.silent_nodes import SilencePreview
 
 MOST_PODS = 50
 
 
-def print_silence(found: SilencePreview, cluster: str, seconds: int, output: OutputFormat) -> None:
-    """Print fewest and most, and in text some of the pods, those that surely go first."""
+def print_silence(
+    found: SilencePreview,
+    cluster: str,
+    *,
+    seconds: int,
+    flags: Mapping[str, str | float],
+    output: OutputFormat,
+) -> None:
+    """Print fewest and most, and in text some of the pods, those that surely go first.
+
+    Args:
+        found: what was played.
+        cluster: its name.
+        seconds: for how long.
+        flags: of the controller manager that were given.
+        output: as what.
+    """
     outcome = found.outcome
     surely, possibly = sorted(outcome.surely_evicted), sorted(outcome.possibly_evicted - outcome.surely_evicted)
     if output is OutputFormat.JSON:
@@ -21,7 +38,10 @@ def print_silence(found: SilencePreview, cluster: str, seconds: int, output: Out
             {
                 "cluster": cluster,
                 "seconds": seconds,
+                "flags": dict(flags),
+                "plays": outcome.plays,
                 "nodes": found.nodes,
+                "labelsNotKnown": found.unlabelled,
                 "silent": sorted(found.silent),
                 "pods": found.pods,
                 "tainted": dict(zip(("fewest", "most"), outcome.taints, strict=True)),
@@ -39,6 +59,8 @@ def print_silence(found: SilencePreview, cluster: str, seconds: int, output: Out
             [f"evicted, of {found.pods} pods", *map(str, outcome.evictions)],
         ],
     )
+    if found.unlabelled:
+        say(f"labels of {found.unlabelled:,} nodes are not all known: their zones may be others")
     if surely or possibly:
         say()
         rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]

@@ -32,13 +32,30 @@ def test_a_zone_that_may_be_protected_is_a_range() -> None:
     assert (found["surelyEvicted"], found["pods"]) == ([], 56)
 
 
+def test_flags_of_the_controller_manager_are_taken() -> None:
+    found = silent("--zone", "z-a", "--for", "50", "--node-monitor-grace-period", "40s", "--node-eviction-rate", "1e9")
+    assert found["flags"] == {"--node-monitor-grace-period": "40s", "--node-eviction-rate": 1e9}
+    assert found["tainted"]["most"] == 6  # type: ignore[index]
+    assert found["labelsNotKnown"] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         pytest.param(["--cordon", "--nodes", "n-000"], "goes with no other change", id="another change"),
         pytest.param([], "no nodes are named", id="no nodes"),
+        pytest.param(["--node-monitor-period", "5"], "is no duration", id="no unit"),
+        pytest.param(["--node-monitor-period", "10ms"], "is shorter than 1s", id="too short"),
+        pytest.param(["--node-eviction-rate", "-1"], "--node-eviction-rate must", id="negative"),
+        pytest.param(["--unhealthy-zone-threshold", "nan"], "--unhealthy-zone-threshold must", id="no number"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(arguments: list[str], problem: str) -> None:
-    result = run(NOWHERE, "what-if", INCIDENT, "--silent", *arguments)
+    named = () if problem == "no nodes are named" else ("--zone", "z-a")
+    result = run(NOWHERE, "what-if", INCIDENT, "--silent", *named, *arguments)
     assert (result.returncode, problem.encode() in result.stderr) == (2, True)
+
+
+def test_flags_of_the_controller_manager_need_silence() -> None:
+    result = run(NOWHERE, "what-if", INCIDENT, "--cordon", "--zone", "z-a", "--kube-api-qps", "50")
+    assert (result.returncode, b"--kube-api-qps goes with --silent only" in result.stderr) == (2, True)
