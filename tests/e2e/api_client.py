@@ -18,7 +18,7 @@ PAGE = 500
 TIMEOUT_SECONDS = 30.0
 
 _PATCH = "application/merge-patch+json"
-_STALE_CONNECTION = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError)
+_STALE_CONNECTION = (http.client.RemoteDisconnected, ConnectionResetError, BrokenPipeError, ssl.SSLEOFError)
 
 
 class RefusedError(Exception):
