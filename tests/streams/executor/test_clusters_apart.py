@@ -151,7 +151,7 @@ def test_a_right_that_is_granted_later_is_enough(
         succeeded(results, "a")
 
 
-def test_sign_in_that_fails_at_the_start_is_tried_until_it_works(
+def test_sign_in_that_fails_first_is_tried_again(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cluster_life, "CREDENTIALS_SECONDS", 0.1)
