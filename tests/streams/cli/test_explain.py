@@ -106,7 +106,7 @@ def test_a_pod_of_no_node_is_known(tmp_path: Path) -> None:
 
 def test_what_was_recorded_is_told_as_what_happened(tmp_path: Path) -> None:
     late = of_web(DecisionKind.ISSUED, 11, attempt=1)
-    lines = lines_of("web", folder_of(tmp_path / "r", recorded(due_web(), late)))
+    lines = lines_of("web", folder_of(tmp_path / "r", recorded(due_web(), late)), "--allow", "listing")
     assert lines[0].startswith("What the service has decided is recorded from ")
     told = [(line.split()[1], line.partition("The eviction")[1]) for line in lines[3:-1]]
     assert told == [("replay", ""), ("replay", "The eviction"), ("recorded", "The eviction"), *[("replay", "")] * 2]
