@@ -21,7 +21,7 @@ from evictstream.models.shallow_json import MOST_LEVELS, shallow
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
 from evictstream.streams.feed.json_pieces import piece
 from evictstream.streams.feed.list_reader import ListReader
-from evictstream.streams.feed.listing import CompleteListing, Listing, is_too_late, now_us, pause, pause_seconds
+from evictstream.streams.feed.listing import CompleteListing, KindListing, is_too_late, now_us, pause, pause_seconds
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import Progress
 from evictstream.streams.feed.relisting import LISTING_SHARE, Relisting
@@ -171,8 +171,8 @@ class KindFeed(threading.Thread):
             self._take_listing(found, "listed beside the watch")
         return found
 
-    def _listing(self, reader: ListReader, is_stopped: Callable[[], bool]) -> Listing:
-        return Listing(
+    def _listing(self, reader: ListReader, is_stopped: Callable[[], bool]) -> KindListing:
+        return KindListing(
             self.kind, reader=reader, writer=self._writer, order=self._order, is_stopped=is_stopped, log=self._log
         )
 

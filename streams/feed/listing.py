@@ -42,7 +42,7 @@ class CompleteListing(NamedTuple):
     unread: int
 
 
-class Listing:
+class KindListing:
     """Runs once."""
 
     def __init__(
@@ -85,7 +85,13 @@ class Listing:
             if not token:
                 break
         self._writer.write_listed(now_us(), version, uids)
-        return CompleteListing(version, began_us, time.monotonic() - began, count, self._unread)
+        return CompleteListing(
+            version=version,
+            began_us=began_us,
+            seconds=time.monotonic() - began,
+            objects=count,
+            unread=self._unread,
+        )
 
     def _page(self, token: str, held: list[tuple[str, str]], position: int) -> PageEnd | None:
         """Read a page, again and again with its token while the API server does not serve; None if stopped.

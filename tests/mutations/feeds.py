@@ -115,7 +115,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "list without saying what there is",
-        (Change(product.LISTING, "Listing.run", "self._writer.write_listed(...)", "None"),),
+        (Change(product.LISTING, "KindListing.run", "self._writer.write_listed(...)", "None"),),
         (f"{FEED}::test_what_vanished_while_the_feed_was_away",),
     ),
     Mutation(
@@ -188,7 +188,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "let what cannot be read end as vanished",
-        (Change(product.LISTING, "Listing._take_item", "(unread.node, unread.uid)", "('', '')"),),
+        (Change(product.LISTING, "KindListing._take_item", "(unread.node, unread.uid)", "('', '')"),),
         (f"{ABSURD}::test_a_listed_object_that_cannot_be_read_stays_known",),
     ),
     Mutation(
@@ -198,7 +198,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "begin a listing again where one page is refused",
-        (Change(product.LISTING, "Listing._page", "is_too_late(error)", "True"),),
+        (Change(product.LISTING, "KindListing._page", "is_too_late(error)", "True"),),
         (f"{STALE}::test_a_refused_page_is_asked_for_again",),
     ),
     Mutation(

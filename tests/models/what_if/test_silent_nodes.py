@@ -88,7 +88,7 @@ def test_any_node_of_a_zone_may_come_first() -> None:
     assert (len(found.surely_evicted), len(found.possibly_evicted)) == (0, 22)
 
 
-def test_a_pod_goes_surely_that_has_the_time_on_the_last_node() -> None:
+def test_a_pod_goes_surely_with_time_on_the_last_node() -> None:
     in_time = preview([(A, 1)] * 3, [A] * 8, seconds=100).outcome
     assert (in_time.evictions, len(in_time.surely_evicted)) == ((3, 3), 3)
     too_late = preview([(A, 1)] * 3, [A] * 8, seconds=130).outcome
