@@ -173,10 +173,10 @@ def _take(step: Step, pod: PodState, eviction: Eviction, due: Due) -> bool:
 def _known_us(step: Step, pod: PodState, due: Due) -> int | None:
     """Return when a deadline that is new was known, if only after it.
 
-    Of what makes a deadline only the tolerations may come after it, and other rules, which a catch-up is the first to
-    follow.
+    What makes a deadline may come after it: an edit of tolerations, a health taint that goes on with an older outage,
+    and other rules, which a catch-up is the first to follow.
     """
-    known_us = step.at_us if step.is_catch_up else pod.tolerations_since_us
+    known_us = step.at_us if step.is_catch_up else max(pod.tolerations_since_us, due.window_start_us)
     return known_us if known_us > due.deadline_us else None
 
 

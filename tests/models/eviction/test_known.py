@@ -6,7 +6,7 @@ import pytest
 
 from evictstream.models.eviction import RuleParameters
 from evictstream.models.kubernetes import NO_EXECUTE, Taint, Toleration
-from tests.models.eviction.scene import START_US, A, Scene, text, tolerate
+from tests.models.eviction.scene import SICK, SILENT, START_US, A, Scene, text, tolerate
 
 
 def owed(scene: Scene) -> float:
@@ -71,6 +71,24 @@ def test_what_other_rules_put_into_the_past_is_owed_from_the_catch_up() -> None:
     scene.rules = RuleParameters()
     scene.decide_all(500)
     assert (scene.deadline, owed(scene)) == (0, 500)
+
+
+def test_a_health_taint_that_goes_on_with_an_outage_is_owed_from_its_return_on() -> None:
+    """The time of the pod ran out in the gap, in which nothing was due."""
+    scene = Scene()
+    scene.pod(0, tolerate(SICK.key, 10), tolerate(SILENT.key, 10))
+    scene.node(0, SICK, ready="False")
+    scene.node(8, ready="False")
+    scene.node(12, SICK, ready="False")
+    assert (scene.kinds[-1], scene.deadline, owed(scene)) == ("Due", 10, 12)
+
+
+def test_a_swap_of_health_taints_grants_no_time() -> None:
+    scene = Scene()
+    scene.pod(0, tolerate(SICK.key, 10), tolerate(SILENT.key, 10))
+    scene.node(0, SICK, ready="False")
+    scene.node(12, SILENT, ready="Unknown")
+    assert (scene.deadline, owed(scene)) == (10, 10)
 
 
 def test_a_pod_that_is_no_longer_exempt_is_owed_from_then_on() -> None:
