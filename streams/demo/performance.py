@@ -91,6 +91,13 @@ class Performance:
         if sentence is not None:
             self.show.say(now_us(), sentence)
 
+    def play(self, event: Event, at_us: int) -> None:
+        """Send a recorded watch event, unless it did not happen here."""
+        before = self.executor.admit(msgspec.json.encode(event), at_us)
+        if before is not None:
+            for one in (*before, event):
+                self.publish(one)
+
     def take(self, arrival: Arrival) -> None:
         """Note a command and answer it."""
         self.board.command(arrival)
@@ -162,8 +169,7 @@ class _Act:
             performance.board.phase = self._steps.pop()[1]
             performance.show.say(now, f"recorded: {performance.board.phase}")
         for event in self.player.due(now):
-            if performance.executor.admit(msgspec.json.encode(event)):
-                performance.publish(event)
+            performance.play(event, now)
         for event in performance.executor.gone(now):
             performance.publish(event)
         if self._heartbeats.due(now):

@@ -1,9 +1,12 @@
 """Stands in for an executor and for the cluster behind it: answers `Evict` and lets the pod terminate and go.
 
 Pure: the caller has the clock and the topics. It behaves like a real pair of them in what matters to the service. The
-UID is the precondition of the delete; a pod that is deleted is seen terminating first and is gone a second later; a few
-deletes fail the first time and work the next; what the recording says later about a pod that was deleted
-here did not happen, and is not played.
+UID is the precondition of the delete; a pod that is deleted is seen terminating first and is gone a second later, or
+as soon as another pod has its name; a few deletes fail the first time and work the next; what the recording says later
+about a pod that was deleted here did not happen, and is not played.
+
+What is played must not outdate what was recorded. So clusters share nothing, and what is played of a pod has the next
+version after the pod's own: other objects have versions of their own, and a pod of its name comes after its end.
 """
 
 from __future__ import annotations
@@ -11,14 +14,18 @@ from __future__ import annotations
 import dataclasses
 import heapq
 import zlib
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
 
 Event: TypeAlias = dict[str, Any]
 """One watch event as in JSON: `cluster`, `type`, `observedAt`, `object`."""
+
+Pod: TypeAlias = tuple[str, str]
+"""A pod: cluster and UID."""
 
 DELETION_US = 1_000_000
 """From the delete to the pod's end. Recorded kubelets took about as long on paper."""
@@ -30,6 +37,8 @@ FAILS_ONE_IN = 25
 class _Metadata(msgspec.Struct, gc=False, rename="camel"):
     uid: str
     resource_version: str
+    namespace: str = ""
+    name: str = ""
 
 
 class _Thing(msgspec.Struct, gc=False):
@@ -39,7 +48,16 @@ class _Thing(msgspec.Struct, gc=False):
 
 class _Heading(msgspec.Struct, gc=False):
     type: str = ""
+    cluster: str = ""
+    epoch: int = 0
     object: _Thing | None = None
+
+
+class _Known(NamedTuple):
+    """The newest state of a pod: its version, and its event as it came. Most are never decoded."""
+
+    version: Version
+    event: bytes
 
 
 _heading: Final = msgspec.json.Decoder(_Heading).decode
@@ -60,18 +78,19 @@ class SimulatedExecutor:
 
     Attributes:
         failed: attempts that were reported as failed, as `(evictionId, attempt)`.
-        deleted: UIDs of pods that were deleted here.
+        deleted: pods that were deleted here, as cluster and UID.
     """
 
     def __init__(self, *, fails_one_in: int = FAILS_ONE_IN) -> None:
         """Know nothing yet; `fails_one_in=0` lets every delete work."""
         self.failed: set[tuple[str, int]] = set()
-        self.deleted: set[str] = set()
+        self.deleted: set[Pod] = set()
         self._fails_one_in = fails_one_in
-        self._failed_pods: set[str] = set()
-        self._pods: dict[str, bytes] = {}  # the newest event of each, as it came: most are never decoded
-        self._version = 0
-        self._ending: list[tuple[int, str]] = []
+        self._failed_pods: set[Pod] = set()
+        self._pods: dict[Pod, _Known] = {}
+        self._epochs: dict[str, int] = {}  # the newest of each cluster
+        self._ending: list[tuple[int, Pod]] = []
+        self._names: dict[tuple[str, str, str], Pod] = {}  # of those that end: cluster, namespace and name
 
     @property
     def busy(self) -> bool:
@@ -82,70 +101,99 @@ class SimulatedExecutor:
         """When the next terminating pod is gone."""
         return self._ending[0][0] if self._ending else None
 
-    def admit(self, event: bytes) -> bool:
-        """Take in a recorded event as JSON; `False` if it did not happen here, because the pod was deleted before.
+    def admit(self, event: bytes, now_us: int) -> list[Event] | None:
+        """Take in a recorded event as JSON.
+
+        Returns:
+            What comes before it: the end of a pod that is terminating here, and whose name another one has now. None if
+            the event did not happen here, because the pod was deleted before.
 
         Raises:
             ValueError: it is no event of an object. `msgspec.DecodeError` is one.
         """
         found = _heading(event)
+        if found.epoch:
+            self._epochs[found.cluster] = max(found.epoch, self._epochs.get(found.cluster, 0))
         thing = found.object
-        if thing is None:
-            return True
+        if thing is None or thing.kind != "Pod":
+            return []
         meta = thing.metadata
-        self._version = max(self._version, int(meta.resource_version))
-        if thing.kind != "Pod":
-            return True
-        if meta.uid in self.deleted:
-            return False
+        pod, version = (found.cluster, meta.uid), read_version(meta.resource_version, found.epoch)
+        if pod in self.deleted:
+            return None
+        known = self._pods.get(pod)
+        if known is not None and is_older(version, known.version):
+            return []
         if found.type == "DELETED":
-            self._pods.pop(meta.uid, None)
-        else:
-            self._pods[meta.uid] = event
-        return True
+            self._pods.pop(pod, None)
+            return []
+        self._pods[pod] = _Known(version, event)
+        before = self._names.get((found.cluster, meta.namespace, meta.name)) if self._names else None
+        if before is None or not is_newer(version, self._pods[before].version):
+            return []
+        return [self._end(before, now_us)]
 
     def evict(self, command: Event, now_us: int) -> Answer:
         """Carry an `Evict` out."""
-        uid = command["podUid"]
-        if self._fails(uid):
-            self._failed_pods.add(uid)
+        pod = command["cluster"], command["podUid"]
+        if self._fails(pod):
+            self._failed_pods.add(pod)
             self.failed.add((command["evictionId"], command["attempt"]))
             return Answer(_result(command, "Failed", "the API server was too busy (played)", now_us), ())
-        pod = self._pods.get(uid)
-        if pod is None:
+        if pod not in self._pods:
             return Answer(_result(command, "Gone", "", now_us), ())
-        if uid in self.deleted:  # still terminating: the API server takes the delete once more, and nothing changes
+        if pod in self.deleted:  # still terminating: the API server takes the delete once more, and nothing changes
             return Answer(_result(command, "Succeeded", "", now_us), ())
-        self.deleted.add(uid)
+        self.deleted.add(pod)
         event = self._change(pod, "MODIFIED", now_us)
-        heapq.heappush(self._ending, (now_us + DELETION_US, uid))
-        self._pods[uid] = _encode(event)
+        heapq.heappush(self._ending, (now_us + DELETION_US, pod))
+        self._names[_name(event)] = pod
         return Answer(_result(command, "Succeeded", "", now_us), (event,))
 
     def gone(self, now_us: int) -> list[Event]:
         """Return the `DELETED` events of pods that have finished terminating."""
         events = []
         while self._ending and self._ending[0][0] <= now_us:
-            _, uid = heapq.heappop(self._ending)
-            events.append(self._change(self._pods.pop(uid), "DELETED", now_us))
+            _, pod = heapq.heappop(self._ending)
+            if pod in self._pods:  # else another one had its name before
+                events.append(self._end(pod, now_us))
         return events
 
-    def _fails(self, uid: str) -> bool:
-        if not self._fails_one_in or uid in self._failed_pods:
-            return False
-        return zlib.crc32(uid.encode()) % self._fails_one_in == 0
+    def _end(self, pod: Pod, now_us: int) -> Event:
+        event = self._change(pod, "DELETED", now_us)
+        del self._pods[pod]
+        if self._names.get(_name(event)) == pod:  # else an earlier one was heard of late, on another node
+            del self._names[_name(event)]
+        return event
 
-    def _change(self, pod: bytes, kind: str, now_us: int) -> Event:
-        """Return the pod's next watch event. Resource versions go on from the highest one heard of."""
-        self._version += 1
-        event = _decode(pod)
+    def _fails(self, pod: Pod) -> bool:
+        if not self._fails_one_in or pod in self._failed_pods:
+            return False
+        return zlib.crc32(pod[1].encode()) % self._fails_one_in == 0
+
+    def _change(self, pod: Pod, kind: str, now_us: int) -> Event:
+        """Return the pod's next watch event, in the newest epoch of its cluster."""
+        event = _decode(self._pods[pod].event)
         event["type"] = kind
         event["observedAt"] = instant_text(now_us)
+        if pod[0] in self._epochs:
+            event["epoch"] = self._epochs[pod[0]]
         meta = event["object"]["metadata"]
-        meta["resourceVersion"] = str(self._version)
+        meta["resourceVersion"] = _next_version(meta["resourceVersion"])
         meta.setdefault("deletionTimestamp", instant_text(now_us))
         meta.setdefault("deletionGracePeriodSeconds", DELETION_US // 1_000_000)
         return event
+
+
+def _name(event: Event) -> tuple[str, str, str]:
+    meta = event["object"]["metadata"]
+    return event["cluster"], meta["namespace"], meta["name"]
+
+
+def _next_version(text: str) -> str:
+    """Return a version that is newer; to one that is no number any other one is."""
+    version = read_version(text)
+    return str(version + 1) if isinstance(version, int) else f"{text}+"
 
 
 def _result(command: Event, outcome: str, reason: str, now_us: int) -> dict[str, object]:

@@ -103,7 +103,7 @@ class VirtualPartition:
         while (due_us := self._next_us()) is not None and due_us <= to_us:
             self.now_us = max(self.now_us, due_us)
             for event in () if self._executor is None else self._executor.gone(self.now_us):
-                self._play("pods", event["object"]["spec"]["nodeName"], event)
+                self._play("pods", _node(event), event)
             self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
             yield from self._flush()
         if to_us < self.now_us:
@@ -142,10 +142,13 @@ class VirtualPartition:
                 if self._outbox.messages or at_us < self.now_us or (due_us is not None and due_us <= at_us):
                     break
                 self.now_us = at_us
-            if topic == "pods" and self._executor is not None and not self._has_happened(record):
-                if self._observer is not None and self._observer.wants(record):
-                    self._observer.leave_out(record, self.now_us)
-                continue
+            if topic == "pods" and self._executor is not None:
+                before = self._admitted(record)
+                if before is None:
+                    if self._observer is not None and self._observer.wants(record):
+                        self._observer.leave_out(record, self.now_us)
+                    continue
+                yield from before
             yield record
             if self._observer is not None and self._observer.wants(record):
                 self._observer.look(record, self._logic.known_node, self.now_us, Teller.RECORDED)
@@ -153,16 +156,20 @@ class VirtualPartition:
             place += 1
         self._place = place
 
-    def _has_happened(self, record: RecordedRecord) -> bool:
-        """Tell whether what was recorded happened here too: not to a pod that has been deleted here before."""
+    def _admitted(self, record: RecordedRecord) -> list[RecordedRecord] | None:
+        """Give what comes before a recorded pod; None if that did not happen here, as it has been deleted before."""
         assert self._executor is not None  # noqa: S101 - the caller has looked
         try:
-            return self._executor.admit(record.value or b"")
+            before = self._executor.admit(record.value or b"", self.now_us)
         except (ValueError, RecursionError):
-            return True  # the logic says what is wrong with it
+            return []  # the logic says what is wrong with it
+        return None if before is None else [self._record("pods", _node(event), event) for event in before]
 
     def _play(self, topic: Role, node: str, value: Event) -> None:
         """Let something follow that was not recorded."""
+        self._played.append(self._record(topic, node, value))
+
+    def _record(self, topic: Role, node: str, value: Event) -> RecordedRecord:
         record = RecordedRecord(
             topic=topic,
             partition=self._partition,
@@ -172,7 +179,7 @@ class VirtualPartition:
             value=_encode(value),
         )
         self._played_offsets[topic] += 1
-        self._played.append(record)
+        return record
 
     def _flush(self) -> Iterator[ReplayedMessage]:
         """Give what was said, and apply what follows from it, until nothing does."""
@@ -208,3 +215,7 @@ class VirtualPartition:
             for event in answer.events:
                 self._play("pods", command["node"], event)
             self._play("results", command["node"], answer.result)
+
+
+def _node(pod_event: Event) -> str:
+    return str(pod_event["object"]["spec"]["nodeName"])

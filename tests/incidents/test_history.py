@@ -139,8 +139,9 @@ def play(folder: Path, restart_every: int) -> VirtualService:
     for number, event in enumerate(read_recording(folder).events, start=1):
         at_us = _instant_us(str(event["observedAt"]))
         service.advance(at_us)
-        if service.stand_in.admit(json.dumps(event).encode()):
-            service.feed(event, at_us)
+        before = service.stand_in.admit(json.dumps(event).encode(), at_us)
+        for one in [] if before is None else [*before, event]:
+            service.feed(one, at_us)
         if restart_every and number % restart_every == 0:
             service.restart()
     service.advance(service.now_us + AFTERMATH_US)
