@@ -37,6 +37,8 @@ class Tally:
     """Totals of many runs.
 
     Attributes:
+        name: of what is run.
+        seeds: to be run.
         failed: seeds with a violation.
         rules: violations by rule.
         seen: faults and other things by how often.
@@ -45,7 +47,7 @@ class Tally:
     def __init__(self, name: str, seeds: range, repeat: str) -> None:
         """Begin; `repeat` are the arguments that repeat a run, less the seed."""
         self.name = name
-        self._seeds = seeds
+        self.seeds = seeds
         self.runs = 0
         self.failed: list[int] = []
         self.rules: Counter[str] = Counter()
@@ -73,8 +75,8 @@ class Tally:
     def summary(self) -> dict[str, object]:
         """Give everything for a machine."""
         return {
-            "firstSeed": self._seeds[0],
-            "lastSeed": self._seeds[-1],
+            "firstSeed": self.seeds[0],
+            "lastSeed": self.seeds[-1],
             "runs": self.runs,
             "seconds": round(self.seconds, 1),
             "failedSeeds": self.failed,
@@ -87,6 +89,6 @@ class Tally:
         seen = "\n".join(f"  {count:>9,} {name}" for name, count in sorted(self.seen.items()))
         rules = ", ".join(f"{count} x {rule}" for rule, count in self.rules.most_common()) or "none"
         return (
-            f"{self.name}: {self.runs:,} schedules (seeds {self._seeds[0]} to {self._seeds[-1]})"
+            f"{self.name}: {self.runs:,} schedules (seeds {self.seeds[0]} to {self.seeds[-1]})"
             f" in {self.seconds:.0f} s; violations: {rules}\n{seen}"
         )

@@ -35,7 +35,7 @@ def test_the_same_seed_gives_the_same_plan() -> None:
 
 def test_the_same_seed_gives_the_same_run() -> None:
     """Or a failing seed could not be repeated."""
-    first, second = (list(simulate_many([11], tuple(FaultKind), processes=1)) for _ in range(2))
+    first, second = (list(simulate_many([11], kinds=tuple(FaultKind), processes=1)) for _ in range(2))
     assert first == second
 
 

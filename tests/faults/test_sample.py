@@ -15,7 +15,7 @@ BLOCKS, SEEDS_IN_BLOCK = 10, 12
 def test_random_schedules(block: int) -> None:
     """Nothing lost, nothing twice, nothing early. Repeat one with `make faults ARGS='--seed N'`."""
     seeds = range(block * SEEDS_IN_BLOCK, (block + 1) * SEEDS_IN_BLOCK)
-    outcomes = list(simulate_many(seeds, SIMULATED_KINDS, processes=1))
+    outcomes = list(simulate_many(seeds, kinds=SIMULATED_KINDS, processes=1))
     assert {
         outcome.seed: [str(found) for found in outcome.violations] for outcome in outcomes if outcome.violations
     } == {}

@@ -31,6 +31,7 @@ from tests.mutations.recordings import OF_RECORDINGS
 from tests.mutations.stories import OF_STORIES
 from tests.mutations.strangers import OF_STRANGERS
 from tests.mutations.torture import BY_TORTURE
+from tests.mutations.windows import OF_WINDOWS
 
 ALL = (
     *MUTATIONS,
@@ -43,6 +44,7 @@ ALL = (
     *OF_RECORDINGS,
     *OF_STORIES,
     *OF_STRANGERS,
+    *OF_WINDOWS,
     *BY_TORTURE,
 )
 

@@ -15,7 +15,7 @@ from tests.faults.simulated.run import Outcome, simulate
 CHUNK = 20
 
 
-def simulate_many(seeds: Sequence[int], kinds: tuple[FaultKind, ...], *, processes: int) -> Iterator[Outcome]:
+def simulate_many(seeds: Sequence[int], *, kinds: tuple[FaultKind, ...], processes: int) -> Iterator[Outcome]:
     """Run them; outcomes come as they are done."""
     run = partial(_run, kinds)
     if processes <= 1:

@@ -1,0 +1,33 @@
+"""Mutations of windows, of what is called late, and of what is played: random lives that are replayed notice them."""
+
+from __future__ import annotations
+
+from tests.mutations import product
+from tests.mutations.catalogue import Mutation
+from tests.mutations.matching import Change
+
+LIVES = "tests/faults/replayed/test_sample.py::test_random_lives_are_replayed_as_the_oracle_says"
+VALUES = "tests/models/eviction/test_value_windows.py"
+KNOWN = "tests/models/eviction/test_known.py"
+PLAYED = "tests/streams/replay/test_simulated_executor.py"
+
+OF_WINDOWS = (
+    Mutation(
+        "begin no window with a value",
+        (Change(product.DECISION, "cover", "finder.looks_at_value(...)", "False"),),
+        (VALUES, LIVES),
+    ),
+    Mutation(
+        "call late what was not known before",
+        (Change(product.LIFECYCLE, "_known_us", "known_us > due.deadline_us", "False"),),
+        (KNOWN, LIVES),
+    ),
+    Mutation(
+        "play evictions with versions above those of other clusters",
+        (
+            Change(product.SIMULATED_EXECUTOR, "_next_version", "version + 1", "10**12"),
+            Change(product.SIMULATED_EXECUTOR, "SimulatedExecutor.admit", "[self._end(before, now_us)]", "[]"),
+        ),
+        (PLAYED, LIVES),
+    ),
+)
