@@ -196,9 +196,9 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
                 ToleratedTaint(
                     state,
                     match,
-                    since_us,
-                    seconds * MICROSECONDS_PER_SECOND,
-                    None if longest is None else longest * MICROSECONDS_PER_SECOND,
+                    since_us=since_us,
+                    window_us=seconds * MICROSECONDS_PER_SECOND,
+                    outage_us=None if longest is None else longest * MICROSECONDS_PER_SECOND,
                 )
             )
     return Coverage(None, tuple(tolerated))

@@ -25,7 +25,7 @@ def shortened(at: float) -> Scene:
 
 
 @pytest.mark.parametrize(("at", "since"), [(10, 60), (60, 60), (900, 900)])
-def test_an_edit_into_the_past_is_owed_from_the_edit_on(at: float, since: float) -> None:
+def test_an_edit_into_the_past_is_owed_from_itself(at: float, since: float) -> None:
     scene = shortened(at)
     assert (scene.deadline, owed(scene)) == (60, since)
     scene.fire(950)
@@ -41,7 +41,7 @@ def test_an_edit_that_moves_no_deadline_grants_no_time() -> None:
     assert owed(scene) == 900
 
 
-def test_an_edit_back_is_owed_from_its_deadline_on() -> None:
+def test_an_edit_back_is_owed_from_its_deadline() -> None:
     scene = shortened(900)
     scene.fire(900)
     scene.pod(910, tolerate("a", 2000))
@@ -49,7 +49,7 @@ def test_an_edit_back_is_owed_from_its_deadline_on() -> None:
     assert scene.decisions[-1].known_at is None
 
 
-def test_first_sight_of_a_deadline_after_an_edit_is_owed_from_the_edit() -> None:
+def test_a_deadline_first_seen_after_an_edit() -> None:
     scene = Scene()
     scene.pod(0, tolerate("a"))
     scene.node(0, A)
@@ -64,7 +64,7 @@ def test_a_restart_forgets_no_time_of_knowing() -> None:
     assert owed(scene) == 900
 
 
-def test_what_other_rules_put_into_the_past_is_owed_from_the_catch_up() -> None:
+def test_other_rules_are_owed_from_the_catch_up() -> None:
     scene = Scene(rules=RuleParameters(comparison_operators=True))
     scene.pod(0, Toleration("a", "Gt", "5", NO_EXECUTE))
     scene.node(0, Taint("a", "7", NO_EXECUTE))
@@ -73,7 +73,7 @@ def test_what_other_rules_put_into_the_past_is_owed_from_the_catch_up() -> None:
     assert (scene.deadline, owed(scene)) == (0, 500)
 
 
-def test_a_health_taint_that_goes_on_with_an_outage_is_owed_from_its_return_on() -> None:
+def test_a_health_taint_that_returns_is_owed_from_then() -> None:
     """The time of the pod ran out in the gap, in which nothing was due."""
     scene = Scene()
     scene.pod(0, tolerate(SICK.key, 10), tolerate(SILENT.key, 10))
@@ -91,7 +91,7 @@ def test_a_swap_of_health_taints_grants_no_time() -> None:
     assert (scene.deadline, owed(scene)) == (10, 10)
 
 
-def test_a_pod_that_is_no_longer_exempt_is_owed_from_then_on() -> None:
+def test_a_pod_no_longer_exempt_is_owed_from_then() -> None:
     """As after etcd was restored to a time before the pod terminated."""
     scene = Scene()
     scene.pod(0, tolerate("a", 60), terminating=True)

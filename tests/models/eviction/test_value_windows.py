@@ -40,7 +40,7 @@ def compare(operator: str, value: str, seconds: int | None = None) -> Toleration
     ],
 )
 @pytest.mark.parametrize("padding", [0, 70])
-def test_the_window_of_a_toleration_by_value_begins_with_the_value(
+def test_a_window_by_value_begins_with_the_value(
     tolerations: list[Toleration], values: list[Taint], deadline: float, padding: int
 ) -> None:
     """12.4; a long list is looked up in an index."""
@@ -61,7 +61,7 @@ def test_a_comparison_that_is_switched_off_plays_no_part() -> None:
     assert scene.deadline == 300
 
 
-def test_a_value_that_came_before_the_pod_leaves_the_window_to_the_pod() -> None:
+def test_a_value_before_the_pod_leaves_the_window_to_it() -> None:
     scene = Scene()
     scene.node(0, X)
     scene.node(10, Y)
@@ -85,7 +85,7 @@ def test_the_message_says_when_the_value_came() -> None:
         pytest.param("Exists", "Exists", 300, id="no value plays a part"),
     ],
 )
-def test_an_outage_is_no_bound_for_a_health_taint_of_another_value(own: str, other: str, deadline: float) -> None:
+def test_an_outage_is_no_bound_for_another_value(own: str, other: str, deadline: float) -> None:
     """12.5"""
     scene = Scene()
     values = ("planned", "now") if own == "Equal" else ("", "")
@@ -96,7 +96,7 @@ def test_an_outage_is_no_bound_for_a_health_taint_of_another_value(own: str, oth
     assert scene.deadline == deadline
 
 
-def test_an_outage_is_no_bound_after_the_other_health_taint_has_another_value() -> None:
+def test_an_outage_is_no_bound_with_the_others_new_value() -> None:
     """12.5: until 100 the other one was tolerated for ever, which is no bound."""
     scene = Scene()
     sick = [Toleration(SICK.key, "Equal", "planned"), Toleration(SICK.key, "Equal", "now", NO_EXECUTE, 700)]
@@ -108,7 +108,7 @@ def test_an_outage_is_no_bound_after_the_other_health_taint_has_another_value() 
     assert scene.deadline == 690
 
 
-def test_swapped_health_taints_without_values_are_one_outage_under_equal() -> None:
+def test_swapped_taints_without_values_are_one_outage_under_equal() -> None:
     """12.4: the value came with the taint, and has not changed since."""
     scene = Scene()
     scene.pod(0, *(Toleration(one.key, "Equal", "", NO_EXECUTE, 300) for one in (SICK, SILENT)))

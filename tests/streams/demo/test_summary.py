@@ -40,7 +40,7 @@ def test_lateness_is_seconds_from_deadline_to_the_first_evict() -> None:
     assert counts.lateness_undisturbed == pytest.approx((0.004, 0.01))
 
 
-def test_an_eviction_is_not_late_before_its_deadline_was_known() -> None:
+def test_nothing_is_late_before_its_deadline_was_known() -> None:
     """The pod's tolerations were edited at second 20, to a time that was over at second 10."""
     pods = [pod(0, tolerates(seconds=100), uid="u"), pod(20, tolerates(seconds=10), uid="u")]
     plans = plan_of([node(0, taint()), *pods], Settings())

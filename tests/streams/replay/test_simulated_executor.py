@@ -62,7 +62,7 @@ def test_later_events_of_a_deleted_pod_did_not_happen(executor: SimulatedExecuto
 
 
 @pytest.mark.parametrize("newest", [6001, 6002, 12_000])
-def test_a_pod_ends_as_soon_as_another_one_has_its_name(executor: SimulatedExecutor, newest: int) -> None:
+def test_a_pod_ends_once_another_has_its_name(executor: SimulatedExecutor, newest: int) -> None:
     """Whatever its version: that of what is played is no higher than any that follows."""
     executor.evict(evict(), us(4))
     (gone,) = executor.admit(encode(pod(4.5, uid="pod-2", version=newest)), us(4.5)) or []
@@ -121,7 +121,7 @@ def test_what_is_played_is_of_the_newest_epoch(executor: SimulatedExecutor) -> N
     assert (gone["type"], gone["epoch"]) == ("DELETED", 2)
 
 
-def test_a_version_that_is_no_number_is_followed_by_another_one() -> None:
+def test_a_version_without_number_is_followed_by_another() -> None:
     executor = SimulatedExecutor(fails_one_in=0)
     odd = pod(1)
     odd["object"]["metadata"]["resourceVersion"] = "x7"
