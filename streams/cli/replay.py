@@ -49,8 +49,8 @@ def replay(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            help="A folder of `evictstream record`, or files: watch events, lists, audit logs, plain or gzip. Without"
-            " any, the topics of the service.",
+            help="A folder of `evictstream record`, or files and pipes: watch events, lists, audit logs, packed or not."
+            " Without any, the topics of the service.",
             metavar="[RECORDING]...",
         ),
     ] = None,

@@ -50,7 +50,7 @@ FORMS: st.SearchStrategy[Callable[[str], bytes]] = st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(made=LISTS.flatmap(lambda value: st.tuples(st.just(value), printed(value))), form=FORMS)
 def test_any_layout_of_any_list(made: tuple[Any, str], form: Callable[[str], bytes]) -> None:
     value, text = made
@@ -61,7 +61,7 @@ def test_any_layout_of_any_list(made: tuple[Any, str], form: Callable[[str], byt
     assert objects == [{"kind": kind, "apiVersion": "v1"} | item for item in value["items"]]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(made=LISTS.flatmap(lambda value: st.tuples(st.just(value), printed(value))), data=st.data())
 def test_a_list_that_comes_in_small_parts(made: tuple[Any, str], data: st.DataObject) -> None:
     value, text = made
@@ -75,7 +75,7 @@ def test_a_list_that_comes_in_small_parts(made: tuple[Any, str], data: st.DataOb
     assert items == value["items"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(made=st.lists(LISTS.flatmap(printed), min_size=1, max_size=3), cut=st.floats(0, 1))
 def test_what_is_cut_costs_nothing_that_follows_on_its_own_line(made: list[str], cut: float) -> None:
     *_, last = made
