@@ -10,13 +10,13 @@ import typer
 
 from evictstream.streams.cli.output import say
 from evictstream.streams.errors import ExitCode
-from evictstream.streams.recordings.shortfalls import Gap
+from evictstream.streams.recordings.shortfalls import ShortfallKind
 
 if TYPE_CHECKING:
     from evictstream.streams.recordings.shortfalls import Shortfall
 
 AllowOption = Annotated[
-    list[Gap] | None,
+    list[ShortfallKind] | None,
     typer.Option(
         "--allow",
         help="End with 0 although this is missing, as stderr says at the end; may be given several times.",
@@ -30,10 +30,12 @@ def refused(records: int) -> Iterator[Shortfall]:
     from evictstream.streams.recordings.shortfalls import Shortfall
 
     if records:
-        yield Shortfall(Gap.REFUSED, records, f"{records:,} records are refused by the service, which leaves them out")
+        yield Shortfall(
+            ShortfallKind.REFUSED, records, f"{records:,} records are refused by the service, which leaves them out"
+        )
 
 
-def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[Gap] | None) -> ExitCode:
+def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[ShortfallKind] | None) -> ExitCode:
     """Say what is missing, each kind once; returns the exit code that follows from it."""
     missing = {}
     with contextlib.suppress(BrokenPipeError):  # without a reader of stderr the exit code still tells

@@ -17,7 +17,7 @@ from evictstream.streams.errors import FoundProblemError, WrongUseError
 if TYPE_CHECKING:
     from evictstream.streams.cli.stop_signals import StopSignals
     from evictstream.streams.inputs.opening import Input
-    from evictstream.streams.recordings.shortfalls import Gap
+    from evictstream.streams.recordings.shortfalls import ShortfallKind
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles
     from evictstream.streams.settings import Settings
 
@@ -87,7 +87,10 @@ def open_inputs(names: Iterable[str], stop_signals: StopSignals) -> Iterator[lis
 
 
 def show_check(
-    source: RecordedFolder | WatchFiles, output: OutputFormat, stop_signals: StopSignals, allow: Iterable[Gap] | None
+    source: RecordedFolder | WatchFiles,
+    output: OutputFormat,
+    stop_signals: StopSignals,
+    allow: Iterable[ShortfallKind] | None,
 ) -> int:
     """Print what is odd about a recording, up to a signal."""
     from evictstream.streams.recordings.recording_check import ASSUMED, RecordingCheck

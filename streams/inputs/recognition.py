@@ -49,7 +49,7 @@ class KubernetesObject(NamedTuple):
     is_single: bool
 
 
-class WatchedChange(NamedTuple):
+class ChangeOfWatch(NamedTuple):
     """A change as a watch shows it: the line on which it begins, and its JSON."""
 
     line: int
@@ -81,7 +81,7 @@ class NoObject(NamedTuple):
     line: int
 
 
-Recognised: TypeAlias = KubernetesObject | WatchedChange | AuditEvent | OtherLine | EndOfList | NoObject | Broken
+Recognised: TypeAlias = KubernetesObject | ChangeOfWatch | AuditEvent | OtherLine | EndOfList | NoObject | Broken
 
 
 class _Head(msgspec.Struct, rename="camel", gc=False):
@@ -151,11 +151,13 @@ class _Recognition:
         if version.startswith(_AUDIT) or (found.has_request and kind in {"", "Event"}):
             yield AuditEvent(line, text)
         elif found.object is not msgspec.UNSET or (found.type is not msgspec.UNSET and not kind):
-            yield WatchedChange(line, text)
+            yield ChangeOfWatch(line, text)
         elif isinstance(found.items, msgspec.Raw) and kind.endswith(_LIST):
             yield from self._list(piece, bytes(found.items), depth)
         elif kind:
-            yield KubernetesObject(line, text, kind, version, isinstance(piece, Document))
+            yield KubernetesObject(
+                line=line, text=text, kind=kind, version=version, is_single=isinstance(piece, Document)
+            )
         elif isinstance(piece, ListItem) and (kind := kind_of_items(piece.head)):
             yield _typed(line, text, kind)
         elif isinstance(piece, ListItem) and found.metadata is not msgspec.UNSET:
@@ -180,7 +182,9 @@ class _Recognition:
         if text is None and _AUDIT.encode() in piece.text:
             yield Broken(piece.line, WITHIN, piece.text.count(b"\n") + 1)
         elif text is None and piece.text.startswith(b"{"):
-            yield KubernetesObject(piece.line, piece.text, "", "", isinstance(piece, Document))
+            yield KubernetesObject(
+                line=piece.line, text=piece.text, kind="", version="", is_single=isinstance(piece, Document)
+            )
         elif text is None:
             yield NoObject(piece.line)
         elif text.lstrip().startswith(b"{"):
@@ -201,7 +205,11 @@ class _Recognition:
     def _waiting(self, kind: str) -> Iterator[Recognised]:
         """Give what has waited for the kind of its list."""
         for line, text in self._held.taken():
-            yield _typed(line, text, kind) if kind else KubernetesObject(line, text, "", "", is_single=False)
+            yield (
+                _typed(line, text, kind)
+                if kind
+                else KubernetesObject(line=line, text=text, kind="", version="", is_single=False)
+            )
 
 
 def _word(found: msgspec.Raw) -> str:
@@ -221,4 +229,6 @@ def kind_of_items(head: bytes) -> str:
 def _typed(line: int, text: bytes, kind: str) -> KubernetesObject:
     """Put kind and version into an object of a list that says them once."""
     type_ = {"kind": msgspec.Raw(msgspec.json.encode(kind)), "apiVersion": msgspec.Raw(b'"v1"')}
-    return KubernetesObject(line, msgspec.json.encode(type_ | _fields.decode(text)), kind, "", is_single=False)
+    return KubernetesObject(
+        line=line, text=msgspec.json.encode(type_ | _fields.decode(text)), kind=kind, version="", is_single=False
+    )

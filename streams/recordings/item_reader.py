@@ -14,11 +14,11 @@ from evictstream.streams.inputs.files import pieces_of
 from evictstream.streams.inputs.pieces import Broken
 from evictstream.streams.inputs.recognition import (
     AuditEvent,
+    ChangeOfWatch,
     EndOfList,
     KubernetesObject,
     NoObject,
     OtherLine,
-    WatchedChange,
     recognised,
 )
 from evictstream.streams.recordings.audit_log import AuditChange, read_audit_event
@@ -50,7 +50,7 @@ def read_recording(source: str, stream: BinaryIO) -> Iterator[Change]:
         match found:
             case KubernetesObject():
                 yield objects.read(found)
-            case WatchedChange(line, text):
+            case ChangeOfWatch(line, text):
                 yield read_watch_event(source, line, text)
             case AuditEvent(line, text):
                 yield _audit_event(source, line, text)

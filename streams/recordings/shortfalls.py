@@ -20,7 +20,7 @@ MOST_PROBLEMS: Final = 20
 """Kinds of unreadable lines that are told apart; a program that invents problems would have as many as lines."""
 
 
-class Gap(enum.StrEnum):
+class ShortfallKind(enum.StrEnum):
     """Kinds of shortfalls, by the names with which a user takes an answer as it is."""
 
     UNREADABLE = "unreadable"
@@ -40,28 +40,28 @@ class Gap(enum.StrEnum):
 class Shortfall(NamedTuple):
     """Something that is missing: its kind, how much, and a sentence."""
 
-    gap: Gap
+    gap: ShortfallKind
     amount: int
     text: str
 
 
-_OF_SKIPPED: Final[dict[str, tuple[Gap, str]]] = {
+_OF_SKIPPED: Final[dict[str, tuple[ShortfallKind, str]]] = {
     WITHOUT_OBJECT: (
-        Gap.OBJECTS,
+        ShortfallKind.OBJECTS,
         (
             "changes of nodes or pods stand in audit logs without their object: an audit policy has to log nodes and"
             " pods, with their subresources, at the level RequestResponse"
         ),
     ),
     UNKNOWN: (
-        Gap.LISTING,
+        ShortfallKind.LISTING,
         (
             "changes in audit logs are about nodes or pods that were never seen: give a list of them from before,"
             " `kubectl get nodes,pods -A -o json`"
         ),
     ),
-    LATE: (Gap.LATE, "changes come too late to be put in order: give the log as a file, which is sorted"),
-    NOTHING: (Gap.UNREADABLE, "of the files are empty"),
+    LATE: (ShortfallKind.LATE, "changes come too late to be put in order: give the log as a file, which is sorted"),
+    NOTHING: (ShortfallKind.UNREADABLE, "of the files are empty"),
 }
 
 
@@ -93,7 +93,9 @@ class LeftOut:
         """Give what is missing for that, unreadable lines first."""
         for problem, lines in self._lines.items():
             many = "line cannot" if lines == 1 else "lines cannot"
-            yield Shortfall(Gap.UNREADABLE, lines, f"{lines:,} {many} be read, {self._first[problem]}: {problem}")
+            yield Shortfall(
+                ShortfallKind.UNREADABLE, lines, f"{lines:,} {many} be read, {self._first[problem]}: {problem}"
+            )
         for reason, (gap, text) in _OF_SKIPPED.items():
             if count := self.skipped[reason]:
                 yield Shortfall(gap, count, f"{count:,} {text}")

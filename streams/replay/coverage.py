@@ -18,7 +18,7 @@ from evictstream.models.instants import MICROSECONDS_PER_SECOND
 from evictstream.models.kubernetes.times import read_time
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.recordings.record import RecordedRecord, Role
-from evictstream.streams.recordings.shortfalls import Gap, Shortfall
+from evictstream.streams.recordings.shortfalls import Shortfall, ShortfallKind
 
 MOST_NAMES: Final = 3
 """Nodes that are named in a sentence."""
@@ -74,7 +74,7 @@ class _Place:
             self.is_sure = True
 
 
-class Coverage:
+class ListingCoverage:
     """Takes all records of a recording in order of time. Some 200 bytes are kept for each object until it is listed."""
 
     def __init__(self, partitions: int) -> None:
@@ -148,7 +148,7 @@ def _no_listing(cluster: str, nodes: int, pods: int) -> Shortfall:
         " before, and nothing is known of what did not change; record from a listing on, or give a list from before,"
         " `kubectl get nodes,pods -A -o json`"
     )
-    return Shortfall(Gap.LISTING, nodes + pods, text)
+    return Shortfall(ShortfallKind.LISTING, nodes + pods, text)
 
 
 def _no_nodes(cluster: str, names: list[str]) -> Shortfall:
@@ -157,7 +157,7 @@ def _no_nodes(cluster: str, names: list[str]) -> Shortfall:
         f"pods of {cluster} are bound to {_counted(len(names), 'node')} in no recording:"
         f" {', '.join(names[:MOST_NAMES])}{more}; nothing is said about these pods"
     )
-    return Shortfall(Gap.NODES, len(names), text)
+    return Shortfall(ShortfallKind.NODES, len(names), text)
 
 
 def _counted(count: int, what: str) -> str:

@@ -21,7 +21,7 @@ from evictstream.streams.recordings.input_files import InputFiles
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import file_names, read_folder, read_manifest
 from evictstream.streams.recordings.shortfalls import LeftOut, Shortfall
-from evictstream.streams.replay.coverage import Coverage
+from evictstream.streams.replay.coverage import ListingCoverage
 
 MILLISECOND_US: Final = 1_000
 
@@ -54,7 +54,7 @@ class RecordedFolder:
         self.has_results = "results" in topics
         self.has_decisions = "decisions" in topics
         self.clusters = set() if manifest is None else set(manifest.clusters)
-        self._coverage = Coverage(self.partitions)
+        self._coverage = ListingCoverage(self.partitions)
         self._is_read = False
 
     def read(self) -> Iterator[RecordedRecord]:
@@ -131,7 +131,7 @@ class WatchFiles:
         self._on_unbound = on_unbound
         self._is_read = False
         self._left_out = LeftOut()
-        self._coverage = Coverage(partitions)
+        self._coverage = ListingCoverage(partitions)
         self.clusters: set[str] = set()
         self._is_given = listed_at_us is not None
         self._listed_at_us = listed_at_us
@@ -148,7 +148,7 @@ class WatchFiles:
             self._listed_at_us = self._files.latest_listed_us()
         times = AssumedTimes(self._listed_at_us)
         if not self._is_read:
-            self._times, self._left_out, self._coverage = times, LeftOut(), Coverage(self.partitions)
+            self._times, self._left_out, self._coverage = times, LeftOut(), ListingCoverage(self.partitions)
         offsets = Counter[tuple[Role, int]]()
         places: dict[bytes, int] = {}
         with self._files.opened(times) as items:

@@ -17,11 +17,11 @@ from evictstream.streams.inputs.opening import live
 from evictstream.streams.inputs.pieces import Broken
 from evictstream.streams.inputs.recognition import (
     AuditEvent,
+    ChangeOfWatch,
     EndOfList,
     KubernetesObject,
     OtherLine,
     Recognised,
-    WatchedChange,
     recognised,
 )
 
@@ -72,7 +72,7 @@ def _objects(source: str) -> Iterator[dict[object, object]]:
 
 def _refusal(found: Recognised) -> str:
     match found:
-        case WatchedChange():
+        case ChangeOfWatch():
             return f"it is a watch (line {found.line}), which `evictstream what-if` reads"
         case AuditEvent() | OtherLine():
             return f"it is an audit log (line {found.line}), which `evictstream what-if` reads"

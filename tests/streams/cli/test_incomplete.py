@@ -11,7 +11,7 @@ from evictstream.streams.cli.main import run
 from evictstream.streams.recordings.entries import Flaw
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import RecordingWriter
-from evictstream.streams.recordings.shortfalls import MOST_PROBLEMS, Gap, LeftOut
+from evictstream.streams.recordings.shortfalls import MOST_PROBLEMS, LeftOut, ShortfallKind
 from tests.streams.feed.samples import Object, line, node, pod
 from tests.streams.recordings.audit_samples import event, lines
 
@@ -47,26 +47,31 @@ def test_a_whole_recording_needs_no_word(command: str, tmp_path: Path, capsys: p
 @pytest.mark.parametrize(
     ("data", "gap", "said"),
     [
-        pytest.param(NODE + POD + b"x {}\n" * 384, Gap.UNREADABLE, "384 lines cannot be read, ", id="unreadable"),
+        pytest.param(
+            NODE + POD + b"x {}\n" * 384, ShortfallKind.UNREADABLE, "384 lines cannot be read, ", id="unreadable"
+        ),
         pytest.param(
             NODE + POD + line(pod("p-2", "n-2"), AT.format(1)),
-            Gap.NODES,
+            ShortfallKind.NODES,
             "pods of lab are bound to 1 node in no recording: n-2",
             id="nodes",
         ),
         pytest.param(
             line(node(), AT.format(0), "MODIFIED") + POD,
-            Gap.LISTING,
+            ShortfallKind.LISTING,
             "no listing of lab: 1 node and 0 pods were never seen",
             id="listing",
         ),
         pytest.param(
-            NODE + POD + lines(event(1, "patch", level="Metadata")), Gap.OBJECTS, "1 changes of nodes", id="objects"
+            NODE + POD + lines(event(1, "patch", level="Metadata")),
+            ShortfallKind.OBJECTS,
+            "1 changes of nodes",
+            id="objects",
         ),
     ],
 )
 def test_what_is_missing_is_said_unless_allowed(
-    data: bytes, gap: Gap, said: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    data: bytes, gap: ShortfallKind, said: str, command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert outcome(tmp_path / "f", data, command, "--cluster", "lab") == 1
     *sentences, last = capsys.readouterr().err.splitlines()

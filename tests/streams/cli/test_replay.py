@@ -140,9 +140,7 @@ def test_standard_input_may_be_a_file() -> None:
 
 
 @pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT])
-def test_the_first_signal_ends_the_wait_for_a_named_pipe(
-    signal_: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_ends_the_wait_for_a_pipe(signal_: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "kept"
     folder.mkdir()
     monkeypatch.setenv("TMPDIR", str(folder))

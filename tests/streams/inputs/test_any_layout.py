@@ -77,7 +77,7 @@ def test_a_list_that_comes_in_small_parts(made: tuple[Any, str], data: st.DataOb
 
 @settings(max_examples=40, deadline=None)
 @given(made=st.lists(LISTS.flatmap(printed), min_size=1, max_size=3), cut=st.floats(0, 1))
-def test_what_is_cut_costs_nothing_that_follows_on_its_own_line(made: list[str], cut: float) -> None:
+def test_a_cut_costs_nothing_that_follows(made: list[str], cut: float) -> None:
     *_, last = made
     begun = last[: int(len(last) * cut)].rstrip(" \n\t\r,[:")
     whole = "".join(f'{{"kind":"Node","text":{json.dumps(text)}}}\n' for text in made)

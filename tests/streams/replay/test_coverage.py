@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from evictstream.streams.recordings.record import RecordedRecord, Role
-from evictstream.streams.replay.coverage import Coverage
+from evictstream.streams.replay.coverage import ListingCoverage
 
 Value = dict[str, Any]
 SECOND = 1_795_255_200
@@ -16,7 +16,7 @@ OLD, NEW = "2026-11-20T00:00:00Z", "2026-11-21T10:00:01Z"
 
 
 def seen(*values: tuple[Role, str, Value]) -> list[str]:
-    coverage = Coverage(partitions=1)
+    coverage = ListingCoverage(partitions=1)
     for number, (topic, node, value) in enumerate(values):
         coverage.take(
             RecordedRecord(
@@ -88,7 +88,7 @@ def test_what_a_recording_never_saw(values: list[tuple[Role, str, Value]], expec
 
 
 def test_a_pod_that_was_seen_unbound_is_known() -> None:
-    coverage = Coverage(partitions=1)
+    coverage = ListingCoverage(partitions=1)
     coverage.see_unbound(json.dumps({"metadata": {"uid": "p"}}).encode())
     assert list(coverage.shortfalls()) == []
 
