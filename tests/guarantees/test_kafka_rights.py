@@ -102,7 +102,7 @@ def test_each_tool_does_its_work_under_its_rights(broker: RightsBroker, tmp_path
     with _tools(broker) as tool:
         tool("operator", "topics", "check")
         tool("operator", "accept-gap", "--yes", code=1)  # there is none, it says
-        tool("feed-prod", "import", str(events))
+        tool("feed-prod", "import", "--into-fed-cluster", str(events))
         tool("reader", "commands", "--from", "beginning", "--idle-seconds", "1")
         tool("reader", "record", str(tmp_path / "recording"))
         tool("reader", "replay")
