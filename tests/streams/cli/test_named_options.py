@@ -55,6 +55,7 @@ SAID_OF = {
     "models/what_if/change.py": {"rules taint"},
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
     "streams/cli/incomplete.py": {*READERS, "import"},
+    "streams/cli/manager_flags.py": {"what-if"},
     "streams/cli/output.py": {name for name, options in OPTIONS.items() if "--output" in options},
     "streams/cli/replay_input.py": {"replay"},
     "streams/cli/rules/checked_objects.py": {"rules tolerations", "rules verdict"},
