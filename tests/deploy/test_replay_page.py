@@ -45,7 +45,7 @@ def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path
 
 
 def test_the_pages_have_examples() -> None:
-    assert [name for name, _ in CONSOLES] == ["replay.md"] * 7 + ["what-if.md"] * 3
+    assert [name for name, _ in CONSOLES] == ["replay.md"] * 7 + ["what-if.md"] * 4
 
 
 def test_the_picture_on_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
