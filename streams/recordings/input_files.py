@@ -30,8 +30,6 @@ from evictstream.streams.recordings.watch_files import read_watch_event
 
 LATE_EVENT: Final = "an event of an audit log behind something else in a pipe; give it as a file"
 
-_MILLISECOND_US: Final = 1_000
-
 _T = TypeVar("_T")
 _Items: TypeAlias = Iterator[Item | WatchEnded]
 
@@ -189,7 +187,7 @@ def read_recorded_changes(folder: Path) -> Iterator[Item]:
         else:
             item = read_watch_event(name, lines[name], record.value)
             if isinstance(item, Entry) and item.observed_at_us is None:
-                item = msgspec.structs.replace(item, observed_at_us=record.timestamp * _MILLISECOND_US)
+                item = msgspec.structs.replace(item, observed_at_us=record.appended_us)
             yield item
 
 

@@ -11,6 +11,9 @@ Role: TypeAlias = Literal["nodes", "pods", "results", "commands", "decisions"]
 
 INPUT_ROLES: Final[tuple[Role, ...]] = ("nodes", "pods", "results")
 
+MILLISECOND_US: Final = 1_000
+"""Of an append time, which Kafka has in milliseconds."""
+
 
 class RecordedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """A record as it was consumed; the service's logic takes it as it is.
@@ -27,3 +30,13 @@ class RecordedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     timestamp: int
     key: bytes | None
     value: bytes | None
+
+    @property
+    def appended_us(self) -> int:
+        """The append time, microseconds since 1970."""
+        return self.timestamp * MILLISECOND_US
+
+    @property
+    def cluster(self) -> str:
+        """What its key says; a key that is no text still names something."""
+        return (self.key or b"").partition(b"/")[0].decode(errors="replace")

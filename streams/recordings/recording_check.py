@@ -76,7 +76,7 @@ class RecordingCheck:
         for record in records:
             self.records += 1
             self._look_at_place(record)
-            cluster = (record.key or b"").partition(b"/")[0].decode(errors="replace")
+            cluster = record.cluster
             self._look_at_silence(record, cluster)
             if record.topic in INPUT_ROLES:
                 self._look_at_event(record, cluster)

@@ -151,7 +151,7 @@ class RecordingWriter:
             self.manifest.files[name] = RecordedFile(topic=record.topic, partition=record.partition)
         stream.write(_line(record))
         _count(self.manifest.files[name], record)
-        self._clusters[(record.key or b"").partition(b"/")[0].decode(errors="replace")] += 1
+        self._clusters[record.cluster] += 1
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

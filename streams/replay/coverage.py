@@ -97,10 +97,10 @@ class ListingCoverage:
         if record.topic not in _KINDS or record.value is None:
             return
         if self._first_us is None:
-            self._first_us = record.timestamp * 1_000
+            self._first_us = record.appended_us
         if not key.endswith(b"/"):
             (self._nodes if record.topic == "nodes" else self._nodes_of_pods).add(key)
-        cluster = key.partition(b"/")[0].decode(errors="replace")
+        cluster = record.cluster
         place = self._places[cluster][record.topic, record.partition]
         if place.is_listed:
             return

@@ -18,7 +18,6 @@ from evictstream.streams.replay.asked_pod import MOST_COMPARED, AskedPod, Match
 from evictstream.streams.replay.pod_observer import CaseLine, ObservedPod, PodObserver
 from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.story import Teller, ToldDecision
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US
 
 SAME_US: Final = MICROSECONDS_PER_SECOND
 """What a replay decides is the same as what was recorded if it is less apart."""
@@ -158,7 +157,7 @@ class Explainer:
         for record in records:
             if record.topic == "decisions" and record.value is not None:
                 try:
-                    self.take(record.value, record.timestamp * MILLISECOND_US, Teller.RECORDED)
+                    self.take(record.value, record.appended_us, Teller.RECORDED)
                 except Unreadable as error:
                     place = f"decisions, partition {record.partition}, offset {record.offset}"
                     on_problem(f"{place}: no decision ({error.reason})")

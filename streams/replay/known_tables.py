@@ -22,7 +22,6 @@ from evictstream.streams.recordings.record import INPUT_ROLES, RecordedRecord, R
 from evictstream.streams.replay.asked_pod import AskedPod, Match
 from evictstream.streams.replay.pod_observer import ObservedPod
 from evictstream.streams.replay.story import Teller
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US
 from evictstream.streams.replay.why_nothing import why_nothing
 from evictstream.streams.service.epoch_news import EpochBegun, EpochNews
 from evictstream.streams.service.eviction_partition import EvictionPartition
@@ -84,14 +83,14 @@ class KnownTables:
     def take_facts(self, records: Iterable[RecordedRecord]) -> None:
         """Read of records only what the tables of the service do not hold."""
         for record in records:
-            self.at_us = max(self.at_us, record.timestamp * MILLISECOND_US)
+            self.at_us = max(self.at_us, record.appended_us)
             if record.value is None or record.topic not in ("nodes", "pods"):
                 continue
             try:
                 found = (read_node_facts if record.topic == "nodes" else read_pod_facts)(record.value)
             except Unreadable:
                 continue  # counted where the service's logic has taken it
-            name = (record.key or b"").partition(b"/")[0].decode(errors="replace"), found.uid
+            name = record.cluster, found.uid
             known = self._facts.get(name)
             if known is not None and is_older(found.version, known[0]):
                 continue
@@ -163,5 +162,5 @@ class KnownTables:
 def until(records: Iterable[RecordedRecord], at_us: int | None) -> Iterator[RecordedRecord]:
     """Give the records up to an instant, None for all; later ones are passed over."""
     for record in records:
-        if at_us is None or record.timestamp * MILLISECOND_US <= at_us:
+        if at_us is None or record.appended_us <= at_us:
             yield record

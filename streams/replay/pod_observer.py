@@ -144,7 +144,7 @@ class PodObserver:
     def leave_out(self, record: RecordedRecord, at_us: int) -> None:
         """Take in what was recorded of a pod that the replay has evicted before: the replay goes on without it."""
         seen = _read(record)
-        pod = None if seen is None else self._pod(_cluster_of(record), seen.object.metadata)
+        pod = None if seen is None else self._pod(record.cluster, seen.object.metadata)
         if seen is not None and pod is not None:
             _keep(pod.left_out, CaseLine(_instant(seen.observed_at, at_us), Teller.RECORDED, _as_recorded(seen)))
 
@@ -161,7 +161,7 @@ class PodObserver:
     def _see(self, record: RecordedRecord, seen: _Heading, known: Known, at: str, teller: Teller) -> None:
         key = record.key or b""
         node_name = key.decode(errors="replace").partition("/")[2]
-        pod = self._pod(_cluster_of(record), seen.object.metadata)
+        pod = self._pod(record.cluster, seen.object.metadata)
         if pod is None:
             return
         node = known(key)
@@ -196,10 +196,6 @@ class PodObserver:
 
 
 _objects: Final = msgspec.json.Decoder(_Object)
-
-
-def _cluster_of(record: RecordedRecord) -> str:
-    return (record.key or b"").partition(b"/")[0].decode(errors="replace")
 
 
 def _as_recorded(seen: _Heading) -> WhyNothing:

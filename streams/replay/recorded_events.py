@@ -10,14 +10,13 @@ from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.signals import Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.recordings.record import RecordedRecord
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US
 
 _NOWHERE: Final = Origin("", 0, 0)
 
 
 def read_event(record: RecordedRecord, limits: InputLimits = DEFAULT_LIMITS) -> NodeEvent | PodEvent | Signal | None:
     """Read a change of a node or of a bound pod, or a signal; None for everything else."""
-    at_us = record.timestamp * MILLISECOND_US
+    at_us = record.appended_us
     try:
         if record.topic == "nodes":
             return read_node_record(record.key, record.value, at_us, _NOWHERE, limits)

@@ -14,7 +14,7 @@ from typing import Final
 from evictstream.streams.recordings.record import INPUT_ROLES, RecordedRecord
 from evictstream.streams.replay.pod_observer import PodObserver
 from evictstream.streams.replay.simulated_executor import SimulatedExecutor
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US, ReplayedMessage, VirtualPartition
+from evictstream.streams.replay.virtual_partition import ReplayedMessage, VirtualPartition
 from evictstream.streams.service.epoch_news import EpochBegun, EpochNews
 from evictstream.streams.service.service_config import service_config
 from evictstream.streams.settings import Settings
@@ -68,9 +68,9 @@ class Replay:
         inputs = (record for record in records if record.topic in INPUT_ROLES)
         while taken := list(itertools.islice(inputs, chunk)):
             if self.first_us is None:
-                self.first_us = taken[0].timestamp * MILLISECOND_US
+                self.first_us = taken[0].appended_us
             self.records += len(taken)
-            self.last_us = max(self.last_us, max(record.timestamp for record in taken) * MILLISECOND_US)
+            self.last_us = max(self.last_us, *(record.appended_us for record in taken))
             parts: defaultdict[int, list[RecordedRecord]] = defaultdict(list)
             for record in taken:
                 parts[record.partition].append(record)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
@@ -18,12 +17,10 @@ from evictstream.streams.inputs.opening import Input
 from evictstream.streams.recordings.assumed_times import AssumedTimes
 from evictstream.streams.recordings.entries import Entry, Item, WatchEnded, watch_event
 from evictstream.streams.recordings.input_files import InputFiles
-from evictstream.streams.recordings.record import RecordedRecord, Role
+from evictstream.streams.recordings.record import MILLISECOND_US, RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import file_names, read_folder, read_manifest
 from evictstream.streams.recordings.shortfalls import LeftOut, Shortfall
 from evictstream.streams.replay.coverage import ListingCoverage
-
-MILLISECOND_US: Final = 1_000
 
 
 class RecordedFolder:
@@ -61,7 +58,7 @@ class RecordedFolder:
         """Give records by time. Raises `RecordingError`, `WrongUseError`."""
         for record in read_folder(self._folder):
             if self.total is None:
-                self.clusters.add((record.key or b"").partition(b"/")[0].decode(errors="replace"))
+                self.clusters.add(record.cluster)
             if not self._is_read:
                 self._coverage.take(record)
             yield record

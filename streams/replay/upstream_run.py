@@ -33,7 +33,6 @@ from evictstream.streams.replay.upstream_reasons import (
     UpstreamTimer,
     UpstreamView,
 )
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US
 from evictstream.streams.replay.watched_tables import Heard, WatchedTables
 from evictstream.streams.settings import Settings
 
@@ -81,7 +80,7 @@ class UpstreamRun:
         heard = self._tables.read(record)
         if heard is None:
             return
-        appended_us = record.timestamp * MILLISECOND_US
+        appended_us = record.appended_us
         self._explain(appended_us)
         self._advance(heard.cluster, heard.at_us)
         for change in self._tables.apply(record, heard):

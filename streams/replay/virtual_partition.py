@@ -14,14 +14,13 @@ from typing import Final, NamedTuple
 import msgspec
 
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.recordings.record import RecordedRecord, Role
+from evictstream.streams.recordings.record import MILLISECOND_US, RecordedRecord, Role
 from evictstream.streams.replay.pod_observer import PodObserver
 from evictstream.streams.replay.simulated_executor import Event, SimulatedExecutor
 from evictstream.streams.replay.story import Teller
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.service_config import ServiceConfig
 
-MILLISECOND_US: Final = 1_000
 FIRE_LIMIT: Final = 1_000
 """Cost of one turn of timers; what is left fires in the next turn, at the same instant."""
 
@@ -94,7 +93,7 @@ class VirtualPartition:
         self._place = 0
         while self._place < len(records):
             record = records[self._place]
-            yield from self.advance(record.timestamp * MILLISECOND_US)
+            yield from self.advance(record.appended_us)
             self._apply(record.topic, self._run(records))
             yield from self._flush()
 
@@ -137,7 +136,7 @@ class VirtualPartition:
             if record.topic != topic:
                 break
             if place != first:
-                at_us = record.timestamp * MILLISECOND_US
+                at_us = record.appended_us
                 due_us = self._next_us()
                 if self._outbox.messages or at_us < self.now_us or (due_us is not None and due_us <= at_us):
                     break

@@ -23,7 +23,6 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.replay.recorded_events import read_event
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US
 from evictstream.streams.service.epoch_news import EpochNews
 from evictstream.streams.service.eviction_partition import EvictionPartition
 from evictstream.streams.service.service_config import service_config
@@ -119,7 +118,7 @@ class WatchedTables:
         if said is None:
             return None
         cluster, _, node = (record.key or b"").decode().partition("/")
-        at_us = said.at_us if isinstance(said, NodeEvent | PodEvent | Listed) else record.timestamp * MILLISECOND_US
+        at_us = said.at_us if isinstance(said, NodeEvent | PodEvent | Listed) else record.appended_us
         return Heard(cluster, node, at_us, said)
 
     def apply(self, record: RecordedRecord, heard: Heard) -> list[Change]:
@@ -129,7 +128,7 @@ class WatchedTables:
             What watchers of its cluster see. Instants are those that the record names, and may go back.
         """
         said, key, topic = heard.said, record.key or b"", self._topics[record.topic]
-        appended_us = record.timestamp * MILLISECOND_US
+        appended_us = record.appended_us
         self._now_us = max(self._now_us, appended_us)
         logic, counts = self._partition(record.partition), self._config.counters.of_input(topic)
         before, known_before = _taints(logic.known_node(key)), _news(counts)

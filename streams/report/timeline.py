@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
+from evictstream.models.instants import MICROSECONDS_PER_SECOND
 from evictstream.models.kubernetes.objects import ObjectError
 from evictstream.models.kubernetes.taints import NO_EXECUTE
 from evictstream.models.messages.decision import decode_decision
@@ -21,7 +22,7 @@ from evictstream.streams.recordings.record import RecordedRecord
 from evictstream.streams.replay.evictions import EvictionsOfRun, ReplayedEviction
 from evictstream.streams.replay.recorded_events import read_event
 from evictstream.streams.replay.story import Storyteller, Teller, ToldDecision
-from evictstream.streams.replay.virtual_partition import MILLISECOND_US, ReplayedMessage
+from evictstream.streams.replay.virtual_partition import ReplayedMessage
 
 MOST_EVICTIONS: Final = 100_000
 """Evictions that a report shows, the first ones: a page of them has 20 MB."""
@@ -101,12 +102,12 @@ class TimelineCollector:
     def watched(self, records: Iterable[RecordedRecord]) -> Iterator[RecordedRecord]:
         """Pass records on, and note the taints of nodes."""
         for record in records:
-            at_us = record.timestamp * MILLISECOND_US
+            at_us = record.appended_us
             self._first_us = self._first_us or at_us
             self._last_us = max(self._last_us, at_us)
-            cluster = (record.key or b"").partition(b"/")[0].decode(errors="replace")
+            cluster = record.cluster
             heard_us = self._heard_us.get(cluster)
-            if heard_us is not None and at_us - heard_us > SILENCE_SECONDS * 1_000 * MILLISECOND_US:
+            if heard_us is not None and at_us - heard_us > SILENCE_SECONDS * MICROSECONDS_PER_SECOND:
                 self._silences.append(Silence(cluster, heard_us, at_us))
             self._heard_us[cluster] = at_us
             if record.topic == "nodes" and record.value is not None:
