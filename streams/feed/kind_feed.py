@@ -25,7 +25,7 @@ from evictstream.streams.feed.listing import CompleteListing, KindListing, is_to
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import Progress
 from evictstream.streams.feed.relisting import LISTING_SHARE, Relisting
-from evictstream.streams.feed.unread_objects import UnreadObject, identify
+from evictstream.streams.feed.unread_objects import identify
 from evictstream.streams.feed.watched_objects import BROKEN, PATHS, Kind, number, read_line, read_object, read_version
 from evictstream.streams.feed.write_order import WriteOrder
 from evictstream.streams.kubernetes.backoff import Backoff
@@ -251,19 +251,10 @@ class KindFeed(threading.Thread):
             raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
         with self._order.of_watch():
             self._counts.unread += 1
-        self._say_unread(unread, type=type_.text, error=str(error), bytes=len(line))
+        unread.say(self._log, type=type_.text, error=str(error), bytes=len(line))
         if type_.text == "DELETED" and unread.uid and unread.node:
             text = unread.as_json(self.kind)
             gone = read_object(self.kind, text)
             with self._order.of_watch(gone.uid, number(gone.version)):
                 self._writer.write("DELETED", gone, text, now_us())
         self._reach(unread.version)
-
-    def _say_unread(self, unread: UnreadObject, **more: object) -> None:
-        self._log.warning(
-            "passes over an object that cannot be read",
-            namespace=unread.namespace,
-            name=unread.name,
-            uid=unread.uid,
-            **more,
-        )

@@ -138,14 +138,7 @@ class KindListing:
         unread = identify(self._kind, text)
         self._unread += 1
         if self._unread <= NAMED_OBJECTS:
-            self._log.warning(
-                "passes over an object that cannot be read",
-                namespace=unread.namespace,
-                name=unread.name,
-                uid=unread.uid,
-                position=position,
-                bytes=len(text),
-            )
+            unread.say(self._log, position=position, bytes=len(text))
         with self._order.of_listing():
             self._writer.counts.unread += 1
         return (unread.node, unread.uid) if unread.uid else ("", "")

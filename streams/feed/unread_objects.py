@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,16 @@ class UnreadObject(NamedTuple):
     uid: str
     version: str
     node: str
+
+    def say(self, log: Any, **more: object) -> None:
+        """Name it in the log, since it is passed over."""
+        log.warning(
+            "passes over an object that cannot be read",
+            namespace=self.namespace,
+            name=self.name,
+            uid=self.uid,
+            **more,
+        )
 
     def as_json(self, kind: Kind) -> bytes:
         """Return an object that says only who it is."""
