@@ -37,16 +37,15 @@ def refused(records: int) -> Iterator[Shortfall]:
 
 def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[ShortfallKind] | None) -> ExitCode:
     """Say what is missing, each kind once; returns the exit code that follows from it."""
-    missing = {}
+    missing = list(found)
+    refused_kinds = list(dict.fromkeys(one.kind for one in missing if one.kind not in (allowed or ())))
     with contextlib.suppress(BrokenPipeError):  # without a reader of stderr the exit code still tells
-        for one in found:
+        for one in missing:
             say(f"evictstream: {one.text}", err=True)
-            missing[one.gap] = True
-        refused = [gap for gap in missing if gap not in (allowed or ())]
-        if refused:
-            options = " ".join(f"--allow {gap}" for gap in refused)
+        if refused_kinds:
+            options = " ".join(f"--allow {kind}" for kind in refused_kinds)
             say(
                 f"evictstream: so the answer may be wrong, and the exit code is 1; {options} takes it as it is",
                 err=True,
             )
-    return ExitCode.FOUND_PROBLEM if any(gap not in (allowed or ()) for gap in missing) else ExitCode.DONE
+    return ExitCode.FOUND_PROBLEM if refused_kinds else ExitCode.DONE

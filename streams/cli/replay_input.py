@@ -104,7 +104,7 @@ def show_check(
             ["what", "count", "a replay assumes"],
             [["records", str(check.records), ""]]
             + [[kind, str(check.counts[kind]), assumed] for kind, assumed in ASSUMED.items()]
-            + [[f"missing, {one.gap}", str(one.amount), one.text] for one in source.shortfalls()],
+            + [[one.what, str(one.amount), one.text] for one in source.shortfalls()],
         )
         places = [[kind, place] for kind in ASSUMED for place in check.places[kind]]
         if places:

@@ -40,9 +40,14 @@ class ShortfallKind(enum.StrEnum):
 class Shortfall(NamedTuple):
     """Something that is missing: its kind, how much, and a sentence."""
 
-    gap: ShortfallKind
+    kind: ShortfallKind
     amount: int
     text: str
+
+    @property
+    def what(self) -> str:
+        """Its kind, for a table."""
+        return f"missing, {self.kind}"
 
 
 _OF_SKIPPED: Final[dict[str, tuple[ShortfallKind, str]]] = {
@@ -96,6 +101,6 @@ class LeftOut:
             yield Shortfall(
                 ShortfallKind.UNREADABLE, lines, f"{lines:,} {many} be read, {self._first[problem]}: {problem}"
             )
-        for reason, (gap, text) in _OF_SKIPPED.items():
+        for reason, (kind, text) in _OF_SKIPPED.items():
             if count := self.skipped[reason]:
-                yield Shortfall(gap, count, f"{count:,} {text}")
+                yield Shortfall(kind, count, f"{count:,} {text}")

@@ -274,11 +274,11 @@ def open_source(
 
 def _missing(shortfalls: Iterable[Shortfall]) -> Iterator[tuple[str, int]]:
     for one in shortfalls:
-        yield f"missing, {one.gap}", one.amount
+        yield one.what, one.amount
 
 
 def _as_json(shortfalls: Iterable[Shortfall]) -> list[dict[str, object]]:
-    return [{"what": str(one.gap), "count": one.amount, "text": one.text} for one in shortfalls]
+    return [{"what": str(one.kind), "count": one.amount, "text": one.text} for one in shortfalls]
 
 
 def recorded_folder(inputs: Sequence[Input]) -> Path | None:

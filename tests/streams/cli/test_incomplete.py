@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 from pathlib import Path
 
 import pytest
 
+from evictstream.streams.cli.incomplete import tell_shortfalls
 from evictstream.streams.cli.main import run
 from evictstream.streams.recordings.entries import Flaw
 from evictstream.streams.recordings.record import RecordedRecord, Role
 from evictstream.streams.recordings.recording_folder import RecordingWriter
-from evictstream.streams.recordings.shortfalls import MOST_PROBLEMS, LeftOut, ShortfallKind
+from evictstream.streams.recordings.shortfalls import MOST_PROBLEMS, LeftOut, Shortfall, ShortfallKind
 from tests.streams.feed.samples import Object, line, node, pod
 from tests.streams.recordings.audit_samples import event, lines
 
@@ -107,6 +110,21 @@ def test_a_recording_of_topics_from_after_the_listing(
     assert answered(tmp_path / "r", command) == 1
     assert "no listing of lab: 1 node and 1 pod were never seen" in capsys.readouterr().err
     assert answered(tmp_path / "r", command, "--allow", "listing") == 0
+
+
+def test_without_a_reader_of_stderr_the_exit_code_still_tells(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    missing = [Shortfall(ShortfallKind.LATE, 1, "1 comes too late"), Shortfall(ShortfallKind.NODES, 1, "1 node")]
+    with os.fdopen(writing, "w", buffering=1) as nobody_reads:
+        monkeypatch.setattr("sys.stderr", nobody_reads)
+        codes = [tell_shortfalls(missing, allowed) for allowed in ([], [ShortfallKind.LATE], list(ShortfallKind))]
+        with contextlib.suppress(BrokenPipeError):
+            nobody_reads.flush()
+        monkeypatch.undo()
+        with contextlib.suppress(BrokenPipeError):
+            nobody_reads.close()
+    assert codes == [1, 1, 0]
 
 
 def test_an_empty_file_is_no_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,7 +29,8 @@ def seen(*values: tuple[Role, str, Value]) -> list[str]:
             )
         )
     return [
-        f"{one.gap} {one.amount} {one.text.partition(';')[0].partition(' as they')[0]}" for one in coverage.shortfalls()
+        f"{one.kind} {one.amount} {one.text.partition(';')[0].partition(' as they')[0]}"
+        for one in coverage.shortfalls()
     ]
 
 
