@@ -20,67 +20,41 @@ _PANEL: Final = "Flags of kube-controller-manager, with --silent"
 _UNITS_US: Final = {"ns": 1e-3, "us": 1, "µs": 1, "ms": 1e3, "s": 1e6, "m": 60e6, "h": 3600e6}
 _PART: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ns|us|µs|ms|s|m|h)")
 
+
+def _flag(name: str, metavar: str, help_: str) -> Any:
+    """Declare a flag; what stands in brackets is the release's default."""
+    return typer.Option(name, help=help_, metavar=metavar, rich_help_panel=_PANEL)
+
+
 MonitorPeriod: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--node-monitor-period", help="Between two looks at all nodes [5s].", metavar="DURATION", rich_help_panel=_PANEL
-    ),
+    str | None, _flag("--node-monitor-period", "DURATION", "Between two looks at all nodes [5s].")
 ]
 GracePeriod: TypeAlias = Annotated[
     str | None,
-    typer.Option(
-        "--node-monitor-grace-period",
-        help="Longest silence of a node [50s; 40s before Kubernetes 1.32].",
-        metavar="DURATION",
-        rich_help_panel=_PANEL,
-    ),
+    _flag("--node-monitor-grace-period", "DURATION", "Longest silence of a node [50s; 40s before Kubernetes 1.32]."),
 ]
 EvictionRate: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--node-eviction-rate",
-        help="Nodes of a zone that are tainted in a second [0.1].",
-        metavar="RATE",
-        rich_help_panel=_PANEL,
-    ),
+    float | None, _flag("--node-eviction-rate", "RATE", "Nodes of a zone that are tainted in a second [0.1].")
 ]
 SecondaryRate: TypeAlias = Annotated[
     float | None,
-    typer.Option(
-        "--secondary-node-eviction-rate",
-        help="The same in a large zone in partial disruption [0.01].",
-        metavar="RATE",
-        rich_help_panel=_PANEL,
-    ),
+    _flag("--secondary-node-eviction-rate", "RATE", "The same in a large zone in partial disruption [0.01]."),
 ]
 LargeSize: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--large-cluster-size-threshold",
-        help="A zone with more nodes is large [50].",
-        metavar="NODES",
-        rich_help_panel=_PANEL,
-    ),
+    int | None, _flag("--large-cluster-size-threshold", "NODES", "A zone with more nodes is large [50].")
 ]
 UnhealthyShare: TypeAlias = Annotated[
     float | None,
-    typer.Option(
+    _flag(
         "--unhealthy-zone-threshold",
-        help="Share of nodes that are not ready from which a zone is in partial disruption [0.55].",
-        metavar="SHARE",
-        rich_help_panel=_PANEL,
+        "SHARE",
+        "Share of nodes that are not ready from which a zone is in partial disruption [0.55].",
     ),
 ]
 ApiQps: TypeAlias = Annotated[
-    float | None,
-    typer.Option(
-        "--kube-api-qps", help="Requests of the manager in a second [20].", metavar="RATE", rich_help_panel=_PANEL
-    ),
+    float | None, _flag("--kube-api-qps", "RATE", "Requests of the manager in a second [20].")
 ]
-ApiBurst: TypeAlias = Annotated[
-    int | None,
-    typer.Option("--kube-api-burst", help="Requests at once [30].", metavar="COUNT", rich_help_panel=_PANEL),
-]
+ApiBurst: TypeAlias = Annotated[int | None, _flag("--kube-api-burst", "COUNT", "Requests at once [30].")]
 
 _SETTINGS: Final = {
     "--node-monitor-period": "monitor_period_us",
