@@ -11,6 +11,7 @@ import msgspec
 
 from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
 from evictstream.models.messages.decision import DecisionRecord, decode_decision
+from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind
 from evictstream.streams.recordings.record import RecordedRecord
@@ -187,7 +188,7 @@ class Explainer:
         if len(self._addresses) < MOST_COMPARED:
             try:
                 found = _address.decode(value)
-            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            except DECODE_ERRORS:
                 return
             if self._cluster in (None, found.cluster):
                 self._addresses.add(f"{found.namespace}/{found.pod}")
