@@ -10,7 +10,7 @@ import typer
 from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import NAMES_LISTED, read_with_progress
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
 from evictstream.streams.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def accept_gap(
         if not gaps:
             if is_json:
                 print_json(sent | {"partitions": []})
-            say(f"evictstream: {_no_gap(chosen, found)}; nothing was sent", err=True)
+            warn(f"{_no_gap(chosen, found)}; nothing was sent")
             return ExitCode.FOUND_PROBLEM
         if not is_json:
             for gap in gaps.values():

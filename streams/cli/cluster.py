@@ -9,7 +9,7 @@ import typer
 from evictstream.streams.cli.confirmation import DECLINED, YesOption, is_confirmed, refuse_if_nobody_answers
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.known_clusters import read_with_progress
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say, warn
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.feed.cluster_names import check_cluster_name
 
@@ -108,12 +108,11 @@ def _unknown(settings: Settings, known: KnownClusters, name: str, found: dict[st
     if found is not None:
         print_json(found | {"partitions": [], "clusters": known.names, "unreadInputs": unread})
     for line in known.nothing_known(name):
-        say(f"evictstream: {line}", err=True)
+        warn(line)
     for topic, numbers in unread.items():
         which = ", ".join(map(str, numbers))
-        say(
-            f"evictstream: workers have not read all of {topic} yet (partitions {which}), where it may stand: let them,"
-            " and ask again",
-            err=True,
+        warn(
+            f"workers have not read all of {topic} yet (partitions {which}), where it may stand: let them,"
+            " and ask again"
         )
     return ExitCode.FOUND_PROBLEM

@@ -11,7 +11,7 @@ import typer
 
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, say
+from evictstream.streams.cli.output import OutputFormat, warn
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_start
 from evictstream.streams.errors import ExitCode
@@ -133,7 +133,7 @@ class _Show:
             try:
                 line = self._line(record.value)
             except (ValueError, RecursionError) as error:
-                say(f"evictstream: {self._topic}, {record.place} cannot be read: {error}", err=True)
+                warn(f"{self._topic}, {record.place} cannot be read: {error}")
                 continue
             if line is not None:
                 self._write(line)

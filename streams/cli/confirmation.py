@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evictstream.streams.cli.output import say
+from evictstream.streams.cli.output import warn
 from evictstream.streams.errors import ExitCode, WrongUseError
 from evictstream.streams.printing import one_line
 
@@ -31,7 +31,7 @@ def is_confirmed(question: str, yes: bool) -> bool:
     typer.echo(f"{one_line(question)} [y/N]: ", nl=False, err=True)
     if sys.stdin.readline().strip().lower() in {"y", "yes"}:
         return True
-    say("evictstream: nothing was sent", err=True)
+    warn("nothing was sent")
     return False
 
 

@@ -9,7 +9,7 @@ import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.incomplete import AllowOption, tell_shortfalls
-from evictstream.streams.cli.output import OutputFormat, OutputOption, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, warn
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.replay_input import open_inputs
 from evictstream.streams.cli.stop_signals import StopSignals
@@ -134,7 +134,7 @@ def _read_decisions(settings: Settings, explainer: Explainer) -> Iterator[None]:
                 try:
                     explainer.take(record.value, record.timestamp_ms * MILLISECOND_US, Teller.RECORDED)
                 except Unreadable as error:
-                    say(f"evictstream: {record.place}: no decision ({error.reason})", err=True)
+                    warn(f"{record.place}: no decision ({error.reason})")
             yield
 
 
@@ -154,9 +154,6 @@ def _replayed(
     from evictstream.streams.replay.sources import open_source
     from evictstream.streams.service.service_config import rules_of
 
-    def tell(flaw: object) -> None:
-        say(f"evictstream: {flaw}", err=True)
-
     def see_unbound(entry: Entry) -> None:
         observer.see_unbound(cluster or entry.cluster or "", bytes(entry.object), entry.observed_at_us or 0)
 
@@ -167,9 +164,9 @@ def _replayed(
         is_played = not (source.has_results or source.has_decisions)
         run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
         records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
-        found = explainer.take_replay(run, observer, records, on_problem=tell)
+        found = explainer.take_replay(run, observer, records, on_problem=warn)
     for begun in run.epochs:
-        tell(begun)
+        warn(begun)
     return Told(
         explanation=found,
         recorded=explainer.recorded,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.output import say
+from evictstream.streams.cli.output import warn
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.recordings.shortfalls import ShortfallKind
 
@@ -41,11 +41,8 @@ def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[ShortfallKind]
     refused_kinds = list(dict.fromkeys(one.kind for one in missing if one.kind not in (allowed or ())))
     with contextlib.suppress(BrokenPipeError):  # without a reader of stderr the exit code still tells
         for one in missing:
-            say(f"evictstream: {one.text}", err=True)
+            warn(one.text)
         if refused_kinds:
             options = " ".join(f"--allow {kind}" for kind in refused_kinds)
-            say(
-                f"evictstream: so the answer may be wrong, and the exit code is 1; {options} takes it as it is",
-                err=True,
-            )
+            warn(f"so the answer may be wrong, and the exit code is 1; {options} takes it as it is")
     return ExitCode.FOUND_PROBLEM if refused_kinds else ExitCode.DONE

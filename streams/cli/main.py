@@ -30,7 +30,7 @@ from typer._click import Command, Context  # typer carries click inside and show
 from typer.core import TyperCommand, TyperGroup
 
 from evictstream.streams.cli.global_options import GlobalOptions, global_options
-from evictstream.streams.cli.output import say
+from evictstream.streams.cli.output import say, warn
 from evictstream.streams.errors import EvictstreamError, ExitCode
 from evictstream.streams.printing import PrintableStream
 
@@ -152,7 +152,7 @@ def run(arguments: Sequence[str]) -> int:
 def _fail(state: GlobalOptions, error: BaseException, line: str, code: ExitCode) -> ExitCode:
     if state.debug:
         traceback.print_exception(error)
-    say(f"evictstream: {' '.join(line.split())}", err=True)
+    warn(" ".join(line.split()))
     return code
 
 

@@ -40,6 +40,11 @@ def say(line: str = "", *, err: bool = False) -> None:
     typer.echo(one_line(line), err=err)
 
 
+def warn(what: object) -> None:
+    """Print one line on stderr, with the name of the program before it: stdout is for the answer."""
+    say(f"evictstream: {what}", err=True)
+
+
 def say_title(line: str) -> None:
     """Print one line for people, bold on a terminal."""
     from rich.text import Text

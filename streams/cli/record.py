@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, warn
 from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.cli.stop_signals import StopSignals
 from evictstream.streams.cli.topic_times import read_range
@@ -82,7 +82,7 @@ def record(
         _print(writer.manifest)
     unseen = sorted(set(cluster or ()) - writer.manifest.clusters.keys())
     for name in unseen:
-        say(f"evictstream: nothing of {name} was read: is that its name?", err=True)
+        warn(f"nothing of {name} was read: is that its name?")
     return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if unseen else ExitCode.DONE)
 
 

@@ -19,7 +19,7 @@ from evictstream.streams.cli.manager_flags import (
     SecondaryRate,
     UnhealthyShare,
 )
-from evictstream.streams.cli.output import OutputFormat, OutputOption, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, warn
 from evictstream.streams.cli.progress import ProgressLine, with_progress
 from evictstream.streams.cli.replay_input import open_inputs
 from evictstream.streams.cli.stop_signals import StopSignals
@@ -247,9 +247,6 @@ def _recorded(
     from evictstream.streams.replay.known_tables import KnownTables, until
     from evictstream.streams.replay.sources import RecordedFolder, WatchFiles, recorded_folder
 
-    def tell(flaw: object) -> None:
-        say(f"evictstream: {flaw}", err=True)
-
     source: RecordedFolder | WatchFiles
     with open_inputs(files, stop_signals) as inputs:
         if stop_signals.is_stopped():
@@ -262,7 +259,7 @@ def _recorded(
         tables = KnownTables(settings, partitions=source.partitions)
         tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
     for begun in tables.epochs:
-        tell(begun)
+        warn(begun)
     return tables, source
 
 

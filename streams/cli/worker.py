@@ -10,7 +10,7 @@ from typing import NoReturn
 import typer
 
 from evictstream.streams.cli.global_options import global_options
-from evictstream.streams.cli.output import say
+from evictstream.streams.cli.output import warn
 from evictstream.streams.errors import EvictstreamError, ExitCode
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def leave(error: BaseException) -> NoReturn:
     line = str(error) if known else f"internal failure, {type(error).__name__}: {error}"
     if not known:
         LOG.error("internal failure", exc_info=error)
-    say(f"evictstream: {line}", err=True)
+    warn(line)
     logging.shutdown()
     sys.stderr.flush()
     os._exit(error.exit_code if isinstance(error, EvictstreamError) else ExitCode.INTERNAL_FAILURE)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say, warn
 from evictstream.streams.errors import ExitCode, ObjectFileError
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def end_with_problems(wrong: Sequence[ObjectErrors], output: OutputFormat) -> Ex
         _print_problems(wrong)
     names = ", ".join(each.subject if is_shown else f"{each.subject} ({each.errors[0]})" for each in wrong[:MOST_NAMED])
     more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-    say(f"evictstream: left out, as the API server or kubectl would refuse it: {names}{more}", err=True)
+    warn(f"left out, as the API server or kubectl would refuse it: {names}{more}")
     return ExitCode.FOUND_PROBLEM
 
 

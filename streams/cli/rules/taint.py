@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, say, warn
 from evictstream.streams.cli.rules.problems import end_with_problems, require, show_problems
 from evictstream.streams.errors import ExitCode, FoundProblemError, WrongUseError
 
@@ -79,7 +79,7 @@ def taint(
             say(f"node/{each.node.name} {each.word}")
         _show(changed)
     for refused in refusals:
-        say(f"evictstream: {refused.line}", err=True)
+        warn(refused.line)
     code = end_with_problems(wrong, output)
     return ExitCode.FOUND_PROBLEM if refusals else code
 

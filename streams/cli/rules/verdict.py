@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table, say
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_long_table, say, warn
 from evictstream.streams.cli.rules.assumed_defaults import (
     DEFAULT_SECONDS,
     AssumedDefaults,
@@ -95,7 +95,7 @@ def verdict(
     evaluator = Evaluator(nodes, comparison_operators=comparison_operators)
     for kind, found in (("pod", placement.pods), ("node", placement.chosen)):
         if not found:
-            say(f"evictstream: no {kind} is selected", err=True)
+            warn(f"no {kind} is selected")
     if output is OutputFormat.JSON:
         head = {
             "comparisonOperators": comparison_operators,
