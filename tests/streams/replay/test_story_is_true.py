@@ -20,7 +20,9 @@ from evictstream.streams.settings import Settings
 from tests.faults.generate import generate
 from tests.faults.plan import SIMULATED_KINDS, Change, FaultKind, Plan, Shape
 from tests.faults.simulated.run import Simulation
-from tests.streams.replay.story_truth import SENTENCES, Inputs, Truth
+from tests.streams.replay.story_inputs import Inputs
+from tests.streams.replay.story_sentences import SENTENCES
+from tests.streams.replay.story_truth import Truth
 
 REPLAYED, PLAYED, SIMULATED = 14, 3, 4
 KINDS: Final = tuple(kind for kind in SIMULATED_KINDS if kind is not FaultKind.CLOCK_STEP)
