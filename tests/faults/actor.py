@@ -13,7 +13,7 @@ import json
 import random
 from collections.abc import Mapping
 
-from tests.faults.objects import Json, Pod, instant, watch_event
+from tests.faults.objects import Json, Pod, instant, result, watch_event
 from tests.faults.plan import Change, Plan
 from tests.faults.scribe import version_at
 from tests.faults.stories import draw_tolerations
@@ -78,24 +78,15 @@ class ClusterActor:
         return answers
 
     def _answer(self, command: Mapping[str, object], chance: random.Random, outcome: str, at_us: int) -> list[Change]:
-        same = ("evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
-        result: Json = {
-            "apiVersion": "evictstream.io/v1",
-            "kind": "EvictionResult",
-            **{name: command[name] for name in same},
-            "outcome": outcome,
-            "reason": "played",
-        }
-        if chance.random() < 0.8:
-            result["observedAt"] = instant(at_us)
+        observed_at_us = at_us if chance.random() < 0.8 else None
         key = f"{command['cluster']}/{command['node']}".encode()
-        answer = Change(at_us, "results", key, json.dumps(result).encode())
+        answer = Change(at_us, "results", key, result(command, outcome, observed_at_us, reason="played"))
         if chance.random() < 0.1:
             later = Change(at_us + chance.randrange(3 * SECOND_US), "results", key, answer.value)
             return [answer, later]
         if outcome == "Failed" and chance.random() < 0.1:  # an executor that runs an attempt twice
-            result["outcome"] = "Succeeded"
-            return [answer, Change(at_us + 100 * MILLISECOND_US, "results", key, json.dumps(result).encode())]
+            second = result(command, "Succeeded", observed_at_us, reason="played")
+            return [answer, Change(at_us + 100 * MILLISECOND_US, "results", key, second)]
         return [answer]
 
     def _delete(self, event: Json, chance: random.Random, at_us: int) -> list[Change]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 import json
-from typing import TypeAlias
+from collections.abc import Mapping
+from typing import Final, TypeAlias
 
 Json: TypeAlias = dict[str, object]
 
@@ -13,6 +14,9 @@ EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 NOT_READY = "node.kubernetes.io/not-ready"
 UNREACHABLE = "node.kubernetes.io/unreachable"
 MIRROR = "kubernetes.io/config.mirror"
+OUTCOMES: Final = ("Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed")
+"""All that an executor may answer."""
+_OF_COMMAND: Final = ("evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
 
 
 def instant(at_us: int) -> str:
@@ -92,3 +96,20 @@ def watch_event(cluster: str, kind: str, shown: Json | None, observed_at_us: int
     if shown is not None:
         event["object"] = shown
     return json.dumps(event).encode()
+
+
+def result(
+    command: Mapping[str, object], outcome: str, observed_at_us: int | None = None, *, reason: str = ""
+) -> bytes:
+    """Write an executor's answer to a command; without `observed_at_us` the append time counts."""
+    answer: Json = {
+        "apiVersion": "evictstream.io/v1",
+        "kind": "EvictionResult",
+        **{name: command[name] for name in _OF_COMMAND},
+        "outcome": outcome,
+    }
+    if reason:
+        answer["reason"] = reason
+    if observed_at_us is not None:
+        answer["observedAt"] = instant(observed_at_us)
+    return json.dumps(answer).encode()

@@ -17,7 +17,7 @@ from evictstream.streams.replay.replay import Replay
 from evictstream.streams.replay.virtual_partition import ReplayedMessage
 from evictstream.streams.settings import Settings
 from tests.faults.numbers import NUMBERS
-from tests.faults.objects import instant
+from tests.faults.objects import OUTCOMES, result
 from tests.faults.replayed.life import SHAPE, Life, draw_life
 
 AFTER_SECONDS: Final = 15.0
@@ -25,7 +25,6 @@ AFTER_SECONDS: Final = 15.0
 SETTINGS: Final = Settings.model_validate({"partitions": SHAPE.partitions, **NUMBERS.settings()})
 LIMITS: Final = replace(NUMBERS.limits(), slack_us=0)
 AT_ONCE: Final = Promptness(late_us=0, view_us=0)
-OUTCOMES: Final = ("Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed")
 Json = dict[str, Any]
 
 
@@ -62,7 +61,7 @@ def check_played(life: Life, seen: Counter[str]) -> Iterator[Violation]:
             yield from _wrongly_late(json.loads(message.value))
     end_us = _end_us(life.records)
     for cluster in life.clusters:
-        inputs = [one for one in _inputs(life.records) if one.key.startswith(f"{cluster}/".encode())]
+        inputs = [one for one in inputs_of(life.records) if one.key.startswith(f"{cluster}/".encode())]
         for uid, pod in plan(inputs, LIMITS, SHAPE.partitions).items():
             wanted, found = pod.course(), commands.pop((cluster, uid), [])
             evicted_us = [] if wanted.evicted_us is None or wanted.evicted_us > end_us else [wanted.evicted_us]
@@ -82,7 +81,7 @@ def check_recorded(life: Life, seen: Counter[str]) -> Iterator[Violation]:
     log = _log(messages)
     seen["commands beside recorded results"] += sum(one.topic == "commands" for one in log)
     yield from judge(
-        _inputs(records),
+        inputs_of(records),
         log,
         ended_at_us=_end_us(records),
         partitions=SHAPE.partitions,
@@ -131,19 +130,12 @@ def _differs(wanted: Course, evicted_us: Sequence[int], commands: Sequence[Json]
 
 def _results(chance: random.Random, attempts: Sequence[ReplayedMessage]) -> Iterator[RecordedRecord]:
     """Let an executor answer some of these attempts, once or twice, soon or late."""
-    same = ("evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
     offsets = Counter[int]()
     for message in attempts:
         command = json.loads(message.value)
         for _ in range(chance.choice([0, 1, 1, 2]) if command["action"] == "Evict" else 0):
             at_ms = -(-message.at_us // 1_000) + chance.randrange(1, 4_000)
-            value = {
-                "apiVersion": "evictstream.io/v1",
-                "kind": "EvictionResult",
-                **{name: command[name] for name in same},
-                "outcome": chance.choice(OUTCOMES),
-                "observedAt": instant(at_ms * 1_000),
-            }
+            value = result(command, chance.choice(OUTCOMES), at_ms * 1_000)
             offsets[message.partition] += 1
             yield RecordedRecord(
                 topic="results",
@@ -151,17 +143,18 @@ def _results(chance: random.Random, attempts: Sequence[ReplayedMessage]) -> Iter
                 offset=offsets[message.partition] - 1,
                 timestamp=at_ms,
                 key=message.key,
-                value=json.dumps(value).encode(),
+                value=value,
             )
 
 
-def _inputs(records: Sequence[RecordedRecord]) -> list[InputRecord]:
+def inputs_of(records: Sequence[RecordedRecord]) -> list[InputRecord]:
+    """Give the inputs among records as the oracle takes them."""
     return [
         InputRecord(
             topic=topic,
             partition=one.partition,
             offset=one.offset,
-            append_at_us=one.timestamp * 1_000,
+            append_at_us=one.appended_us,
             key=one.key or b"",
             value=one.value,
         )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
-from evictstream.models.instants import instant_text
 from evictstream.models.messages.decision import decode_decision
 from evictstream.streams.oracle.reading import place
 from evictstream.streams.oracle.records import InputRecord, InputTopic
@@ -18,7 +17,9 @@ from evictstream.streams.replay.story import Teller, ToldDecision
 from evictstream.streams.replay.virtual_partition import ReplayedMessage
 from evictstream.streams.settings import Settings
 from tests.faults.generate import generate
+from tests.faults.objects import OUTCOMES, result
 from tests.faults.plan import SIMULATED_KINDS, Change, FaultKind, Plan, Shape
+from tests.faults.replayed.checks import inputs_of
 from tests.faults.simulated.run import Simulation
 from tests.streams.replay.story_inputs import Inputs
 from tests.streams.replay.story_sentences import SENTENCES
@@ -29,8 +30,6 @@ KINDS: Final = tuple(kind for kind in SIMULATED_KINDS if kind is not FaultKind.C
 """A clock that steps names instants that no record has."""
 LAG_US: Final = 20_000_000
 """Behind the log no worker of these runs is further."""
-OUTCOMES: Final = ("Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed")
-SAME: Final = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
 
 
 def settings_of(plan: Plan) -> Settings:
@@ -80,13 +79,9 @@ def answers(chance: random.Random, commands: Sequence[ReplayedMessage]) -> list[
         command = json.loads(message.value)
         while command["action"] == "Evict" and chance.random() < 0.6:
             at_us = message.at_us + chance.randrange(3_000) * 1_000
-            result = {name: command[name] for name in SAME} | {
-                "kind": "EvictionResult",
-                "outcome": chance.choice(OUTCOMES),
-                "reason": chance.choice(["", "the node has no such taint", "500 from a webhook"]),
-                "observedAt": instant_text(at_us),
-            }
-            found.append(Change(at_us, "results", message.key, json.dumps(result).encode()))
+            outcome = chance.choice(OUTCOMES)
+            reason = chance.choice(["", "the node has no such taint", "500 from a webhook"])
+            found.append(Change(at_us, "results", message.key, result(command, outcome, at_us, reason=reason)))
     return found
 
 
@@ -106,18 +101,6 @@ def recorded(plan: Plan, changes: Iterable[Change]) -> list[RecordedRecord]:
 def truth_of(plan: Plan, records: Iterable[InputRecord], *, lag_us: int = 0, knows_states: bool = True) -> Truth:
     inputs = Inputs([*records], plan.numbers.limits(), plan.shape.partitions, lag_us=lag_us)
     return Truth(inputs, knows_states=knows_states)
-
-
-def inputs_of(records: Iterable[RecordedRecord]) -> Iterator[InputRecord]:
-    for one in records:
-        yield InputRecord(
-            topic=one.topic,  # type: ignore[arg-type] # no outputs are among them
-            partition=one.partition,
-            offset=one.offset,
-            append_at_us=one.timestamp * 1_000,
-            key=one.key or b"",
-            value=one.value,
-        )
 
 
 def test_every_sentence_of_a_replay_agrees_with_its_records() -> None:
