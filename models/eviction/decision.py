@@ -183,7 +183,10 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
             return Coverage(state)
         seconds = bounded_seconds(match)
         if seconds is not None:
-            since_us = state.value_since_us if finder.looks_at_value(state.taint, match) else state.since_us
+            since_us = state.since_us
+            # Nearly all taints have the value that they came with, and the question costs as much as the match.
+            if state.value_since_us != since_us and finder.looks_at_value(state.taint, match):
+                since_us = state.value_since_us
             longest = None
             if state.taint.key in HEALTH_KEYS:  # an outage shifts the deadline of these
                 if since_us == state.since_us:
