@@ -20,6 +20,7 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.jars import kafka_version
 from evictstream.streams.broker.kafka_node import KafkaNode
 from evictstream.streams.broker.locate import Broker
+from evictstream.streams.kafka_reach import REACH, Reach
 from evictstream.streams.settings import Settings
 from tests.harness.kafka_classes import FIRST_COMPILER, VARIABLE, use_kafka_classes
 from tests.harness.shared_kafka import shared_kafka
@@ -94,6 +95,12 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in os.environ:
         if name.upper().startswith("EVICTSTREAM_") or name == "KAFKA_BOOTSTRAP_SERVERS":
             monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def no_kafka_is_away() -> None:
+    """What earlier tests of this process have found out about their brokers is forgotten."""
+    vars(REACH).update(vars(Reach()))
 
 
 @pytest.fixture(autouse=True)
