@@ -25,7 +25,7 @@ PODS_IN_SLICE: Final = 100
 DELETED_PODS_IN_SLICE: Final = 1_000
 """Deleted pods that are forgotten in one slice: a millisecond of work."""
 
-_ENTRIES_LIKE_A_POD: Final = 64  # looking at this many taints and tolerations takes as long as one usual decision
+_ENTRIES_LIKE_A_POD: Final = 32  # looking at this many taints and tolerations takes as long as one usual decision
 
 
 def apply_node(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameters) -> Changes:
