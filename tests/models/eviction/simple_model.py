@@ -349,7 +349,9 @@ class SimpleModel:
         return eviction.attempt
 
     def report(self, now: float, uid: str, attempt: int, outcome: str) -> None:
-        """Note a result of the current eviction of a pod."""
+        """Note a result of the current eviction of a pod; `Observed` is none."""
+        if outcome == "Observed":
+            return
         eviction = self.pods[uid].eviction if uid in self.pods else None
         if eviction is None or eviction.state != "issued" or attempt != eviction.attempt:
             return
