@@ -29,6 +29,7 @@ from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import QUICK
+from tests.harness import copies
 from tests.harness.ends import MAIN
 from tests.harness.reading import TopicReader
 from tests.harness.rights import PASSWORD, RightsBroker, rights_broker, table_of_rights
@@ -118,7 +119,7 @@ def _tools(broker: RightsBroker) -> Iterator[Any]:
     started: list[tuple[subprocess.Popen[str], int]] = []
 
     def start(user: str, *arguments: str, code: int = 0) -> None:
-        process = subprocess.Popen(
+        process = copies.start(
             [sys.executable, "-m", MAIN, *arguments],
             env=environment(broker.settings("red", user)) | LOGIN,
             stdin=subprocess.DEVNULL,

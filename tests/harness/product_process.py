@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import IO, Self
 
 from evictstream.streams.settings import Settings
+from tests.harness import copies
 
 STOP_SECONDS = 30
 """So soon a process has ended after SIGTERM; Kubernetes' own default before it kills."""
@@ -30,7 +31,7 @@ class ProductProcess:
     def _started(self) -> subprocess.Popen[bytes]:
         self._logged_bytes = self._log_bytes()
         with self._output() as output:
-            return subprocess.Popen(self._command, env=self._environment, stderr=output)
+            return copies.start(self._command, env=self._environment, stderr=output)
 
     def _output(self) -> IO[bytes]:
         return os.fdopen(os.dup(2), "wb") if self._log is None else self._log.open("ab")

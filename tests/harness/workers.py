@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Self
 
 from evictstream.streams.settings import Settings
+from tests.harness import copies
 
 READY_SECONDS = 40.0
 STOP_SECONDS = 30.0
@@ -49,7 +50,7 @@ class WorkerProcess:
     def start(self) -> Self:
         """Start without waiting."""
         with self.log_file.open("wb") as log:
-            self._process = subprocess.Popen(
+            self._process = copies.start(
                 [sys.executable, "-m", *self.program],
                 stdin=subprocess.DEVNULL,
                 stdout=log,

@@ -9,6 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.harness import copies
+
 Result = subprocess.CompletedProcess[str]
 RunCli = Callable[..., Result]
 
@@ -21,16 +23,16 @@ def cli() -> RunCli:
     """Run one command line to its end; `environment` is added to a clean one. Fails the test on any traceback."""
 
     def run(*arguments: str, **environment: str) -> Result:
-        result = subprocess.run(
+        with copies.start(
             [*COMMAND, *arguments],
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=TIMEOUT_SECONDS,
-            check=False,
-        )
-        assert "Traceback" not in result.stderr
-        return result
+        ) as process:
+            stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
+        assert "Traceback" not in stderr
+        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
     return run

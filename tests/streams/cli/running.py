@@ -7,23 +7,16 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from evictstream.streams.settings import Settings
+from tests.harness import copies
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60.0
 
-# Warnings are errors here too, but for those that pyproject.toml lets pass.
-COMMAND = [
-    sys.executable,
-    "-W",
-    "error",
-    *(f"-Wignore:{name} is deprecated:DeprecationWarning" for name in ("read_text", "open_text")),
-    "-m",
-    "evictstream.streams.cli.main",
-]
+COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
 
 
 def environment_of(settings: Settings) -> dict[str, str]:
@@ -36,17 +29,10 @@ def run(
     settings: Settings, *arguments: str, stdin: bytes = b"", **environment: str
 ) -> subprocess.CompletedProcess[bytes]:
     """Run one command line to its end."""
-    result = subprocess.run(
-        [*COMMAND, *arguments],
-        env=environment_of(settings) | environment,
-        cwd=ROOT,
-        input=stdin,
-        capture_output=True,
-        timeout=PATIENCE_SECONDS,
-        check=False,
-    )
-    assert b"Traceback" not in result.stderr
-    return result
+    with started(settings, *arguments, environment=environment) as process:
+        stdout, stderr = process.communicate(stdin, PATIENCE_SECONDS)
+    assert b"Traceback" not in stderr
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 @contextlib.contextmanager
@@ -56,11 +42,13 @@ def started(
     stdin: int = subprocess.PIPE,
     stdout: int = subprocess.PIPE,
     stderr: int = subprocess.PIPE,
+    environment: Mapping[str, str] | None = None,
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a command line, and make sure that it ends with the test."""
-    with subprocess.Popen(
+    """Start a command line, with warnings as errors, and make sure that it ends with the test."""
+    with copies.start(
         [*COMMAND, *arguments],
-        env=environment_of(settings),
+        is_strict=True,
+        env=environment_of(settings) | dict(environment or {}),
         cwd=ROOT,
         stdin=stdin,
         stdout=stdout,

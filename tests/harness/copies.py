@@ -1,0 +1,187 @@
+"""Starts programs as copies of a process that has imported the product, which spares each the second that imports take.
+
+`python -m tests.harness.copies` is the process that is copied, one for each process of pytest. It has no thread and no
+connection; an order is a command line, an environment and the ends of pipes. What it forks runs the module as
+`python -m` does: same signals, output, exit codes and end. A program that has to be measured, or that has other
+options of the interpreter, is started by `subprocess` itself.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import runpy
+import select
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+OLD_READERS: Final = ("read_text", "open_text")
+"""What libraries call although Python deprecates it; pyproject.toml lets it pass too."""
+
+LARGEST_ORDER_BYTES: Final = 200_000  # an environment has some ten thousand
+LEFT_OUT: Final = ("demo", "report", "container", "__main__")  # seldom needed, or large
+NUMBER: Final = struct.Struct("i")
+
+
+class Copy(subprocess.Popen[Any]):
+    """A `subprocess.Popen` of `[sys.executable, "-m", module, ...]` that is forked instead of started.
+
+    Python's own class does all the rest. The three methods are those by which it starts a process and asks for its end.
+    """
+
+    def __init__(self, command: Sequence[str], *, is_strict: bool = False, **more: Any) -> None:
+        """`is_strict` makes warnings errors; `more` is as `Popen` has it."""
+        self._is_strict = is_strict
+        super().__init__(command, **more)
+
+    def _execute_child(self, args: Sequence[str], *more: Any) -> None:
+        """Order a copy. Of `more` these count: `cwd`, `env`, and the pipes from the eleventh on."""
+        cwd, env, pipes = more[4], more[5], more[9:15]
+        assert list(args[:2]) == [sys.executable, "-m"]
+        order = {
+            "arguments": list(args[2:]),
+            "cwd": str(cwd or Path.cwd()),
+            "environment": dict(os.environ if env is None else env),
+            "is_strict": self._is_strict,
+        }
+        self._told, theirs = os.pipe()
+        given = [end if end != -1 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))]
+        try:
+            socket.send_fds(_original(), [json.dumps(order).encode()], [*given, theirs])
+        finally:
+            os.close(theirs)
+            self._close_pipe_fds(*pipes)  # type: ignore[attr-defined]
+        self._child_created = True
+        (self.pid,) = NUMBER.unpack(os.read(self._told, NUMBER.size))
+
+    def _internal_poll(self, *_: Any, **__: Any) -> int | None:
+        if self.returncode is None:
+            self._take(self._try_wait(os.WNOHANG)[1])
+        return self.returncode
+
+    def _try_wait(self, wait_flags: int) -> tuple[int, int | None]:
+        if wait_flags & os.WNOHANG and not select.select([self._told], [], [], 0)[0]:
+            return 0, None
+        told = os.read(self._told, NUMBER.size)
+        os.close(self._told)
+        return self.pid, NUMBER.unpack(told)[0] if told else signal.SIGKILL
+
+    def _take(self, status: int | None) -> None:
+        if status is not None:
+            self._handle_exitstatus(status)  # type: ignore[attr-defined]
+
+
+def start(command: Sequence[str], *, is_strict: bool = False, **more: Any) -> subprocess.Popen[Any]:
+    """Start `[sys.executable, "-m", module, ...]`; only Linux is sure that a copy is as good as a start."""
+    if sys.platform != "linux":
+        return subprocess.Popen(command, **more)
+    return Copy(command, is_strict=is_strict, **more)
+
+
+_lock = threading.Lock()
+
+
+def _original() -> socket.socket:
+    with _lock:
+        return _started()
+
+
+@functools.cache
+def _started() -> socket.socket:
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with theirs:
+        flags = ["-Werror", *(f"-Wignore:{name} is deprecated:DeprecationWarning" for name in OLD_READERS)]
+        command = [sys.executable, *flags, "-m", __name__, str(theirs.fileno())]
+        original = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
+    atexit.register(_end, ours, original)
+    return ours
+
+
+def _end(ours: socket.socket, original: subprocess.Popen[bytes]) -> None:
+    ours.close()
+    original.wait()
+
+
+def _serve(orders: socket.socket) -> dict[str, Any] | None:
+    """Return each order in the copy that has to run it, and None in the process itself when pytest has ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    while True:
+        order, ends, *_ = socket.recv_fds(orders, LARGEST_ORDER_BYTES, 4)
+        if not order:
+            return None
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            orders.close()
+            child = os.fork()
+            if child:
+                _wait(child, ends)
+            for number, end in enumerate(ends):
+                if number < len(ends) - 1:
+                    os.dup2(end, number)
+                os.close(end)
+            return dict(json.loads(order))
+        for end in ends:
+            os.close(end)
+
+
+def _wait(child: int, ends: list[int]) -> NoReturn:
+    """Tell who has ordered the copy its number, and how it has ended."""
+    *pipes, told = ends
+    for end in pipes:
+        os.close(end)
+    os.write(told, NUMBER.pack(child))
+    _, status = os.waitpid(child, 0)
+    os.write(told, NUMBER.pack(status))
+    os._exit(0)
+
+
+def _run(order: dict[str, Any]) -> None:
+    """Do what the interpreter does for `python -m`."""
+    gc.enable()
+    os.chdir(order["cwd"])
+    os.environ.clear()
+    os.environ.update(order["environment"])
+    if not order["is_strict"]:
+        warnings.resetwarnings()
+        for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
+            warnings.simplefilter("ignore", kind)
+    # A terminal may be at each of them, so all are made anew.
+    sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - until the end
+    sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
+    sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    module, *arguments = order["arguments"]
+    sys.argv = [module, *arguments]
+    sys.modules.pop(module, None)
+    runpy.run_module(module, run_name="__main__", alter_sys=True)
+
+
+def main() -> None:
+    """Import what commands import, and fork whenever it is asked for."""
+    import evictstream.streams as product  # noqa: PLC0415 - not in those who order
+
+    for found in pkgutil.walk_packages(product.__path__, f"{product.__name__}."):
+        if not set(found.name.split(".")).intersection(LEFT_OUT):
+            importlib.import_module(found.name)
+    gc.freeze()  # else each copy walks through all of it, and has it for itself then
+    gc.disable()
+    with socket.socket(fileno=int(sys.argv[1])) as orders:
+        order = _serve(orders)
+    if order is not None:
+        _run(order)
+
+
+if __name__ == "__main__":
+    main()
