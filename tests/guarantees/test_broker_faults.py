@@ -25,7 +25,7 @@ def own_service(own_broker: EmbeddedBroker) -> Settings:
     return own_settings(own_broker.bootstrap_servers)
 
 
-@pytest.mark.parametrize("fault", ["killed", "frozen"])
+@pytest.mark.parametrize("fault", ["killed", pytest.param("frozen", marks=pytest.mark.kit)])
 def test_a_broker_outage_loses_and_repeats_no_eviction(
     own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str
 ) -> None:

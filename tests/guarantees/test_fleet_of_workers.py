@@ -104,6 +104,7 @@ def test_a_join_and_a_leave_stop_firing_only_briefly(
     assert third.stop() == 0
 
 
+@pytest.mark.kit
 def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Settings, tmp_path: Path) -> None:
     """Each member comes back under its name within the session: no rebalance for others, nothing issued twice."""
     session = {

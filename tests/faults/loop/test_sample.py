@@ -6,7 +6,7 @@ from collections import Counter
 
 from tests.faults.loop.run import run_loop
 
-RUNS = 120
+RUNS = 60
 
 
 def test_no_run_breaks_a_promise() -> None:
