@@ -60,7 +60,7 @@ def _wait_shared(first: WorkerProcess, second: WorkerProcess) -> None:
     first.wait_for(lambda: _is_shared(probes), "share of each")
 
 
-@pytest.mark.parametrize("instance_id", [None, "static"])
+@pytest.mark.parametrize("instance_id", [None, pytest.param("static", marks=pytest.mark.kit)])
 def test_stuck_worker_leaves_the_group_before_it_ends(
     instance_id: str | None, service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:

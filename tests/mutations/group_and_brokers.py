@@ -17,6 +17,18 @@ PERMIT = "tests/streams/engine/test_permit.py"
 
 OF_GROUP_AND_BROKERS = (
     Mutation(
+        "aiokafka: leave requests that time out to its client",
+        (
+            Change(
+                product.CONNECTION,
+                "BrokerConnection.send",
+                "self._answered(super().send(request, expect_response))",
+                "super().send(request, expect_response)",
+            ),
+        ),
+        ("tests/streams/engine/test_connection.py::test_requests_that_time_out_at_once_end_alike",),
+    ),
+    Mutation(
         "take records from before the position that was sought",
         (Change(product.FETCHED_BATCHES, "DecodedRecords._unpack_batches", "batch.base_offset >= position", "True"),),
         (FETCHED_BATCHES,),

@@ -74,7 +74,8 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
             async with asyncio.timeout(CONNECT_SECONDS):
                 made = await super().connect()
         except (OSError, TimeoutError, kafka_errors.KafkaError) as error:
-            is_silent = isinstance(error, OSError | kafka_errors.KafkaConnectionError)  # a TimeoutError is an OSError
+            silence = OSError | kafka_errors.KafkaConnectionError | kafka_errors.RequestTimedOutError
+            is_silent = isinstance(error, silence)  # a TimeoutError is an OSError
             REACH.failed(address, tried_at, is_silent=is_silent)
             raise
         REACH.opened(address, self)
@@ -114,7 +115,19 @@ class BrokerConnection(AIOKafkaConnection):  # type: ignore[misc]  # aiokafka ha
                 is_bulk = request.size_bytes > BULK_BYTES
             usual_seconds = BULK_SECONDS if is_bulk else ANSWER_SECONDS
             self._request_timeout = min(usual_seconds, self._longest_seconds)
-        return super().send(request, expect_response)
+        return self._answered(super().send(request, expect_response))
+
+    async def _answered(self, answer: Any) -> Any:
+        """Wait for an answer, and close if none comes.
+
+        aiokafka's client closes what it finds under the broker's number then. Of several requests that time out at once
+        only the first finds this connection, and a consumer that finds none never fetches again.
+        """
+        try:
+            return await answer
+        except TimeoutError as error:
+            self.close(CloseReason.CONNECTION_TIMEOUT)
+            raise kafka_errors.RequestTimedOutError from error
 
 
 def use_broker_connections() -> None:

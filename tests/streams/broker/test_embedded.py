@@ -149,6 +149,7 @@ def test_a_process_that_ends_at_once_raises_its_last_output(own_broker: Embedded
 
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.kit
 def test_three_nodes_survive_the_loss_of_one() -> None:
     with EmbeddedBroker(nodes=3, heap_megabytes=256) as broker:
         settings = settings_of(broker).model_copy(update={"replication_factor": 3, "min_insync_replicas": 2})
