@@ -34,7 +34,7 @@ BEHIND_A_PREFIX: Final = (
     "JSON behind something else on its line: cut that off, for example with `sed 's/^[^{]*//'`, and give what is left"
 )
 
-_BETWEEN: Final = re.compile(rb"(?:[\s,]|^(?:---|\.\.\.)[ \t\r]*$)*", re.MULTILINE)
+_BETWEEN: Final = re.compile(rb"(?:[\s,]++|^(?:---|\.\.\.)[ \t\r]*$)*", re.MULTILINE)
 """Between documents: white space, what separates the values of a list that was cut, and YAML's lines."""
 
 
