@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow  # makes wheels and environments
 LOCKS = ("requirements/runtime.txt", "deploy/build.txt")
 OFFLINE = ("--no-index", "--no-deps", "--no-build-isolation", "--quiet")
 
-WAYS = ("wheel", "wheel from sdist", "editable")
+WAYS = (pytest.param("wheel", marks=pytest.mark.kit), "wheel from sdist", "editable")
 PATIENCE_SECONDS = 120
 
 ALL_IS_THERE = """

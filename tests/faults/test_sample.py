@@ -1,4 +1,4 @@
-"""A bounded sample of what `make faults` runs: half a hundred schedules under virtual time."""
+"""A bounded sample of what `make faults` runs: three dozen schedules under virtual time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from tests.faults.plan import SIMULATED_KINDS
 from tests.faults.simulated.many import simulate_many
 
-BLOCKS, SEEDS_IN_BLOCK = 4, 12
+BLOCKS, SEEDS_IN_BLOCK = 3, 12
 
 
 @pytest.mark.slow

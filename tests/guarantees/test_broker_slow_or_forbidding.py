@@ -72,10 +72,10 @@ def stack() -> Iterator[ExitStack]:
     ("arena", "kind", "amount"),
     [
         pytest.param(ArenaKind.SHARED, FaultKind.NETWORK_SLOW, SLOW_SECONDS, id="slow"),
-        # Three brokers take half a minute of processor time; `make faults` moves leaders in a fifth of its schedules.
-        pytest.param(ArenaKind.CLUSTER, FaultKind.LEADER_MOVE, 0.0, id="leader-moves", marks=pytest.mark.kit),
+        pytest.param(ArenaKind.CLUSTER, FaultKind.LEADER_MOVE, 0.0, id="leader-moves"),
     ],
 )
+@pytest.mark.kit
 def test_slow_brokers_and_moving_leaders_repeat_no_eviction(
     arena: ArenaKind, kind: FaultKind, amount: float, tmp_path: Path, stack: ExitStack
 ) -> None:

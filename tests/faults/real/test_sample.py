@@ -1,4 +1,4 @@
-"""A schedule on a real Kafka in each test run; `make faults` runs hundreds."""
+"""A schedule on a real Kafka, as `make faults` runs hundreds of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ COUNT = 1  # on a broker of its own, so that all kinds of faults are possible
 
 @pytest.mark.kafka
 @pytest.mark.slow
+@pytest.mark.kit
 def test_nothing_lost_nothing_twice_nothing_early() -> None:
     lines: list[str] = []
     summary = run_many(COUNT, FIRST_SEED, tell=lines.append)

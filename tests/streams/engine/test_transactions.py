@@ -54,7 +54,7 @@ def old_kafka() -> Iterator[EmbeddedBroker]:
         yield broker
 
 
-@pytest.fixture(params=["KIP-890", "before it"])
+@pytest.fixture(params=["KIP-890", pytest.param("before it", marks=pytest.mark.kit)])
 def settings(request: pytest.FixtureRequest, make_settings: MakeSettings) -> Settings:
     """Each test of this file runs with both kinds of transactions."""
     if request.param == "KIP-890":

@@ -126,6 +126,7 @@ def test_a_chosen_row_tells_the_story_of_its_pod(browser: Any, small: Path) -> N
     assert "The eviction is issued, on time." in told
 
 
+@pytest.mark.kit
 def test_dark_and_light_are_switched(browser: Any, small: Path) -> None:
     page = opened(browser, small)
     grounds = []
@@ -136,6 +137,7 @@ def test_dark_and_light_are_switched(browser: Any, small: Path) -> None:
     assert sorted(grounds) == [(False, "#ffffff"), (True, "#15181d")]
 
 
+@pytest.mark.kit
 @pytest.mark.parametrize("wants", ["dark", "light"])
 def test_it_begins_as_the_reader_prefers(browser: Any, small: Path, wants: str) -> None:
     features = [{"name": "prefers-color-scheme", "value": wants}]
