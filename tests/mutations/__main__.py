@@ -26,6 +26,7 @@ from tests.mutations.ends import OF_ENDS
 from tests.mutations.feeds import OF_FEEDS
 from tests.mutations.group_and_brokers import OF_GROUP_AND_BROKERS
 from tests.mutations.matching import NoPlaceError, carry_out
+from tests.mutations.outside import FROM_OUTSIDE
 from tests.mutations.previews import OF_PREVIEWS
 from tests.mutations.recordings import OF_RECORDINGS
 from tests.mutations.stories import OF_STORIES
@@ -46,10 +47,11 @@ ALL = (
     *OF_STRANGERS,
     *OF_WINDOWS,
     *BY_TORTURE,
+    *FROM_OUTSIDE,
 )
 
 ROOT = Path(__file__).parents[2]
-TEST_TIMEOUT_SECONDS = 240
+TEST_TIMEOUT_SECONDS = 400
 PASSED, FAILED = 0, 1  # pytest's exit codes; any other (no tests, broken collection) is no verdict
 NOTICED, UNNOTICED = "noticed", "UNNOTICED"
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")

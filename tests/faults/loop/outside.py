@@ -6,10 +6,10 @@ import contextlib
 import json
 import secrets
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from random import Random
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -32,11 +32,27 @@ STAGING: Final = "staging"
 TROUBLE_SECONDS: Final = 3.0
 """How long credentials fail, the context is another one, a watch cache stands still, or a transaction stays open."""
 
+SEND_SECONDS: Final = 30.0
+
 GIANT: Final = bytes(60 << 20)
 """Two kilobytes of zstd."""
 
+TROUBLES: Final = ("token", "plugin fails", "context", "stale cache", "transaction", "giant")
+"""What happens in a run, each for `TROUBLE_SECONDS`."""
+
+CACHE_STANDS: Final = "cache stands"
+"""As `stale cache`, and to the end: only a listing shows what has changed. It costs a run two minutes."""
+
 OF_STRANGERS: Final = {b"Transactional", b"Oversized", b"BadBatch"}
 """Reasons of dead letters about what strangers wrote. No other record of a run is one."""
+
+
+class Place(NamedTuple):
+    """Where a record stands; the topic without its prefix."""
+
+    topic: str
+    partition: int
+    offset: int
 
 
 class OutsideWorld:
@@ -45,11 +61,16 @@ class OutsideWorld:
     Attributes:
         kubeconfig: a file with the contexts `lab`, `dead` and `staging`.
         staging: the other cluster that answers.
+        sent: topic, partition and offset of what strangers have written to inputs.
     """
 
-    def __init__(self, api: FakeApi, settings: Settings, folder: Path, draw: Random) -> None:
+    def __init__(
+        self, api: FakeApi, settings: Settings, folder: Path, draw: Random, *, troubles: Sequence[str] = TROUBLES
+    ) -> None:
         self.kubeconfig = folder / "kubeconfig"
         self.staging = FakeApi()
+        self.sent: set[Place] = set()
+        self._troubles = troubles
         self._api = api
         self._settings = settings
         self._draw = draw
@@ -92,7 +113,7 @@ class OutsideWorld:
 
     def act(self, *, is_starting: bool) -> str:
         """Let something happen for a while; returns what. While a process starts, the context stays: it is its own."""
-        what = self._draw.choice(("token", "plugin fails", "context", "stale cache", "transaction", "giant"))
+        what = self._draw.choice(self._troubles) if self._troubles else "nothing"
         if what == "context" and is_starting:
             return "context stays"
         if what == "token":
@@ -106,13 +127,14 @@ class OutsideWorld:
             self._api.trouble.setdefault("watch pods", []).append(401)
             self._api.trouble.setdefault("get pods", []).append(401)
             self._later(self._use, CLUSTER)
-        elif what == "stale cache":
+        elif what in {"stale cache", CACHE_STANDS}:
             plural = self._draw.choice(("nodes", "pods"))
-            self._api.stuck[plural] = self._api.version
-            self._later(self._api.stuck.pop, plural, None)
+            self._api.stuck.setdefault(plural, self._api.version)
+            if what != CACHE_STANDS:
+                self._later(self._api.stuck.pop, plural, None)
         elif what == "transaction":
             self._open_transaction()
-        else:
+        elif what == "giant":
             self._send_giant()
         return what
 
@@ -168,8 +190,8 @@ class OutsideWorld:
         producer.init_transactions()
         producer.begin_transaction()
         for topic in self._draw.sample(self._settings.input_topics, 2):
-            producer.send(topic, b"{}", key=b"lab/n-1", partition=self._draw.randrange(self._settings.partitions))
-        producer.flush()
+            partition = self._draw.randrange(self._settings.partitions)
+            self._send(producer, topic, b"{}", key=b"lab/n-1", partition=partition)
         ends = self._draw.choice((producer.commit_transaction, producer.abort_transaction))
         self._later(_quietly, ends)
 
@@ -178,8 +200,12 @@ class OutsideWorld:
         topic = self._draw.choice((*settings.input_topics, settings.commands_topic, settings.feeds_topic))
         partition = 0 if topic == settings.feeds_topic else self._draw.randrange(settings.partitions)
         producer = self._producer(compression_type="zstd", max_request_size=1 << 30, batch_size=1 << 30)
-        producer.send(topic, GIANT, key=b"lab/n-1" if partition else b"lab", partition=partition)
-        producer.flush()
+        self._send(producer, topic, GIANT, key=b"lab/n-1" if partition else b"lab", partition=partition)
+
+    def _send(self, producer: Any, topic: str, value: bytes, *, key: bytes, partition: int) -> None:
+        told = producer.send(topic, value, key=key, partition=partition).get(SEND_SECONDS)
+        if topic in self._settings.input_topics:
+            self.sent.add(Place(topic.rpartition(".")[2], told.partition, told.offset))
 
     def _producer(self, **more: object) -> Any:
         producer = KafkaProducer(bootstrap_servers=self._settings.bootstrap_servers, acks="all", **more)
@@ -194,17 +220,18 @@ def _quietly(do: Any) -> None:
 
 def of_the_cluster(
     inputs: Iterable[InputRecord], messages: Iterable[MessageRecord]
-) -> tuple[list[InputRecord], list[MessageRecord], int]:
-    """Leave out the dead cluster, what strangers wrote, and the dead letters about that; returns how many these are."""
+) -> tuple[list[InputRecord], list[MessageRecord], set[Place]]:
+    """Leave out the dead cluster, what strangers wrote, and the dead letters about that; returns what these are of."""
     ours = f"{CLUSTER}/".encode()
-    of_strangers, kept = set(), []
+    of_strangers, kept = set[Place](), []
     for message in messages:
         if message.topic == "dead-letters" and message.headers["reason"] in OF_STRANGERS:
             topic = message.headers["originTopic"].decode().rpartition(".")[2]
-            of_strangers.add((topic, int(message.headers["originPartition"]), int(message.headers["originOffset"])))
+            place = int(message.headers["originPartition"]), int(message.headers["originOffset"])
+            of_strangers.add(Place(topic, *place))
         elif message.key.startswith(ours) and message.value != GIANT:
             kept.append(message)
     heard = [
         one for one in inputs if one.key.startswith(ours) and (one.topic, one.partition, one.offset) not in of_strangers
     ]
-    return heard, kept, len(of_strangers)
+    return heard, kept, of_strangers

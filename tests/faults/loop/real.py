@@ -18,10 +18,11 @@ import time
 import traceback
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import structlog
 
@@ -31,7 +32,7 @@ from evictstream.streams.demo.judgement import limits_of
 from evictstream.streams.oracle import check_nodes, judge
 from evictstream.streams.settings import Settings
 from tests.faults.loop.deletes import wrong_delete
-from tests.faults.loop.outside import CLUSTER, DEAD, OutsideWorld, of_the_cluster
+from tests.faults.loop.outside import CLUSTER, DEAD, TROUBLES, OutsideWorld, of_the_cluster
 from tests.faults.loop.real_cluster import LivelyApi
 from tests.faults.loop.run import LoopOutcome
 from tests.faults.real.kept import keep
@@ -73,7 +74,15 @@ SETTINGS: dict[str, object] = {
 class RealLoop:
     """One run."""
 
-    def __init__(self, seed: int, servers: str, folder: Path) -> None:
+    def __init__(
+        self,
+        seed: int,
+        servers: str,
+        folder: Path,
+        *,
+        troubles: Sequence[str] = TROUBLES,
+        patience_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         """Declare the topics; nothing runs yet."""
         self.seen: Counter[str] = Counter()
         self.folder = folder
@@ -84,7 +93,8 @@ class RealLoop:
         self.settings = Settings.model_validate(SETTINGS | names)
         declare_topics(self.settings).raise_if_breaking()
         self.api = LivelyApi(self._draw)
-        self.outside = OutsideWorld(self.api, self.settings, folder, self._draw)
+        self.outside = OutsideWorld(self.api, self.settings, folder, self._draw, troubles=troubles)
+        self._patience_seconds = patience_seconds
         self._restored_at = self._killed_at = -UNKEPT_SECONDS
         self._started_at = 0.0
 
@@ -93,7 +103,7 @@ class RealLoop:
         with self.api, self.outside, contextlib.ExitStack() as stack:
             self.outside.feed_the_dead_cluster()
             file = ("--kubeconfig", str(self.outside.kubeconfig))
-            both = ("--cluster", CLUSTER, "--cluster", f"{DEAD}={DEAD}", *file)
+            both = ("--cluster", f"{DEAD}={DEAD}", "--cluster", CLUSTER, *file)
             commands = {
                 "feed": ("feed", *both),
                 "worker": ("worker",),
@@ -112,6 +122,9 @@ class RealLoop:
         return ProductProcess(self.settings, *arguments, log=self.folder / f"{name}.log")
 
     def _live(self, processes: dict[str, ProductProcess]) -> None:
+        begin_by = time.monotonic() + self._patience_seconds
+        while time.monotonic() < begin_by and not self._have_begun(processes):
+            time.sleep(0.2)  # the machine may be busy; what a start meets, those after a kill do
         draw, end_at = self._draw, time.monotonic() + ACTIVE_SECONDS
         self._started_at = time.monotonic()
         while time.monotonic() < end_at:
@@ -157,7 +170,7 @@ class RealLoop:
         self.outside.end()
         self.api.trouble.clear()
         time.sleep(STARTING_SECONDS)
-        end_at = time.monotonic() + PATIENCE_SECONDS
+        end_at = time.monotonic() + self._patience_seconds
         while time.monotonic() < end_at and not (self._have_begun(processes) and self._is_settled()):
             time.sleep(2)
 
@@ -183,7 +196,10 @@ class RealLoop:
             yield from wrong_delete(deleted, self.api.together)
         for write in self.outside.staging.writes:
             yield f"a write in another cluster: {write}"
-        inputs, messages, self.seen["dead letters of strangers"] = of_the_cluster(*read_log(self.settings))
+        inputs, messages, of_strangers = of_the_cluster(*read_log(self.settings))
+        self.seen["dead letters of strangers"] = len(of_strangers)
+        for place in sorted(self.outside.sent - of_strangers):
+            yield f"no dead letter about a stranger's record: {place}"
         keep(self.folder, inputs, messages, {"deleted": self.api.deleted, "seen": self.seen})
         limits = limits_of(self.settings)
         found = judge(
@@ -213,9 +229,9 @@ def _known(rows: Rows) -> dict[str, set[str]]:
     return found
 
 
-def run_real(seed: int, servers: str, folder: Path) -> LoopOutcome:
-    """Run one seed; its logs are in `folder`."""
-    loop = RealLoop(seed, servers, folder)
+def run_real(seed: int, servers: str, folder: Path, **more: Any) -> LoopOutcome:
+    """Run one seed; its logs are in `folder`. `more` is as `RealLoop` takes it."""
+    loop = RealLoop(seed, servers, folder, **more)
     try:
         return LoopOutcome(seed, tuple(loop.run()), loop.seen)
     except Exception:  # noqa: BLE001 - the other seeds go on
