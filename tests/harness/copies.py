@@ -28,8 +28,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-OLD_READERS: Final = ("read_text", "open_text")
-"""What libraries call although Python deprecates it; pyproject.toml lets it pass too."""
+STRICT: Final = (
+    "-W",
+    "error",
+    *(f"-Wignore:{name} is deprecated:DeprecationWarning" for name in ("read_text", "open_text")),
+)
+"""Options of the interpreter: warnings are errors, but for those that pyproject.toml lets pass."""
 
 LARGEST_ORDER_BYTES: Final = 200_000  # an environment has some ten thousand
 LEFT_OUT: Final = ("demo", "report", "container", "__main__")  # seldom needed, or large
@@ -37,25 +41,22 @@ NUMBER: Final = struct.Struct("i")
 
 
 class Copy(subprocess.Popen[Any]):
-    """A `subprocess.Popen` of `[sys.executable, "-m", module, ...]` that is forked instead of started.
+    """A `subprocess.Popen` of `[sys.executable, "-m", module, ...]`, or with `STRICT`, that is forked and not started.
 
     Python's own class does all the rest. The three methods are those by which it starts a process and asks for its end.
     """
 
-    def __init__(self, command: Sequence[str], *, is_strict: bool = False, **more: Any) -> None:
-        """`is_strict` makes warnings errors; `more` is as `Popen` has it."""
-        self._is_strict = is_strict
-        super().__init__(command, **more)
-
     def _execute_child(self, args: Sequence[str], *more: Any) -> None:
-        """Order a copy. Of `more` these count: `cwd`, `env`, and the pipes from the eleventh on."""
+        """Order a copy. Of `more`, which is as Python has it, these count: `cwd`, `env` and the six ends of pipes."""
         cwd, env, pipes = more[4], more[5], more[9:15]
-        assert list(args[:2]) == [sys.executable, "-m"]
+        python, *options = args[: args.index("-m")]
+        assert python == sys.executable
+        assert tuple(options) in ((), STRICT)
         order = {
-            "arguments": list(args[2:]),
+            "arguments": list(args[args.index("-m") + 1 :]),
             "cwd": str(cwd or Path.cwd()),
             "environment": dict(os.environ if env is None else env),
-            "is_strict": self._is_strict,
+            "is_strict": bool(options),
         }
         self._told, theirs = os.pipe()
         given = [end if end != -1 else number for number, end in enumerate((pipes[0], pipes[3], pipes[5]))]
@@ -68,27 +69,40 @@ class Copy(subprocess.Popen[Any]):
         (self.pid,) = NUMBER.unpack(os.read(self._told, NUMBER.size))
 
     def _internal_poll(self, *_: Any, **__: Any) -> int | None:
-        if self.returncode is None:
-            self._take(self._try_wait(os.WNOHANG)[1])
+        """As Python's: another thread that waits, or asks, will take what there is."""
+        if self.returncode is None and self._waitpid_lock.acquire(blocking=False):  # type: ignore[attr-defined]
+            try:
+                status = self._try_wait(os.WNOHANG)[1]
+                if status is not None:
+                    self._handle_exitstatus(status)  # type: ignore[attr-defined]
+            finally:
+                self._waitpid_lock.release()  # type: ignore[attr-defined]
         return self.returncode
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int | None]:
-        if wait_flags & os.WNOHANG and not select.select([self._told], [], [], 0)[0]:
+        is_taken = self.returncode is not None  # by another thread, just before this one had the lock
+        if is_taken or (wait_flags & os.WNOHANG and not select.select([self._told], [], [], 0)[0]):
             return 0, None
         told = os.read(self._told, NUMBER.size)
         os.close(self._told)
         return self.pid, NUMBER.unpack(told)[0] if told else signal.SIGKILL
 
-    def _take(self, status: int | None) -> None:
-        if status is not None:
-            self._handle_exitstatus(status)  # type: ignore[attr-defined]
+
+def start(command: Sequence[str], **more: Any) -> subprocess.Popen[Any]:
+    """Start a command as `Popen` does; only on Linux is a copy surely as good as a start."""
+    return (Copy if sys.platform == "linux" else subprocess.Popen)(command, **more)
 
 
-def start(command: Sequence[str], *, is_strict: bool = False, **more: Any) -> subprocess.Popen[Any]:
-    """Start `[sys.executable, "-m", module, ...]`; only Linux is sure that a copy is as good as a start."""
-    if sys.platform != "linux":
-        return subprocess.Popen(command, **more)
-    return Copy(command, is_strict=is_strict, **more)
+def run(
+    command: Sequence[str], *, timeout: float, written: Any = None, **more: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Run a command to its end as `subprocess.run` does, with `written` on its standard input."""
+    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more) as process:
+        try:
+            stdout, stderr = process.communicate(written, timeout)
+        finally:
+            process.kill()
+    return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
 
 
 _lock = threading.Lock()
@@ -103,8 +117,7 @@ def _original() -> socket.socket:
 def _started() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs:
-        flags = ["-Werror", *(f"-Wignore:{name} is deprecated:DeprecationWarning" for name in OLD_READERS)]
-        command = [sys.executable, *flags, "-m", __name__, str(theirs.fileno())]
+        command = [sys.executable, *STRICT, "-m", __name__, str(theirs.fileno())]
         original = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=[theirs.fileno()])
     atexit.register(_end, ours, original)
     return ours
@@ -117,7 +130,7 @@ def _end(ours: socket.socket, original: subprocess.Popen[bytes]) -> None:
 
 def _serve(orders: socket.socket) -> dict[str, Any] | None:
     """Return each order in the copy that has to run it, and None in the process itself when pytest has ended."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those that wait
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the system removes each `_wait` that has ended
     while True:
         order, ends, *_ = socket.recv_fds(orders, LARGEST_ORDER_BYTES, 4)
         if not order:
@@ -158,7 +171,7 @@ def _run(order: dict[str, Any]) -> None:
         warnings.resetwarnings()
         for kind in (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning):
             warnings.simplefilter("ignore", kind)
-    # A terminal may be at each of them, so all are made anew.
+    # Any of the three may be a terminal now, and the present ones were made for none.
     sys.stdin = open(0, encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115 - until the end
     sys.stdout = open(1, "w", encoding="utf-8", errors="surrogateescape", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115

@@ -23,16 +23,14 @@ def cli() -> RunCli:
     """Run one command line to its end; `environment` is added to a clean one. Fails the test on any traceback."""
 
     def run(*arguments: str, **environment: str) -> Result:
-        with copies.start(
+        result = copies.run(
             [*COMMAND, *arguments],
             env={**os.environ, **environment},
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
             text=True,
-        ) as process:
-            stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
-        assert "Traceback" not in stderr
-        return subprocess.CompletedProcess(process.args, process.returncode, stdout, stderr)
+            timeout=TIMEOUT_SECONDS,
+        )
+        assert "Traceback" not in result.stderr
+        return result
 
     return run
