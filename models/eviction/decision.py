@@ -183,10 +183,7 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
             return Coverage(state)
         seconds = bounded_seconds(match)
         if seconds is not None:
-            since_us = state.since_us
-            # Nearly all taints have the value that they came with, and the question costs as much as the match.
-            if state.value_since_us != since_us and finder.looks_at_value(state.taint, match):
-                since_us = state.value_since_us
+            since_us = state.value_since_us if _began_with_value(finder, state, match) else state.since_us
             longest = None
             if state.taint.key in HEALTH_KEYS:  # an outage shifts the deadline of these
                 if since_us == state.since_us:
@@ -219,6 +216,12 @@ def _finder(node: NodeState, tolerations: Tolerations, *, comparison_operators: 
     )
 
 
+def _began_with_value(finder: _Finder, state: TaintState, match: Toleration) -> bool:
+    """Return whether a toleration is in use since the taint's value came, which was after the taint."""
+    # Nearly all taints have the value that they came with, and the question costs as much as the match.
+    return state.value_since_us != state.since_us and finder.looks_at_value(state.taint, match)
+
+
 def _outage_seconds(
     node: NodeState, finder: _Finder, key: str, seconds: int, *, others: dict[str, int | None]
 ) -> int | None:
@@ -244,7 +247,7 @@ def _other_seconds(node: NodeState, finder: _Finder, key: str) -> int | None:
     match = finder.in_use(taint)
     if match is None:
         return 0
-    if state is not None and state.value_since_us != state.since_us and finder.looks_at_value(taint, match):
+    if state is not None and _began_with_value(finder, state, match):
         return None
     return bounded_seconds(match)
 

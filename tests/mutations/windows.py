@@ -14,7 +14,7 @@ PLAYED = "tests/streams/replay/test_simulated_executor.py"
 OF_WINDOWS = (
     Mutation(
         "begin no window with a value",
-        (Change(product.DECISION, "cover", "finder.looks_at_value(...)", "False"),),
+        (Change(product.DECISION, "_began_with_value", "finder.looks_at_value(...)", "False"),),
         (VALUES, LIVES),
     ),
     Mutation(
