@@ -28,7 +28,7 @@ class SilentClient(AIOKafkaClient):  # type: ignore[misc]  # aiokafka has no typ
 
 
 def test_requests_that_time_out_at_once_end_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the first the connection is replaced; the second closes neither nothing nor its successor."""
+    """The client has dropped their connection meanwhile, so it finds none to close."""
 
     async def test() -> None:
         over = asyncio.Event()
