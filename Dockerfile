@@ -32,6 +32,7 @@ RUN ["pip", "wheel", "--no-deps", "--no-build-isolation", "--only-binary", ":all
 # The project itself, offline: whatever it needs is there by now, or the lock is wrong and the build should fail.
 COPY pyproject.toml README.md LICENSE /src/
 COPY models /src/models
+COPY kit /src/kit
 COPY streams /src/streams
 COPY src/evictstream/__init__.py src/evictstream/py.typed /src/src/evictstream/
 COPY examples/incidents/zone-outage-part-recovers-no-evictor \

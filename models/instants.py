@@ -7,7 +7,8 @@ import datetime as dt
 from functools import lru_cache
 from typing import Final
 
-MICROSECONDS_PER_SECOND: Final = 1_000_000
+MILLISECOND_US: Final = 1_000
+SECOND_US: Final = 1_000_000
 
 LAST_INSTANT_US: Final = 253_402_300_799_999_999
 """9999-12-31T23:59:59.999999Z. A time past it is no deadline (semantics.md 12.5)."""
@@ -29,7 +30,7 @@ def microseconds(moment: dt.datetime) -> int:
         TypeError: `moment` has no zone.
     """
     since = moment - _EPOCH  # dividing it by a microsecond takes half as long again
-    return (since.days * _SECONDS_PER_DAY + since.seconds) * MICROSECONDS_PER_SECOND + since.microseconds
+    return (since.days * _SECONDS_PER_DAY + since.seconds) * SECOND_US + since.microseconds
 
 
 def instant_us(text: str) -> int:
@@ -52,7 +53,7 @@ def instant_text(at_us: int) -> str:
         at_us: microseconds since 1970; years 1 to 9999. What lies outside is shown as the nearest end: it can only
             come from a recorded instant at the very end plus a wait, and writing a text must not stop a decision.
     """
-    seconds, rest_us = divmod(min(max(at_us, FIRST_INSTANT_US), LAST_INSTANT_US), MICROSECONDS_PER_SECOND)
+    seconds, rest_us = divmod(min(max(at_us, FIRST_INSTANT_US), LAST_INSTANT_US), SECOND_US)
     return f"{_second_text(seconds)}.{rest_us:06d}Z"
 
 

@@ -1,6 +1,6 @@
-"""Everything that moves data: the engine, the service, ways in and out, the command line.
+"""Everything that moves data: the engine, the partition, worker, feed and executor, and their commands.
 
 What things *are* and what is *decided* lives in `models`, which knows nothing of this package. In here imports
-point one way: `cli`, then the rooms (`service`, `replay`, ...), then `engine` and `broker`, then
-`settings`, then `errors`. import-linter holds that.
+point one way: `cli`, then `worker`, `feed` and `executor`, then `partition`, then `engine`, `broker`, `kubernetes` and
+`health`, then `kafka_reach`, `logs`, `compression`, `settings`, `errors`. import-linter holds that.
 """

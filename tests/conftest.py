@@ -43,7 +43,7 @@ IN_ONE_PROCESS = {
     "tests/deploy/test_packaging.py",
     "tests/guarantees/test_kafka_rights.py",
     "tests/streams/cli/test_secrets.py",
-    "tests/streams/demo/test_demo_command.py",
+    "tests/kit/demo/test_demo_command.py",
     "tests/streams/engine/test_markers.py",
     "tests/streams/engine/test_transactions.py",
     "tests/streams/engine/test_transactions_v2.py",

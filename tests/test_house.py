@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-FILES = [file for room in ("models", "streams") for file in sorted((ROOT / room).rglob("*.py"))]
+FILES = [file for room in ("kit", "models", "streams") for file in sorted((ROOT / room).rglob("*.py"))]
 MOST_POSITIONAL = 4
 ANY_NUMBER = {"Array", "CompactArray", "EpochLast", "Schema"}  # of fields of a request, each with its name
 MOST_WORDS_OF_A_TEST = 10

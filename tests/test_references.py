@@ -14,7 +14,20 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parent.parent
-ROOMS = ("models", "streams", "specs", "tests", "docs", "deploy", "examples", "requirements", "src", ".github", ".ci")
+ROOMS = (
+    "kit",
+    "models",
+    "streams",
+    "specs",
+    "tests",
+    "docs",
+    "deploy",
+    "examples",
+    "requirements",
+    "src",
+    ".github",
+    ".ci",
+)
 TEXTS = {".md", ".py", ".toml", ".yaml", ".yml", ".sh", ".java", ""}
 SEMANTICS = ROOT / "docs" / "semantics.md"
 

@@ -27,7 +27,7 @@ from evictstream.models.eviction.state import (
     PodState,
     TaintState,
 )
-from evictstream.models.instants import LAST_INSTANT_US, MICROSECONDS_PER_SECOND
+from evictstream.models.instants import LAST_INSTANT_US, SECOND_US
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint, other_health_key
 from evictstream.models.kubernetes.toleration_index import TolerationIndex
@@ -197,8 +197,8 @@ def cover(node: NodeState, tolerations: Tolerations, *, comparison_operators: bo
                     state,
                     match,
                     since_us=since_us,
-                    window_us=seconds * MICROSECONDS_PER_SECOND,
-                    outage_us=None if longest is None else longest * MICROSECONDS_PER_SECOND,
+                    window_us=seconds * SECOND_US,
+                    outage_us=None if longest is None else longest * SECOND_US,
                 )
             )
     return Coverage(None, tuple(tolerated))

@@ -10,13 +10,13 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND
+from evictstream.models.instants import SECOND_US
 
 MOST_EARLIER_NODES: Final = 32
 """Earlier nodes of one name that are remembered: those that left last. They are in the node's row, which each change of
 the node writes."""
 
-_MINUTE_US = 60 * MICROSECONDS_PER_SECOND
+_MINUTE_US = 60 * SECOND_US
 
 
 _WAITS: Final = (
@@ -54,10 +54,10 @@ class RuleParameters(msgspec.Struct, frozen=True, kw_only=True):
             Default off, as upstream (semantics.md 11.2).
     """
 
-    outage_gap_us: int = 5 * MICROSECONDS_PER_SECOND
-    retry_base_us: int = 1 * MICROSECONDS_PER_SECOND
+    outage_gap_us: int = 5 * SECOND_US
+    retry_base_us: int = 1 * SECOND_US
     retry_ceiling_us: int = 5 * _MINUTE_US
-    silence_us: int = 30 * MICROSECONDS_PER_SECOND
+    silence_us: int = 30 * SECOND_US
     success_grace_us: int = 2 * _MINUTE_US
     accepted_silence_us: int = _MINUTE_US
     accepted_limit_us: int = 15 * _MINUTE_US

@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
+from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
 
@@ -56,7 +56,7 @@ class CommandLog:
         Args:
             oldest_seconds: an `Evict` that was issued longer ago is obsolete.
         """
-        self._oldest_us = int(oldest_seconds * MICROSECONDS_PER_SECOND)
+        self._oldest_us = int(oldest_seconds * SECOND_US)
         self._evictions: OrderedDict[str, _Eviction] = OrderedDict()
 
     def read(self, command: EvictionCommand, now_us: int) -> CommandAnswer | Reading:

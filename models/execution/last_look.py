@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
+from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value, tolerations_in_use
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, BareTaint, Taint, other_health_key, taint_text
 from evictstream.models.kubernetes.tolerations import Toleration, is_same_toleration, read_tolerations
@@ -216,7 +216,7 @@ def _of_window(
     ):  # its window begins when the value came (semantics.md 12.4), and that is not known here
         return f"the pod tolerates {taint_text(taint)} for {seconds} s from when that value came"
     # The window began when it began; only the seconds can have been edited since.
-    moved_us = (seconds - (bounded_seconds(before) or 0)) * MICROSECONDS_PER_SECOND
+    moved_us = (seconds - (bounded_seconds(before) or 0)) * SECOND_US
     if instant_us(command.deadline) + moved_us > at_us:
         return f"the pod tolerates {taint_text(taint)} for {seconds} s now"
     return None

@@ -1,11 +1,7 @@
 """Kubernetes' rules as pure functions: taints, tolerations, and what follows from them (semantics.md part A).
 
-- here: the objects as they are read, matching (sections 3 and 4), and the eviction verdict for a pod on a node;
-- `validation`: what the API server refuses, all errors with field paths (section 2);
-- `scheduling`: filter, score, cordon, kubelet (section 5);
-- `admission`: where the tolerations of a pod come from (section 9);
-- `kubectl`: the grammar of `kubectl taint`, cordon and uncordon (section 10);
-- `selectors`: label selectors.
+The objects as they are read, matching (sections 3 and 4), and the eviction verdict for a pod on a node. The other rules
+of Kubernetes (validation, scheduling, admission, kubectl) are in `kit.rules`.
 
 `docs/kubernetes-rules.md` has each rule with its source.
 """

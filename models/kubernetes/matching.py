@@ -125,7 +125,7 @@ def tolerations_in_use(
 def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
     """Return how long a pod may stay with these tolerations in use, by the table of semantics.md 4.
 
-    The reference models of `models.upstream` use it. The service looks at each taint with its own window, in
+    The reference models of `kit.upstream` use it. The service looks at each taint with its own window, in
     `models.eviction.decision`.
 
     Returns:

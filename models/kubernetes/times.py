@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from evictstream.models.instants import FIRST_INSTANT_US, MICROSECONDS_PER_SECOND
+from evictstream.models.instants import FIRST_INSTANT_US, SECOND_US
 
 _SHAPE: Final = re.compile(
     r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))", re.ASCII
@@ -60,7 +60,7 @@ def _read(text: str) -> int | None:
     except ValueError:
         return None
     seconds = days * _SECONDS_PER_DAY + hour * 3600 + minute * 60 + second - offset_s
-    return seconds * MICROSECONDS_PER_SECOND + int((fraction or "")[:_DIGITS_KEPT].ljust(_DIGITS_KEPT, "0"))
+    return seconds * SECOND_US + int((fraction or "")[:_DIGITS_KEPT].ljust(_DIGITS_KEPT, "0"))
 
 
 _read_kept: Final = lru_cache(maxsize=_TIMES_KEPT)(_read)
@@ -70,7 +70,7 @@ def time_text(at_us: int) -> str | None:
     """Write an instant of `read_time` as UTC, in whole seconds; None for Go's zero time, which Go writes as null."""
     if at_us == FIRST_INSTANT_US:
         return None
-    days, seconds = divmod(at_us // MICROSECONDS_PER_SECOND, _SECONDS_PER_DAY)
+    days, seconds = divmod(at_us // SECOND_US, _SECONDS_PER_DAY)
     day = days + _EPOCH_DAY
     cycles = 1 if day < 1 else -1 if day > _LAST_DAY else 0
     date = dt.date.fromordinal(day + cycles * _CYCLE_DAYS)

@@ -6,7 +6,7 @@ from typing import Final
 
 import msgspec
 
-from evictstream.models.instants import MICROSECONDS_PER_SECOND, microseconds
+from evictstream.models.instants import SECOND_US, microseconds
 from evictstream.models.messages.cluster_names import ANY_CLUSTER, LARGEST_KEY
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 
@@ -30,7 +30,7 @@ class InputLimits(msgspec.Struct, frozen=True):
     """
 
     largest_value_bytes: int = 1_572_864
-    longest_delay_us: int = 60 * MICROSECONDS_PER_SECOND
+    longest_delay_us: int = 60 * SECOND_US
 
 
 DEFAULT_LIMITS: Final = InputLimits()

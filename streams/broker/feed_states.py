@@ -15,6 +15,7 @@ import structlog
 from kafka import TopicPartition
 from kafka.errors import KafkaTimeoutError
 
+from evictstream.models.instants import MILLISECOND_US
 from evictstream.models.kubernetes.resource_versions import LAST_EPOCH
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.fields import NonEmptyText
@@ -24,7 +25,6 @@ from evictstream.streams.settings import Settings
 
 log = structlog.get_logger(__name__)
 
-MILLISECOND_US: Final = 1_000
 
 POLL_MS: Final = 1_000
 

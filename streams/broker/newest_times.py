@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 
+from evictstream.models.instants import MILLISECOND_US
 from evictstream.streams.broker.admin import admin_client
 from evictstream.streams.settings import Settings
-
-MILLISECOND_US = 1000
 
 
 def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:

@@ -10,8 +10,8 @@ from evictstream.streams.cli.progress import ProgressLine
 from evictstream.streams.errors import TopicsDifferError
 
 if TYPE_CHECKING:
-    from evictstream.streams.service.stored_rows import ClusterRows, PartitionRows
     from evictstream.streams.settings import Settings
+    from evictstream.streams.worker.stored_rows import ClusterRows, PartitionRows
 
 NAMES_LISTED = 20
 """Most clusters that a message lists; a service may have hundreds. `-o json` has all."""
@@ -129,7 +129,7 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
     """
     from evictstream.streams.broker.admin import check_topics
     from evictstream.streams.broker.topic_specs import topic_specs
-    from evictstream.streams.service.stored_rows import read_known
+    from evictstream.streams.worker.stored_rows import read_known
 
     changelog = [spec for spec in topic_specs(settings) if spec.name == settings.changelog_topic]
     wrong = [

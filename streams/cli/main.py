@@ -6,7 +6,7 @@ To add a command `accept-gap`:
    function with `@app.command()` makes a plain command; two or more make sub-commands (as in `topics`). The docstring
    is the help; end it with examples. Take `context: typer.Context` first and get settings from
    `global_options(context).settings`, which also sets up logs. Return nothing, or an `ExitCode`. Import what is heavy
-   inside the function.
+   inside the function. What no service needs is written in `kit/cli`, and its name is in `KIT` too.
 2. add its name and one sentence to `COMMANDS` here. Its module is imported when it runs, so `--help` stays fast.
 3. raise errors of `streams.errors`; print results to stdout with `streams.cli.output`, and nothing else.
 
@@ -54,6 +54,9 @@ COMMANDS = {
     "rules": "Say what Kubernetes' own rules make of nodes and pods.",
 }
 
+# What reads, replays, judges or explains: the commands in `kit/cli`.
+KIT = frozenset({"demo", "import", "explain", "record", "replay", "what-if", "conformance", "rules"})
+
 
 class LazyGroup(TyperGroup):
     """Has name and help of every command, and imports only the command that is run."""
@@ -72,7 +75,8 @@ class LazyGroup(TyperGroup):
 def _load(name: str) -> Command:
     # The module of a command named like a Python keyword ends with an underscore.
     suffix = "_" if keyword.iskeyword(name) else ""
-    module = importlib.import_module(f"evictstream.streams.cli.{name.replace('-', '_')}{suffix}")
+    room = "kit" if name in KIT else "streams"
+    module = importlib.import_module(f"evictstream.{room}.cli.{name.replace('-', '_')}{suffix}")
     command = typer.main.get_command(module.app)
     command.name = name
     return command

@@ -34,11 +34,11 @@ def worker(context: typer.Context) -> None:
     """
     import asyncio
 
-    from evictstream.streams.service.memory_tuning import calm_collector
+    from evictstream.streams.worker.memory_tuning import calm_collector
 
     calm_collector()  # before the imports, which it would look through dozens of times
 
-    from evictstream.streams.service.app import loop_factory, run_worker
+    from evictstream.streams.worker.app import loop_factory, run_worker
 
     settings = global_options(context).settings
     with asyncio.Runner(loop_factory=loop_factory(settings)) as runner:

@@ -12,7 +12,7 @@ from typing import Final
 from evictstream.models.execution.api_answers import Meaning, OtherObjects, Trouble
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.execution.last_look import SeenPod, last_look
-from evictstream.models.instants import MICROSECONDS_PER_SECOND, instant_us
+from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.errors import ApiUnreachableError, KubernetesError, NotSentError
@@ -195,7 +195,7 @@ class PodEvictor:
     def _is_past_asking(self, command: EvictionCommand, now_us: int, seen_at: float) -> bool:
         if self.delete_after_seconds is None or time.monotonic() <= seen_at + self.delete_after_seconds:
             return False
-        return now_us > instant_us(command.deadline) + int(self.delete_after_seconds * MICROSECONDS_PER_SECOND)
+        return now_us > instant_us(command.deadline) + int(self.delete_after_seconds * SECOND_US)
 
 
 _OF_CLUSTER: Final = frozenset({Meaning.DOUBTFUL, Meaning.CLUSTER_WAITS, Meaning.CREDENTIALS})

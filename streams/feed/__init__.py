@@ -6,6 +6,6 @@
 `unread_objects` and `json_pieces` look at what cannot be read. `object_writer` and `feed_records` make the records,
 `feed_lease` decides who writes. `feed_health` answers probes.
 
-`importer` plays what `evictstream.streams.recordings` reads; `pace` keeps recorded distances of time. `publisher`
+`importer` plays what `evictstream.kit.recordings` reads; `pace` keeps recorded distances of time. `publisher`
 writes to Kafka, `operator_signals` an operator's orders.
 """

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from evictstream.streams.recordings.record import RecordedRecord, Role
-from evictstream.streams.recordings.recording_folder import RecordingWriter
+from evictstream.kit.recordings.record import RecordedRecord, Role
+from evictstream.kit.recordings.recording_folder import RecordingWriter
 from tests.bench.figures import Bound, Figure, Goal
 from tests.bench.fleet import Entry, Fleet
 from tests.bench.lab import Lab, say

@@ -14,7 +14,7 @@ import kubernetes.client.models
 
 from tests.deploy.pages import ROOT
 
-FILE = ROOT / "models" / "kubernetes" / "validation" / "known_fields.py"
+FILE = ROOT / "kit" / "rules" / "validation" / "known_fields.py"
 ROOTS = ("V1Node", "V1Pod")
 LINE = 120
 VERSION = f"1.{importlib.metadata.version('kubernetes').split('.')[0]}"

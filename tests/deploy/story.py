@@ -21,7 +21,7 @@ from evictstream.models.messages.events import NodeEvent, PodEvent
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.engine.kafka.partitioner import partition_of
-from evictstream.streams.service.overdue import open_evictions
+from evictstream.streams.partition.overdue import open_evictions
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import Example
 

@@ -13,9 +13,9 @@ import typer
 from pydantic import SecretStr
 
 from evictstream.streams.broker.container import IMAGE
-from evictstream.streams.service.app import STOP_TIMEOUT_SECONDS
 from evictstream.streams.settings import Settings, load_settings
 from evictstream.streams.settings.loading import ENVIRONMENT_PREFIX
+from evictstream.streams.worker.app import STOP_TIMEOUT_SECONDS
 from tests.deploy.command_line import parse
 from tests.deploy.compose import FILE, compose, seconds
 from tests.deploy.pages import ROOT

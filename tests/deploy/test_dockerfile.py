@@ -9,7 +9,7 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from evictstream.streams.service.app import STOP_SIGNALS
+from evictstream.streams.worker.app import STOP_SIGNALS
 from tests.deploy.command_line import parse
 from tests.deploy.compose import compose
 from tests.deploy.dockerfile import DockerfileError, Stage, below, build_context, stages

@@ -43,7 +43,7 @@ def test_a_worker_imports_only_from_the_image(image: ImageBuild) -> None:
     where = image.run(
         python,
         "-c",
-        "import evictstream.streams.service.app as app, evictstream.models as models;"
+        "import evictstream.streams.worker.app as app, evictstream.models as models;"
         "print(app.__file__, models.__file__)",
     )
     assert all(Path(each).is_relative_to(image.root / "opt") for each in where.split())
@@ -52,7 +52,7 @@ def test_a_worker_imports_only_from_the_image(image: ImageBuild) -> None:
 def test_the_image_has_the_incident_of_the_demo(image: ImageBuild) -> None:
     python = image.placed("/opt/evictstream/bin/python")
     program = (
-        "from evictstream.streams.demo.recording import demo_incident, read_recording\n"
+        "from evictstream.kit.demo.recording import demo_incident, read_recording\n"
         "print(demo_incident()); read_recording(demo_incident())"
     )
     assert Path(image.run(python, "-c", program).strip()).is_relative_to(image.root / "opt")
@@ -63,7 +63,7 @@ def test_the_wheel_has_every_file_of_the_packages(image: ImageBuild) -> None:
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.startswith("evictstream/")}
     ours = {
         file.relative_to(ROOT).as_posix()
-        for folder in ("models", "streams")
+        for folder in ("kit", "models", "streams")
         for file in (ROOT / folder).rglob("*")
         if file.is_file() and "__pycache__" not in file.parts
     }

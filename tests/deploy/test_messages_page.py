@@ -37,8 +37,8 @@ from evictstream.models.messages.watch_event import decode_watch_event
 from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYPE, TopicSpec, topic_specs
 from evictstream.streams.compression import Unusable
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.dead_letters import CUT_BYTES, put_dead_letter
-from evictstream.streams.service.service_config import service_config
+from evictstream.streams.partition.dead_letters import CUT_BYTES, put_dead_letter
+from evictstream.streams.worker.service_config import partition_config
 from tests.deploy.command_line import parse
 from tests.deploy.pages import ROOT, Example, examples, page, section
 from tests.deploy.story import SETTINGS, Story
@@ -121,7 +121,7 @@ def test_headers_are_those_that_are_written() -> None:
         story.tell(example)
     changes = next(changes for command, changes in story.sent if command.action is Action.EVICT)
     outbox = Outbox()
-    plan = service_config(SETTINGS, SETTINGS.max_message_bytes)
+    plan = partition_config(SETTINGS, SETTINGS.max_message_bytes)
     plan.message_writer().put(changes, story.key, outbox)
     (command,), (decision,) = outbox.messages[SETTINGS.commands_topic], outbox.messages[SETTINGS.decisions_topic]
     assert as_text(command.headers) == shown_headers(one("text", "headers", "command"))

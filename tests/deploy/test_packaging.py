@@ -27,7 +27,7 @@ import importlib.util
 import evictstream.models
 import evictstream.streams
 from evictstream.streams.broker.jars import locked_jars
-from evictstream.streams.demo.recording import demo_incident, read_recording
+from evictstream.kit.demo.recording import demo_incident, read_recording
 
 package = importlib.resources.files("evictstream")
 assert (package / "py.typed").is_file()
@@ -35,6 +35,7 @@ assert (package / "models/messages/schemas/command.json").is_file()
 assert locked_jars()
 read_recording(demo_incident())
 assert importlib.util.find_spec("models") is None
+assert importlib.util.find_spec("kit") is None
 assert importlib.util.find_spec("streams") is None
 """
 

@@ -14,7 +14,7 @@ import pytest
 
 import evictstream
 
-PUBLIC = ("evictstream.models.kubernetes", "evictstream.models.messages", "evictstream.streams.recordings")
+PUBLIC = ("evictstream.models.kubernetes", "evictstream.models.messages", "evictstream.kit.recordings")
 BROKER_LIBRARIES = {"aiokafka", "faust", "kafka", "mode"}
 
 every_package = pytest.mark.parametrize("package", PUBLIC)

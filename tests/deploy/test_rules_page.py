@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from evictstream.kit.rules import admission, kubectl, scheduling, selectors, validation
+from evictstream.kit.upstream import lifecycle, requeueing, taint_range
 from evictstream.models import kubernetes
-from evictstream.models.kubernetes import admission, kubectl, scheduling, selectors, validation
-from evictstream.models.upstream import lifecycle, requeueing, taint_range
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
 NAME = "kubernetes-rules.md"

@@ -12,14 +12,14 @@ from typing import Self
 
 import pytest
 
+from evictstream.kit.recordings import Entry, Flaw, Skipped, open_recordings
+from evictstream.kit.recordings.audit_log import DRY_RUNS, REFUSED, WITHOUT_OBJECT
 from evictstream.models.instants import instant_us
-from evictstream.streams.recordings import Entry, Flaw, Skipped, open_recordings
-from evictstream.streams.recordings.audit_log import DRY_RUNS, REFUSED, WITHOUT_OBJECT
 from tests.e2e.api_client import ApiClient, Object, RefusedError
 from tests.e2e.control_plane import QUICK_NODE_MONITOR, SHORT_DEFAULT_TOLERATIONS, ControlPlane
 from tests.e2e.hollow_nodes import ALL_PODS, HollowNodes
 from tests.e2e.objects import NODES, pod, pods, taint, tolerates
-from tests.streams.replay.recorded import outcomes
+from tests.kit.replay.recorded import outcomes
 
 pytestmark = [pytest.mark.e2e, pytest.mark.usefixtures("built_binaries")]
 

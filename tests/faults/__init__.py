@@ -1,4 +1,4 @@
-"""The torture: random histories and random faults from a seed, judged by `streams/oracle`, which shares no code with
+"""The torture: random histories and random faults from a seed, judged by `kit/oracle`, which shares no code with
 the service.
 
 - `plan`, `generate`, `stories`, `garbage`: what happens, from a seed.

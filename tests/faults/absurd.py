@@ -5,7 +5,7 @@ And pods of a tenant with lists as long as may be, finished and not, on a node w
 
 from __future__ import annotations
 
-from evictstream.streams.oracle.records import InputTopic
+from evictstream.kit.oracle.records import InputTopic
 from tests.faults.objects import Json, watch_event
 from tests.faults.plan import Change
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 
-from evictstream.streams.oracle.records import InputTopic
+from evictstream.kit.oracle.records import InputTopic
 from tests.faults.objects import Json, Node, Pod
 from tests.faults.plan import Change
 

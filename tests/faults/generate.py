@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from evictstream.streams.oracle.records import InputTopic
+from evictstream.kit.oracle.records import InputTopic
 from tests.faults.absurd import absurd_records
 from tests.faults.garbage import draw_garbage, misplaced, too_large
 from tests.faults.numbers import NUMBERS, Numbers

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from evictstream.streams.oracle import OracleLimits
+from evictstream.kit.oracle import OracleLimits
 
 SECOND_US = 1_000_000
 

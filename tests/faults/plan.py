@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 
-from evictstream.streams.oracle.records import InputTopic
+from evictstream.kit.oracle.records import InputTopic
 from tests.faults.numbers import NUMBERS, Numbers
 
 SECOND_US = 1_000_000

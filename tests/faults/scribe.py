@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from evictstream.streams.oracle.records import InputTopic
+from evictstream.kit.oracle.records import InputTopic
 from tests.faults.objects import Json, Node, Pod, watch_event
 from tests.faults.plan import Change
 

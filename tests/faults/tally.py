@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 
 SHOWN = 5  # violations of one run that are printed
 

@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 from tests.faults.__main__ import main
 from tests.faults.simulated.run import Outcome
 from tests.faults.tally import Tally

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.objects import UNREACHABLE, Node, Pod, instant
 from tests.faults.objects import watch_event as event

@@ -7,8 +7,8 @@ from collections import Counter
 
 import pytest
 
-from evictstream.streams.oracle.reading import Said, UnreadableRecordError, read
-from evictstream.streams.oracle.records import InputRecord
+from evictstream.kit.oracle.reading import Said, UnreadableRecordError, read
+from evictstream.kit.oracle.records import InputRecord
 from tests.faults.actor import ClusterActor
 from tests.faults.generate import VIRTUAL_START_US, generate
 from tests.faults.numbers import NUMBERS

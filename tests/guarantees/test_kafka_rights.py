@@ -23,10 +23,10 @@ from kafka.errors import (
     TransactionalIdAuthorizationFailedError,
 )
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.admin import admin_client, declare_topics
 from evictstream.streams.broker.clients import client_arguments
 from evictstream.streams.broker.consumers import open_consumer
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import QUICK
 from tests.harness import copies

@@ -9,8 +9,8 @@ import pytest
 
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import ExitCode
-from evictstream.streams.service.watchdog import LAST_WORDS_SECONDS
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.watchdog import LAST_WORDS_SECONDS
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates

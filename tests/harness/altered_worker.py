@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sys
 
-import evictstream.streams.service.app
+import evictstream.streams.worker.app
 from evictstream.streams.cli.main import run
 from evictstream.streams.engine.faust.app import EngineApp
 from evictstream.streams.errors import ProduceRefusedError
@@ -39,5 +39,5 @@ class StartingApp(EngineApp):
 APPS = {"crashing": CrashingApp, "starting": StartingApp}
 
 if __name__ == "__main__":
-    vars(evictstream.streams.service.app)["EngineApp"] = APPS[sys.argv[1]]
+    vars(evictstream.streams.worker.app)["EngineApp"] = APPS[sys.argv[1]]
     sys.exit(run(["worker"]))

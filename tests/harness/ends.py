@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka.admin import KafkaAdminClient
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.settings import Settings
 from tests.harness.workers import WorkerProcess
 

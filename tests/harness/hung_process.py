@@ -14,7 +14,7 @@ import time
 
 from evictstream.streams.cli.worker import leave
 from evictstream.streams.engine.core.waits import WaitKind
-from evictstream.streams.service.watchdog import Watchdog
+from evictstream.streams.worker.watchdog import Watchdog
 
 FOREVER_SECONDS = 600
 LIMITS = dict.fromkeys(WaitKind, 1.0)

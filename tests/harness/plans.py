@@ -6,18 +6,18 @@ import collections
 from collections.abc import Callable, Mapping
 
 from evictstream.models.eviction import RuleParameters
+from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.service.clock_watch import SECOND_US
-from evictstream.streams.service.eviction_partition import EvictionPartition
-from evictstream.streams.service.service_config import ServiceConfig
+from evictstream.streams.partition.config import PartitionConfig
+from evictstream.streams.partition.eviction_partition import EvictionPartition
 
 FEED_SILENCE_SECONDS = 60
 
 
-def one_partition(now_us: Callable[[], int]) -> ServiceConfig:
+def one_partition(now_us: Callable[[], int]) -> PartitionConfig:
     """Make the plan of a service with one partition and the default rules."""
-    return ServiceConfig(
+    return PartitionConfig(
         nodes_topic="nodes",
         pods_topic="pods",
         results_topic="results",
@@ -33,7 +33,7 @@ def one_partition(now_us: Callable[[], int]) -> ServiceConfig:
     )
 
 
-def taken_over(plan: ServiceConfig, rows: Mapping[bytes, bytes]) -> tuple[EvictionPartition, Outbox]:
+def taken_over(plan: PartitionConfig, rows: Mapping[bytes, bytes]) -> tuple[EvictionPartition, Outbox]:
     """Take partition 0 over as the next owner does, from its rows; also gives what it has decided anew."""
     logic, outbox = EvictionPartition(0, plan), Outbox()
     for key, value in rows.items():

@@ -10,9 +10,9 @@ from kafka import KafkaProducer
 
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.kafka.partitioner import partition_of
-from evictstream.streams.service.eviction_partition import EvictionPartition
-from evictstream.streams.service.service_config import service_config
+from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import partition_config
 
 NOON_US = 1_795_262_400_000_000
 SECOND_US = 1_000_000
@@ -32,7 +32,7 @@ class State:
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
-        plan = service_config(settings, 2_000_000)
+        plan = partition_config(settings, 2_000_000)
         self.partitions = [EvictionPartition(number, plan) for number in range(settings.partitions)]
         self.outboxes = [Outbox() for _ in self.partitions]
         self._count = 0

@@ -17,13 +17,13 @@ from typing import NamedTuple, get_args
 
 import pytest
 
-from evictstream.streams.demo.judgement import limits_of
-from evictstream.streams.demo.recording import read_recording
+from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.demo.recording import read_recording
+from evictstream.kit.oracle import InputRecord, MessageRecord, Promptness, judge
+from evictstream.kit.oracle.records import InputTopic, OutputTopic
+from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.oracle import InputRecord, MessageRecord, Promptness, judge
-from evictstream.streams.oracle.records import InputTopic, OutputTopic
-from evictstream.streams.replay.simulated_executor import SimulatedExecutor
-from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
 from tests.harness.plans import one_partition, taken_over
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.replay.replay import Replay
+from evictstream.kit.replay.replay import Replay
 from evictstream.streams.settings import Settings
-from tests.streams.replay.recorded import EVICTED, INCIDENTS, PARTITIONS, incident
+from tests.kit.replay.recorded import EVICTED, INCIDENTS, PARTITIONS, incident
 
 FOLDERS = [Path(__file__).with_name(name) for name in ("commands_2", "commands")]
 """The newest first: what it holds takes the place of what the others hold."""

@@ -12,14 +12,14 @@ BROKER = "tests/guarantees/test_broker_faults.py"
 REFUSALS = "tests/guarantees/test_refusals.py"
 INPUT = "tests/guarantees/test_input_faults.py"
 WRITER = "tests/streams/engine/test_writer.py"
-CLOCK = "tests/streams/service/test_clock_watch.py"
+CLOCK = "tests/streams/worker/test_clock_watch.py"
 REPAIRS = "tests/streams/engine/test_repairs.py"
 TRANSACTIONS = "tests/streams/engine/test_transactions.py"
 REBALANCES = "tests/streams/engine/test_rebalances.py"
 TRANSPORT = "tests/streams/engine/test_transport.py"
-GATES = "tests/streams/service/test_gates.py"
+GATES = "tests/streams/worker/test_gates.py"
 HEALTH = "tests/guarantees/test_health.py"
-WATCHDOG = "tests/streams/service/test_watchdog.py"
+WATCHDOG = "tests/streams/worker/test_watchdog.py"
 
 
 class Mutation(NamedTuple):
@@ -291,7 +291,7 @@ MUTATIONS = (
     Mutation(
         "trust any clock",
         (Change(product.CLOCK, "ClockWatch.objection", "monotonic_seconds < self._held_until", "False"),),
-        ("tests/streams/service/test_clock_watch.py", GATES),
+        ("tests/streams/worker/test_clock_watch.py", GATES),
     ),
     Mutation(
         "fire without deciding again",
@@ -345,7 +345,7 @@ MUTATIONS = (
     Mutation(
         "take the age of the last record for lag",
         (Change(product.LAG, "Lag.seconds", "not self.records(place, position)", "False"),),
-        ("tests/streams/service/test_lag.py",),
+        ("tests/streams/worker/test_lag.py",),
     ),
     Mutation(
         "let a slow transaction vouch for our clock",

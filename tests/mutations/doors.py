@@ -7,7 +7,7 @@ from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
 PRINTING = "tests/streams/test_printing.py"
-FOLDER = "tests/streams/recordings/test_recording_folder.py"
+FOLDER = "tests/kit/recordings/test_recording_folder.py"
 JARS = "tests/streams/broker/test_jars.py"
 SETTINGS = "tests/streams/test_settings.py"
 ENDPOINT = "tests/streams/health/test_endpoint.py"

@@ -6,10 +6,10 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
-LISTINGS = "tests/streams/service/test_listings.py"
-CLUSTERS = "tests/streams/service/test_clusters.py"
-MESSAGES = "tests/streams/service/test_messages.py"
-SIGNS = "tests/streams/service/test_cluster_signs.py"
+LISTINGS = "tests/streams/partition/test_listings.py"
+CLUSTERS = "tests/streams/partition/test_clusters.py"
+MESSAGES = "tests/streams/partition/test_messages.py"
+SIGNS = "tests/streams/worker/test_cluster_signs.py"
 BESIDE = "tests/streams/feed/test_listing_beside_watch.py"
 FEED = "tests/streams/feed/test_cluster_feed.py"
 ABSURD = "tests/streams/feed/test_absurd_objects.py"

@@ -105,7 +105,7 @@ OF_GROUP_AND_BROKERS = (
                 "asyncio.new_event_loop()",
             ),
         ),
-        ("tests/streams/service/test_event_loop.py::test_the_chosen_loop_runs_worker_and_consumer",),
+        ("tests/streams/worker/test_event_loop.py::test_the_chosen_loop_runs_worker_and_consumer",),
     ),
     Mutation(
         "receive on uvloop as aiokafka's protocol does",

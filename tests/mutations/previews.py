@@ -6,11 +6,11 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
-REPLAYED = "tests/streams/replay/test_what_if.py::test_a_preview_is_what_the_service_decides"
-PREVIEW = "tests/models/what_if/test_preview.py"
-PLACES = "tests/models/what_if/test_places.py"
-FACTS = "tests/models/what_if/test_facts.py"
-TABLES = "tests/streams/replay/test_known_tables.py"
+REPLAYED = "tests/kit/replay/test_what_if.py::test_a_preview_is_what_the_service_decides"
+PREVIEW = "tests/kit/what_if/test_preview.py"
+PLACES = "tests/kit/what_if/test_places.py"
+FACTS = "tests/kit/what_if/test_facts.py"
+TABLES = "tests/kit/replay/test_known_tables.py"
 
 OF_PREVIEWS = (
     Mutation(

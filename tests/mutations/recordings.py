@@ -6,9 +6,9 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
-AUDITED = "tests/streams/recordings/test_audited_objects.py::test_what_a_watch_would_have_shown"
-AUDIT_LOG = "tests/streams/recordings/test_audit_log.py::test_what_is_left_out_is_counted"
-ASSUMED = "tests/streams/recordings/test_assumed_times.py::test_instants_that_are_over"
+AUDITED = "tests/kit/recordings/test_audited_objects.py::test_what_a_watch_would_have_shown"
+AUDIT_LOG = "tests/kit/recordings/test_audit_log.py::test_what_is_left_out_is_counted"
+ASSUMED = "tests/kit/recordings/test_assumed_times.py::test_instants_that_are_over"
 
 OF_RECORDINGS = (
     Mutation(
@@ -56,7 +56,7 @@ OF_RECORDINGS = (
             Change(
                 product.ASSUMED_TIMES,
                 "latest_instant_us",
-                "(metadata.deletion_grace_period_seconds or 0) * MICROSECONDS_PER_SECOND",
+                "(metadata.deletion_grace_period_seconds or 0) * SECOND_US",
                 "0",
             ),
         ),

@@ -6,10 +6,10 @@ from tests.mutations import product
 from tests.mutations.catalogue import Mutation
 from tests.mutations.matching import Change
 
-STORY = "tests/streams/replay/test_story.py"
-TRUE = "tests/streams/replay/test_story_is_true.py"
-EXPLAINED = "tests/streams/replay/test_explanation.py"
-HEARD = "tests/streams/service/test_heard_at.py"
+STORY = "tests/kit/replay/test_story.py"
+TRUE = "tests/kit/replay/test_story_is_true.py"
+EXPLAINED = "tests/kit/replay/test_explanation.py"
+HEARD = "tests/streams/worker/test_heard_at.py"
 
 OF_STORIES = (
     Mutation(

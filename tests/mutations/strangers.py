@@ -9,7 +9,7 @@ from tests.mutations.matching import Change
 COMPRESSION = "tests/streams/test_compression.py"
 UNUSABLE = "tests/streams/engine/test_unusable_batches.py"
 CONSUMERS = "tests/streams/broker/test_consumers.py"
-FUTURE_TIMES = "tests/streams/service/test_future_times.py"
+FUTURE_TIMES = "tests/streams/partition/test_future_times.py"
 KAFKA_REACH = "tests/streams/test_kafka_reach.py"
 AT_INPUTS = "tests/guarantees/test_strangers_at_inputs.py"
 

@@ -22,7 +22,7 @@ def test_each_has_a_name_of_its_own() -> None:
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("tree")
-    for folder in ("src", "models", "streams"):
+    for folder in ("src", "kit", "models", "streams"):
         shutil.copytree(ROOT / folder, root / folder, symlinks=True, ignore=LEFT_OUT)
     return root
 

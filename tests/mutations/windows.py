@@ -9,7 +9,7 @@ from tests.mutations.matching import Change
 LIVES = "tests/faults/replayed/test_sample.py::test_random_lives_are_replayed_as_the_oracle_says"
 VALUES = "tests/models/eviction/test_value_windows.py"
 KNOWN = "tests/models/eviction/test_known.py"
-PLAYED = "tests/streams/replay/test_simulated_executor.py"
+PLAYED = "tests/kit/replay/test_simulated_executor.py"
 
 OF_WINDOWS = (
     Mutation(

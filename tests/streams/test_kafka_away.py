@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import own_settings
 from tests.harness.ends import executor_process, feed_process

@@ -179,7 +179,7 @@ def test_libraries_have_nothing_to_add_while_kafka_is_away(told: list[EventDict]
     process.outage(2)
     assert not passes("aiokafka")
     assert not passes("mode.timers")
-    assert passes("evictstream.streams.service"), "what we say"
+    assert passes("evictstream.streams.worker"), "what we say"
     assert passes("faust.engine", exception=OSError()), "what tells of more"
     assert passes("faust.engine", logging.CRITICAL)
     process.reach.opened("a:1", Connection())

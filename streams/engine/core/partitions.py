@@ -222,7 +222,7 @@ class Partitions(Generic[Logic]):
     async def _drop(self, slots: Iterable[PartitionSlot[Logic]]) -> None:
         """Close the writers of slots and free the memory of their state."""
         if await self._close(slots):
-            gc.collect()  # the state has cycles, and no other full collection runs (service/memory_tuning.py)
+            gc.collect()  # the state has cycles, and no other full collection runs (worker/memory_tuning.py)
 
     async def seek_all(self) -> None:
         """Seek the inputs of all live writers to their positions and begin new epochs."""

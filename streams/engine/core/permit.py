@@ -1,6 +1,6 @@
 """Whether this worker may join its group and fence: not once the watchdog ends it, nor before the watchdog has looked.
 
-The watchdog (`streams.service.watchdog`) ends a worker that is stuck. If that worker joined or took partitions over in
+The watchdog (`streams.worker.watchdog`) ends a worker that is stuck. If that worker joined or took partitions over in
 its last seconds, a healthy one would lose them to it, and they would have no owner until its session has timed out. So
 the watchdog withdraws the permit first and lets the worker leave the group. A worker that wakes up after standing still
 does not know yet whether it is stuck: it joins and fences only once the watchdog has looked again.

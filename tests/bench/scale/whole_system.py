@@ -23,11 +23,11 @@ from typing import Final
 
 from kafka import KafkaConsumer, TopicPartition
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.clients import client_arguments
 from evictstream.streams.broker.ports import free_ports
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.settings import Settings
 from tests.bench.figures import Bound, Figure, Goal, require
 from tests.bench.lab import Lab, resident_bytes, say

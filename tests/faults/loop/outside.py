@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, Self
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.oracle.records import InputRecord, MessageRecord
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.oracle.records import InputRecord, MessageRecord
 from evictstream.streams.settings import Settings
 from tests.harness.feed import Feed, taint
 

@@ -26,10 +26,10 @@ from typing import Any
 
 import structlog
 
+from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.oracle import check_nodes, judge
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.demo.judgement import limits_of
-from evictstream.streams.oracle import check_nodes, judge
 from evictstream.streams.settings import Settings
 from tests.faults.loop.deletes import wrong_delete
 from tests.faults.loop.outside import CLUSTER, DEAD, TROUBLES, OutsideWorld, of_the_cluster

@@ -8,9 +8,9 @@ import uuid
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, deep
 from evictstream.models.messages.object_limits import LARGEST_LIST
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import FakeAnswer, FakeRequest, Fault, deep
 from tests.faults.loop.cluster import KEYS
 from tests.faults.loop.deletes import SECOND_US, Deleted, Object, stays_us
 

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import structlog
 
-from evictstream.streams.demo.judgement import limits_of
-from evictstream.streams.oracle import judge
+from evictstream.kit.demo.judgement import limits_of
+from evictstream.kit.oracle import judge
 from evictstream.streams.settings import Settings
 from tests.faults.loop.cluster import Backup, ModelCluster
 from tests.faults.loop.deletes import stays_us, wrong_delete

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple, get_args
 
+from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.kafka.partitioner import partition_of
-from evictstream.streams.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
-from evictstream.streams.service.eviction_partition import EvictionPartition
-from evictstream.streams.service.service_config import service_config
+from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import partition_config
 from tests.faults.loop.feed import PARTITIONS
 
 RECORD_LIMIT_BYTES = 1_000_000
@@ -71,7 +71,7 @@ class ModelPartition:
         self._number = number
         self._topics = topics
         settings = Settings.model_validate({"topic_prefix": "", "partitions": PARTITIONS})
-        self._config = service_config(settings, RECORD_LIMIT_BYTES)
+        self._config = partition_config(settings, RECORD_LIMIT_BYTES)
         self._config = self._config.__class__(
             **{name: getattr(self._config, name) for name in self._config.__dataclass_fields__}
             | {"now_us": lambda: topics.now_us}

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import msgspec
 
-from evictstream.streams.oracle import judge
-from evictstream.streams.oracle.records import InputRecord, MessageRecord
+from evictstream.kit.oracle import judge
+from evictstream.kit.oracle.records import InputRecord, MessageRecord
 from tests.faults.numbers import NUMBERS
 
 INPUTS_FILE = "inputs.json"

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.crew import NotReadyError
 from tests.faults.real.schedule import arena_of, run_schedule

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from kafka import KafkaConsumer, TopicPartition
 
-from evictstream.streams.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
+from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.settings import Settings
 
 INPUTS: tuple[InputTopic, ...] = ("nodes", "pods", "results")

@@ -13,8 +13,8 @@ from typing import Any
 
 import msgspec
 
-from evictstream.streams.oracle import Violation
-from evictstream.streams.oracle.records import MessageRecord
+from evictstream.kit.oracle import Violation
+from evictstream.kit.oracle.records import MessageRecord
 from evictstream.streams.settings import Settings
 from tests.faults.real.reading import new_consumer, read_all
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import pytest
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 from tests.faults.real import many
 from tests.faults.real.arena import Arena, ArenaKind
 from tests.faults.real.many import MOST_REPEATS, _Lane

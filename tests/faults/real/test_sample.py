@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.oracle.records import InputRecord, MessageRecord
+from evictstream.kit.oracle.records import InputRecord, MessageRecord
 from tests.faults.real.kept import keep, load
 from tests.faults.real.many import run_many
 

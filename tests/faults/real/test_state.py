@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from evictstream.streams.oracle.records import MessageRecord, OutputTopic
+from evictstream.kit.oracle.records import MessageRecord, OutputTopic
 from tests.faults.real.state import Rows, disagreements
 
 KEY = b"c/n"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evictstream.streams.oracle import Violation, check_nodes, judge
-from evictstream.streams.oracle.records import InputRecord, MessageRecord
+from evictstream.kit.oracle import Violation, check_nodes, judge
+from evictstream.kit.oracle.records import InputRecord, MessageRecord
 from evictstream.streams.settings import Settings
 from tests.faults.plan import SECOND_US, FaultKind, Plan
 from tests.faults.real.arena import ArenaKind

@@ -1,1 +1,1 @@
-"""Random lives of clusters through `evictstream replay`, played and recorded, each judged by `streams/oracle`."""
+"""Random lives of clusters through `evictstream replay`, played and recorded, each judged by `kit/oracle`."""

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
-from evictstream.streams.oracle import Course, InputRecord, MessageRecord, Promptness, Violation, judge, plan
-from evictstream.streams.oracle.reading import to_us
-from evictstream.streams.oracle.records import InputTopic, OutputTopic, shown
-from evictstream.streams.recordings.record import RecordedRecord
-from evictstream.streams.replay.replay import Replay
-from evictstream.streams.replay.virtual_partition import ReplayedMessage
+from evictstream.kit.oracle import Course, InputRecord, MessageRecord, Promptness, Violation, judge, plan
+from evictstream.kit.oracle.reading import to_us
+from evictstream.kit.oracle.records import InputTopic, OutputTopic, shown
+from evictstream.kit.recordings.record import RecordedRecord
+from evictstream.kit.replay.replay import Replay
+from evictstream.kit.replay.virtual_partition import ReplayedMessage
 from evictstream.streams.settings import Settings
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import OUTCOMES, result

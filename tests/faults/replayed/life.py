@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from evictstream.streams.oracle.reading import place
-from evictstream.streams.oracle.records import InputTopic
-from evictstream.streams.recordings.record import RecordedRecord
+from evictstream.kit.oracle.reading import place
+from evictstream.kit.oracle.records import InputTopic
+from evictstream.kit.recordings.record import RecordedRecord
 from tests.faults.generate import VIRTUAL_START_US, live
 from tests.faults.objects import Json, watch_event
 from tests.faults.plan import Shape

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 from tests.faults.replayed.checks import Outcome, check_life
 
 CHUNK: Final = 50

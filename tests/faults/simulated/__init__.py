@@ -1,7 +1,7 @@
 """Runs in this process under virtual time: the real service on a simulated Kafka.
 
 Real: all of `models` and of `streams.engine.core`; the partition producer and the log reader of `streams.engine.kafka`;
-and the `WorkerCore` of `streams.service`, as the app builds it. It gets a simulated clock, group and client classes.
+and the `WorkerCore` of `streams.worker`, as the app builds it. It gets a simulated clock, group and client classes.
 
 Simulated, by the files of this folder:
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from evictstream.streams.oracle import Violation
+from evictstream.kit.oracle import Violation
 from tests.faults.generate import generate
 from tests.faults.plan import FaultKind, Shape
 from tests.faults.simulated.run import Outcome, simulate

@@ -12,16 +12,16 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 
+from evictstream.kit.oracle import Violation, check_nodes, judge
+from evictstream.kit.oracle.reading import place
+from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.models.eviction import RuleParameters
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, decode_positions
-from evictstream.streams.oracle import Violation, check_nodes, judge
-from evictstream.streams.oracle.reading import place
-from evictstream.streams.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
-from evictstream.streams.service.eviction_partition import EvictionPartition
-from evictstream.streams.service.gates import GateLimits
-from evictstream.streams.service.service_config import ServiceConfig
+from evictstream.streams.partition.config import PartitionConfig
+from evictstream.streams.partition.eviction_partition import EvictionPartition
+from evictstream.streams.worker.gates import GateLimits
 from tests.faults.actor import ClusterActor
 from tests.faults.plan import Change, FaultKind, Plan
 from tests.faults.simulated.broker import Broker
@@ -68,7 +68,7 @@ class Simulation:
         self.config = engine_config(plan)
         self.group = Group(self.world, plan.shape.partitions, int(self.config.session_timeout_seconds * SECOND_US))
         self.seen: Counter[str] = Counter()
-        self._service = service_config(plan, self.world)
+        self._service = partition_config(plan, self.world)
         self._actor = ClusterActor(plan)
         self._read: dict[int, int] = {}
         self._names = itertools.count()
@@ -258,7 +258,7 @@ def gate_limits(plan: Plan) -> GateLimits:
     )
 
 
-def service_config(plan: Plan, world: World) -> ServiceConfig:
+def partition_config(plan: Plan, world: World) -> PartitionConfig:
     """Translate the numbers for the service."""
     numbers = plan.numbers
 

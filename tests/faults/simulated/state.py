@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from evictstream.kit.oracle import Violation
 from evictstream.models.eviction import NodeAggregate
-from evictstream.streams.oracle import Violation
-from evictstream.streams.service.eviction_partition import EvictionPartition
+from evictstream.streams.partition.eviction_partition import EvictionPartition
 from tests.faults.simulated.log import Entry
 
 ENGINE = b"\0"  # how its rows' keys begin

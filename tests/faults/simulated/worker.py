@@ -20,9 +20,9 @@ from evictstream.streams.engine.core.ports import Place
 from evictstream.streams.engine.kafka.clients import KafkaClients
 from evictstream.streams.engine.kafka.errors import translated_errors
 from evictstream.streams.errors import PartitionLostError
-from evictstream.streams.service.gates import GateLimits
-from evictstream.streams.service.service_config import ServiceConfig
-from evictstream.streams.service.worker_core import WorkerCore
+from evictstream.streams.partition.config import PartitionConfig
+from evictstream.streams.worker.gates import GateLimits
+from evictstream.streams.worker.worker_core import WorkerCore
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.clients import client_classes
 from tests.faults.simulated.fetching import Fetching
@@ -97,7 +97,7 @@ class Worker:
         broker: Broker,
         group: Group,
         config: EngineConfig,
-        service: ServiceConfig,
+        service: PartitionConfig,
         limits: GateLimits,
         on_end: Callable[[Worker], None],
     ) -> None:

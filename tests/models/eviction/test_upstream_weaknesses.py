@@ -1,7 +1,7 @@
 """Where upstream is weak (semantics.md section 13), and what is done here: a test for each row that we answer.
 
 Ids give the row and the issues of kubernetes/kubernetes (or the source) that report the weakness. What upstream would
-have done stands in `evictstream.models.upstream.taint_eviction` and its tests.
+have done stands in `evictstream.kit.upstream.taint_eviction` and its tests.
 """
 
 from __future__ import annotations

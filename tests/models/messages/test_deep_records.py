@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from evictstream.kit.what_if.facts import read_node_facts, read_pod_facts
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record, read_result_record
@@ -14,7 +15,6 @@ from evictstream.models.messages.events import NodeEvent, Origin, PodEvent
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.watch_event import decode_watch_event
-from evictstream.models.what_if.facts import read_node_facts, read_pod_facts
 
 ORIGIN = Origin("topic", 0, 0)
 KEY = b"c/n"

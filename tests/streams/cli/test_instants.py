@@ -5,22 +5,23 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-STREAMS = Path(__file__).parents[3] / "streams"
+ROOT = Path(__file__).parents[3]
 
 OTHERWISE = {
-    "conformance/executor_play.py",  # Kubernetes' own times have whole seconds
-    "conformance/fake_cluster.py",
-    "executor/pod_events.py",
-    "executor/pod_requests.py",
-    "oracle/records.py",  # shares no line with what it judges
+    "kit/conformance/executor_play.py",  # Kubernetes' own times have whole seconds
+    "kit/conformance/fake_cluster.py",
+    "streams/executor/pod_events.py",
+    "streams/executor/pod_requests.py",
+    "kit/oracle/records.py",  # shares no line with what it judges
 }
 
 
 def test_instants_are_written_by_one_function() -> None:
     """`evictstream.models.instants.instant_text`: RFC 3339, UTC, six digits and Z."""
     writing = {
-        str(file.relative_to(STREAMS))
-        for file in STREAMS.rglob("*.py")
+        file.relative_to(ROOT).as_posix()
+        for room in ("kit", "streams")
+        for file in (ROOT / room).rglob("*.py")
         if re.search(r"\b(strftime|isoformat)\(", file.read_text(encoding="utf-8"))
     }
     assert writing == OTHERWISE

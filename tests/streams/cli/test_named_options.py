@@ -51,33 +51,33 @@ OTHERS = frozenset().union(*FOREIGN.values())
 
 READERS = {"explain", "replay", "what-if"}
 SAID_OF = {
-    "models/kubernetes/kubectl": {"rules taint"},
-    "models/what_if/change.py": {"rules taint"},
+    "kit/rules/kubectl": {"rules taint"},
+    "kit/what_if/change.py": {"rules taint"},
     "streams/cli/confirmation.py": {"accept-gap", "cluster forget"},
-    "streams/cli/incomplete.py": {*READERS, "import"},
-    "streams/cli/manager_flags.py": {"what-if"},
+    "kit/cli/incomplete.py": {*READERS, "import"},
+    "kit/cli/manager_flags.py": {"what-if"},
     "streams/cli/output.py": {name for name, options in OPTIONS.items() if "--output" in options},
-    "streams/cli/replay_input.py": {"replay"},
-    "streams/cli/rules/checked_objects.py": {"rules tolerations", "rules verdict"},
-    "streams/cli/rules/problems.py": {"rules tolerations", "rules verdict"},
-    "streams/cli/rules/selection.py": {"rules verdict"},
+    "kit/cli/replay_input.py": {"replay"},
+    "kit/cli/rules/checked_objects.py": {"rules tolerations", "rules verdict"},
+    "kit/cli/rules/problems.py": {"rules tolerations", "rules verdict"},
+    "kit/cli/rules/selection.py": {"rules verdict"},
     "streams/cli/topic_times.py --from": {"commands"},
     "streams/cli/topic_times.py": {"record", "replay"},
-    "streams/cli/what_if_tables.py": {"what-if"},
-    "streams/demo": {"demo"},
+    "kit/cli/what_if_tables.py": {"what-if"},
+    "kit/demo": {"demo"},
     "streams/errors/kubernetes.py": {"execute", "feed"},
     "streams/executor": {"execute"},
     "streams/feed": {"feed"},
     "streams/feed/cluster_names.py": {"execute", "feed"},
-    "streams/feed/importer.py": {"import"},
-    "streams/recordings/assumed_times.py": READERS,
-    "streams/replay/edited_records.py": {"replay", "what-if"},
-    "streams/replay/sources.py": READERS,
+    "kit/recordings/importer.py": {"import"},
+    "kit/recordings/assumed_times.py": READERS,
+    "kit/replay/edited_records.py": {"replay", "what-if"},
+    "kit/replay/sources.py": READERS,
     "streams/settings": {""},
 }
 """Of which commands a text outside a command's own file is said: it has to be true of all of them."""
 
-STYLES = {"streams/report/page.py"}
+STYLES = {"kit/report/page.py"}
 """CSS names variables like options."""
 
 PAGES = {
@@ -117,7 +117,7 @@ def _wrong(found: NamedOption, said_of: set[str] | None) -> str | None:
 
 def test_every_option_in_a_text_of_the_program_exists() -> None:
     wrong = []
-    for room in ("models", "streams"):
+    for room in ("kit", "models", "streams"):
         for file in sorted((ROOT / room).rglob("*.py")):
             name = str(file.relative_to(ROOT))
             if name in STYLES:

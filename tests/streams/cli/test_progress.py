@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from evictstream.kit.cli.replay_input import show_check
+from evictstream.kit.recordings.record import RecordedRecord
+from evictstream.kit.recordings.recording_folder import RecordingWriter
+from evictstream.kit.replay.sources import RecordedFolder
 from evictstream.streams.cli.output import OutputFormat
-from evictstream.streams.cli.replay_input import show_check
 from evictstream.streams.cli.stop_signals import StopSignals
-from evictstream.streams.recordings.record import RecordedRecord
-from evictstream.streams.recordings.recording_folder import RecordingWriter
-from evictstream.streams.replay.sources import RecordedFolder
 from evictstream.streams.settings import Settings
+from tests.kit.report.fleet import outage
 from tests.streams.cli.running import run, started
-from tests.streams.report.fleet import outage
 
 NOWHERE = Settings.model_validate({"bootstrap_servers": "127.0.0.1:1", "partitions": 1})
 POD = "shop/p-0-0"

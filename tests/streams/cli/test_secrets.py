@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from pydantic import SecretStr
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.demo.workers import environment
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.cli.main import COMMANDS
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.demo.workers import environment
 from evictstream.streams.settings import Settings
 from tests.harness import copies
 from tests.harness.secured import secured_broker
+from tests.kit.demo.test_demo_command import QUICK, incident
 from tests.streams.cli.running import COMMAND, PATIENCE_SECONDS, ROOT
-from tests.streams.demo.test_demo_command import QUICK, incident
 
 pytestmark = [pytest.mark.kafka, pytest.mark.slow]
 

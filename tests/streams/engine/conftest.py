@@ -9,8 +9,8 @@ import pytest
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 
 
 @pytest.fixture(scope="module")

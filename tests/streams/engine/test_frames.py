@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evictstream.streams.engine.kafka.frames import LONGEST_BYTES, STAGED_BYTES, FrameProtocol, FrameReader
-from evictstream.streams.service.app import loop_factory
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.app import loop_factory
 from tests.harness.certificates import OPENSSL, certificate, server_context
 
 LONG = STAGED_BYTES * 3 + 7

@@ -23,8 +23,8 @@ from evictstream.streams.engine.kafka.leader_epochs import (
 )
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 from tests.streams.engine.transactions import POSITIONS, declared, rows_and_message, settled_reader
 
 FENCED_LEADER_EPOCH, UNKNOWN_LEADER_EPOCH = 74, 75

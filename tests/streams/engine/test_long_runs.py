@@ -16,8 +16,8 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.waits import Wait
 from evictstream.streams.engine.kafka import connection
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 from tests.harness.members import group_member, is_in_reserve, member, owned, run, until
 from tests.harness.offset_logic import OffsetLogic
 from tests.streams.engine.transactions import POSITIONS, WITHOUT_KIP_890, declared, rows_and_message

@@ -32,8 +32,8 @@ from evictstream.streams.engine.core.takeover import Takeover
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import PartitionLostError
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 from tests.harness.offset_logic import OffsetLogic
 from tests.harness.takeovers import taken_over
 

@@ -14,7 +14,7 @@ from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.faust.recovery import EngineTableManager
 from evictstream.streams.errors import PartitionLostError
-from evictstream.streams.service.service_config import engine_config
+from evictstream.streams.worker.service_config import engine_config
 from tests.conftest import MakeSettings
 from tests.harness.members import group_member, member, owned, owner_and_reserve, run, until
 

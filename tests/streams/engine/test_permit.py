@@ -17,8 +17,8 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.permit import VALID_SECONDS, Permit
 from evictstream.streams.engine.faust.app import EngineApp
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 from tests.harness.members import member, owned, run, until
 
 HEARTBEAT_SECONDS = 0.5

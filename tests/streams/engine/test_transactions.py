@@ -33,8 +33,8 @@ from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 from tests.conftest import MakeSettings
 from tests.faults.real.arena import AUTHORIZER
 from tests.faults.real.means import forbid_writing
@@ -156,7 +156,7 @@ KILLED_OWNER = textwrap.dedent(
     """
     import asyncio, sys
     from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
-    from evictstream.streams.service.service_config import engine_config
+    from evictstream.streams.worker.service_config import engine_config
     from evictstream.streams.settings import Settings
 
     async def main():

@@ -24,8 +24,8 @@ from evictstream.streams.engine.kafka.transaction_requests import (
 )
 from evictstream.streams.engine.kafka.transaction_v2 import PRODUCER_FENCED, Entry, TransactionsV2, packed
 from evictstream.streams.errors import PartitionLostError, ProduceRefusedError
-from evictstream.streams.service.service_config import engine_config
 from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import engine_config
 from tests.conftest import SERVERS
 from tests.faults.real.arena import AUTHORIZER
 from tests.faults.real.means import forbid_writing

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.instants import instant_text
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings

@@ -7,9 +7,9 @@ import time
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.broker.producers import open_producer
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.executor import cluster_identity
 from evictstream.streams.executor.cluster_identity import ClusterIdentity
 from evictstream.streams.executor.eviction import ExecutorMode, PutOff

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.producers import open_producer
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.executor import cluster_check, cluster_life, command_consumer
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault, deep
 from evictstream.models.execution.command_log import CommandAnswer
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault, deep
 from evictstream.streams.executor import eviction, pod_requests
 from evictstream.streams.executor.eviction import ExecutorMode, PodEvictor, PutOff
 from evictstream.streams.executor.pod_requests import PodRequests

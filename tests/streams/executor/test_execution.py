@@ -12,11 +12,11 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.errors import KafkaTimeoutError
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.group_membership import finish_joining
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
 from evictstream.streams.executor import cluster_check, command_consumer, eviction
 from evictstream.streams.executor.eviction import ExecutorMode

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.embedded import EmbeddedBroker
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.executor.cluster_life import SESSION_SECONDS
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import own_settings

@@ -12,9 +12,9 @@ from typing import Self
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.models.instants import instant_text
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.conformance.fake_api import FakeApi
 from tests.conftest import MakeSettings
 from tests.harness.executing import CommandWriter
 from tests.harness.reading import TopicReader

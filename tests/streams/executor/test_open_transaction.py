@@ -8,8 +8,8 @@ import pytest
 from kafka import KafkaProducer
 from prometheus_client.parser import text_string_to_metric_families
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker import open_transactions
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.executor import command_consumer
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings

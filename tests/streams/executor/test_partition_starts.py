@@ -9,8 +9,8 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.group_membership import finish_joining
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.executor import command_consumer
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings

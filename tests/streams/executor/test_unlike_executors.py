@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.errors import InstanceReplacedError
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions

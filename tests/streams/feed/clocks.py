@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evictstream.streams.feed.pace import FeedClock
+from evictstream.kit.recordings.pace import FeedClock
 
 NOW_US = 1_800_000_000_000_000
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.admin import declare_topics
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.feed import kind_feed
 from evictstream.streams.settings import Settings
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.kubernetes.access import ClusterAccess

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import deep
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import deep
 from evictstream.streams.feed.cluster_feed import ClusterFeed
 from evictstream.streams.settings import Settings
 from tests.harness.known_cluster import KnownCluster

@@ -11,9 +11,9 @@ import pytest
 from kafka import KafkaConsumer
 from kafka.errors import KafkaConnectionError
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.broker.group_membership import finish_joining
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.errors import ClusterNameTakenError
 from evictstream.streams.feed import cluster_feed, feed_lease, progress
 from evictstream.streams.feed.cluster_feed import ClusterFeed

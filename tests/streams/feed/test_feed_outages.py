@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from kafka.errors import KafkaTimeoutError
 
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.broker.feed_states import FeedState, read_state
-from evictstream.streams.conformance.fake_api import FakeApi
 from evictstream.streams.errors import BrokerError, BrokerUnreachableError
 from evictstream.streams.feed import cluster_feed
 from evictstream.streams.feed.feed_lease import LEASE_SECONDS, SESSION_SECONDS

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.errors import ClusterNameTakenError, CredentialsError, EvictstreamError
 from evictstream.streams.feed import cluster_feed
 from evictstream.streams.feed.cluster_feed import ClusterFeed

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.feed import kind_feed, list_reader, listing
 from evictstream.streams.feed.feed_records import FeedRecords
 from evictstream.streams.feed.kind_feed import KindFeed

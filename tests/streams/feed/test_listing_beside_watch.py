@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.broker.admin import declare_topics, kept_seconds
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
 from evictstream.streams.feed import cluster_feed, progress
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings

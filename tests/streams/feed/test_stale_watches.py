@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.feed import cluster_feed, kind_feed, list_reader, progress
 from evictstream.streams.settings import Settings
 from tests.streams.feed.feeding import assert_told, feeding, listed, wait_for

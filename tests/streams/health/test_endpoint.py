@@ -20,7 +20,7 @@ from evictstream.streams.engine.core.waits import WaitKind
 from evictstream.streams.errors import AddressTakenError
 from evictstream.streams.health import endpoint
 from evictstream.streams.health.endpoint import OPEN_AT_ONCE, Endpoint, Report
-from tests.streams.service.test_watchdog import Worker
+from tests.streams.worker.test_watchdog import Worker
 
 LOOPBACK = "127.0.0.1"
 SLOW_CLIENTS = 300

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
-from evictstream.streams.conformance.fake_faults import Fault
+from evictstream.kit.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_faults import Fault
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError
 from evictstream.streams.kubernetes import exchange as exchanges
 from evictstream.streams.kubernetes.access import ClusterAccess

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.errors import CredentialsError
 from evictstream.streams.kubernetes import access
 from evictstream.streams.kubernetes.access import ClusterAccess

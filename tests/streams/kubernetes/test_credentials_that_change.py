@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, CredentialsError, KubernetesError
 from evictstream.streams.kubernetes.access import ClusterAccess, ClusterClient
 from evictstream.streams.kubernetes.connection import Connection

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.errors import ApiUnreachableError, CredentialsError, NotSentError
 from evictstream.streams.kubernetes import exchange, exec_plugin
 from evictstream.streams.kubernetes.access import ClusterAccess

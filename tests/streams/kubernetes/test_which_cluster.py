@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.streams.conformance.fake_api import FakeApi
+from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.errors import ClusterChangedError, ClusterMovedError, CredentialsError, KubernetesError
 from evictstream.streams.kubernetes import expected_cluster
 from evictstream.streams.kubernetes.access import ClusterAccess

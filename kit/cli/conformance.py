@@ -1,0 +1,136 @@
+"""`evictstream conformance feed` and `executor`: whether an end of anyone keeps the contract."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import EndSilentError, ExitCode
+
+if TYPE_CHECKING:
+    from evictstream.kit.conformance.findings import JudgedRule
+    from evictstream.kit.conformance.playground import Playground
+
+app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+
+# What follows the program's name is the program's.
+_AS_IT_IS = {"allow_interspersed_args": False}
+
+Command = Annotated[
+    list[str] | None,
+    typer.Argument(help="Program and arguments, behind `--`. Without it you start it yourself.", metavar="-- COMMAND"),
+]
+Output = Annotated[
+    OutputFormat | None,
+    typer.Option("--output", "-o", help="By default text on a terminal, else JSON."),
+]
+
+
+@app.command(context_settings=_AS_IT_IS)
+def executor(context: typer.Context, command: Command = None, output: Output = None) -> int:
+    """Play commands to an executor, and say which rules held.
+
+    Makes topics of its own on the configured Kafka and a fake API server on loopback, starts the program with both in
+    its environment, plays situations, kills it once and starts it again. Takes half a minute to two minutes. Exits with
+    1 if a rule is broken that is not only recommended.
+
+    Examples:
+
+    * `evictstream conformance executor -- ./my-executor --workers 4`
+    * `evictstream conformance executor` says with which environment to start it
+    """
+    from evictstream.kit.conformance.executor_play import ExecutorPlay
+    from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
+    from evictstream.kit.conformance.findings import judge
+
+    def play(playground: Playground) -> list[JudgedRule]:
+        return judge(EXECUTOR_RULES, ExecutorPlay(playground).run())
+
+    return _run(context, ["results"], command, output, play)
+
+
+@app.command(context_settings=_AS_IT_IS)
+def feed(context: typer.Context, command: Command = None, output: Output = None) -> int:
+    """Play the life of a cluster to a feed, and say which rules held.
+
+    Makes topics of its own on the configured Kafka and a fake API server on loopback, starts the program with both in
+    its environment, changes the cluster, breaks watches, forgets versions, goes back to a backup, and lets the watch of
+    pods fall silent. Takes about two minutes. Exits with 1 if a rule is broken that is not only recommended.
+
+    Examples:
+
+    * `evictstream conformance feed -- evictstream feed --cluster conformance`
+    * `evictstream conformance feed` says with which environment to start it
+    """
+    from evictstream.kit.conformance.feed_play import FeedPlay
+    from evictstream.kit.conformance.feed_rules import FEED_RULES
+    from evictstream.kit.conformance.findings import judge
+
+    def play(playground: Playground) -> list[JudgedRule]:
+        return judge(FEED_RULES, FeedPlay(playground).run())
+
+    return _run(context, ["nodes", "pods"], command, output, play)
+
+
+def _run(
+    context: typer.Context,
+    topics: list[str],
+    command: list[str] | None,
+    output: OutputFormat | None,
+    play: Callable[[Playground], list[JudgedRule]],
+) -> int:
+    from evictstream.kit.conformance.playground import open_playground
+
+    settings = global_options(context).settings
+    with (
+        StopSignals() as stop_signals,
+        open_playground(
+            settings,
+            topics,
+            command or [],
+            report=lambda line: say(line, err=True),
+            is_stopped=stop_signals.is_stopped,
+        ) as playground,
+    ):
+        found = []
+        try:
+            found = play(playground)
+        except EndSilentError:
+            if not stop_signals.is_stopped():
+                raise
+        if stop_signals.exit_code is not None:  # what was not played to the end says nothing
+            return stop_signals.exit_code
+    as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
+    (_show_text if as_text else _show_json)(found)
+    return ExitCode.FOUND_PROBLEM if any(one.is_failure for one in found) else ExitCode.DONE
+
+
+def _show_text(found: list[JudgedRule]) -> None:
+    print_table(
+        ["rule", "", "what was seen"],
+        ([one.text, f"{one.standing}{' (recommended)' if one.is_recommended else ''}", one.seen] for one in found),
+    )
+
+
+def _show_json(found: list[JudgedRule]) -> None:
+    print_json(
+        {
+            "isConformant": not any(one.is_failure for one in found),
+            "rules": [
+                {
+                    "name": one.name,
+                    "text": one.text,
+                    "isRecommended": one.is_recommended,
+                    "standing": one.standing.value,
+                    "seen": one.seen,
+                }
+                for one in found
+            ],
+        }
+    )

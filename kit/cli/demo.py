@@ -1,0 +1,111 @@
+"""`evictstream demo`: the whole story on a recorded incident."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
+from evictstream.streams.errors import ExitCode
+
+if TYPE_CHECKING:
+    from evictstream.kit.demo.view import Show
+
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOPPED_BY = 128
+"""A program that a signal stopped exits with this plus the signal's number, by custom."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+class _StopRequested(BaseException):
+    """A signal asks the demo to end; not an `Exception`, so that no handler on the way catches it."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+
+@app.command()
+def demo(
+    context: typer.Context,
+    incident: Annotated[
+        Path | None,
+        typer.Option(help="Folder of a recorded incident; else the outage of a zone.", metavar="FOLDER"),
+    ] = None,
+    speed: Annotated[
+        float,
+        typer.Option(help="Play this many times as fast. Tolerations stay as they are.", min=0.1, max=100.0),
+    ] = 1.0,
+    no_kill: Annotated[bool, typer.Option("--no-kill", help="Let both workers live.")] = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> ExitCode:
+    """Play a recorded outage to two workers, kill one of them in the middle, and check every command.
+
+    The incident was recorded from a real Kubernetes control plane: a zone falls silent, a part of it returns. It is
+    re-stamped to now and takes about 75 s. A small stand-in plays executor and cluster. What the workers should have
+    done is worked out by an oracle that shares no code with them; one wrong or missing command and the exit code is 1.
+
+    It has a Kafka of its own, in a container or an embedded one, whatever the settings say. Only one that `-b` names is
+    used instead; topics and group are removed from there afterwards, also those of an earlier demo that was killed.
+
+    Examples:
+
+    * `evictstream demo`
+    * `evictstream -b localhost:9092 demo --no-kill`
+    * `evictstream demo --incident examples/incidents/manual-taints-no-evictor -o json`
+    """
+    from evictstream.kit.demo.recording import demo_incident, read_recording
+    from evictstream.kit.demo.story import Options, tell
+    from evictstream.kit.demo.workers import now_us
+    from evictstream.streams.logs import configure_logging
+
+    loaded = global_options(context).loaded
+    settings = loaded.settings
+    if settings.log_level == "info":  # the story itself reports what the libraries do
+        configure_logging(settings.model_copy(update={"log_level": "warning"}))
+    recording = read_recording(demo_incident() if incident is None else incident)
+    for number in STOP_SIGNALS:
+        signal.signal(number, _ask_to_stop)
+    show = _show(output)
+    if settings.bootstrap_servers is not None and loaded.origins["bootstrap_servers"] != "flag":
+        servers = settings.bootstrap_servers  # those of a shell or a file are for the service, perhaps production's
+        show.say(now_us(), f"the Kafka at {servers} is left alone; evictstream -b {servers} demo would use it")
+        settings = settings.model_copy(update={"bootstrap_servers": None})
+    try:
+        summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
+    except _StopRequested as stop:
+        show.close()
+        say("stopped; everything that was started has been stopped too", err=True)
+        raise typer.Exit(STOPPED_BY + stop.number) from None
+    finally:
+        show.close()
+    if output is OutputFormat.JSON:
+        print_json(summary.as_json())
+    else:
+        for line in ["", *summary.lines()]:
+            say(line)
+    return ExitCode.FOUND_PROBLEM if summary.problems else ExitCode.DONE
+
+
+def _show(output: OutputFormat) -> Show:
+    """Choose how to show: progress goes to stderr when stdout is for a program."""
+    from evictstream.kit.demo.view import LiveShow, PlainShow
+    from evictstream.streams.cli.consoles import PrintableConsole
+
+    if output is OutputFormat.JSON:
+        return PlainShow(sys.stderr)
+    console = PrintableConsole()
+    is_drawable = sys.stdout.isatty() and not console.is_dumb_terminal
+    return LiveShow(console) if is_drawable else PlainShow(sys.stdout)
+
+
+def _ask_to_stop(number: int, _frame: FrameType | None) -> None:
+    for each in STOP_SIGNALS:
+        signal.signal(each, signal.SIG_IGN)  # once is enough; a second one must not interrupt the cleaning up
+    raise _StopRequested(number)

@@ -1,0 +1,179 @@
+"""`evictstream explain`: the story of a pod, from a recording or from the decisions topic."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.kit.cli.incomplete import AllowOption, tell_shortfalls
+from evictstream.kit.cli.replay_input import open_inputs
+from evictstream.models.instants import MILLISECOND_US
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, warn
+from evictstream.streams.cli.progress import ProgressLine, with_progress
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import FoundProblemError
+from evictstream.streams.feed.cluster_names import check_cluster_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evictstream.kit.cli.explain_output import Told
+    from evictstream.kit.recordings.entries import Entry
+    from evictstream.kit.replay.asked_pod import AskedPod
+    from evictstream.kit.replay.explanation import Explainer
+    from evictstream.streams.settings import Settings
+
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def explain(
+    context: typer.Context,
+    pod: Annotated[
+        str, typer.Argument(help="NAMESPACE/NAME or UID of the pod; or a name that only one has.", metavar="POD")
+    ],
+    files: Annotated[
+        list[str] | None, typer.Argument(help="Recordings; without one, the decisions topic.", metavar="[FILE]...")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Only of this cluster; with files, their cluster.", metavar="NAME", parser=check_cluster_name
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
+    ] = None,
+    allow: AllowOption = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Say why a pod was evicted, when, and what happened before: each decision in a sentence, with its time.
+
+    Without a file it reads what the service has decided, as far as the decisions topic reaches back. With files it
+    replays them, as `evictstream replay` does; where they hold what the service has decided (`evictstream record
+    --outputs`), that is told, and beside it what a replay decides otherwise. Each line says where it comes from:
+    `recorded`, `replay`, or `played` for what an executor that is played has done. Pods that had the same name one
+    after the other have a story each.
+
+    Of a pod about which nothing was decided it says why, of one that is not known which names are alike.
+
+    Exits with 0; with 1 if no such pod is known, pods of several namespaces have the name, or something is missing in
+    the recording that `--allow` does not name.
+
+    Examples:
+
+    * `evictstream explain shop/cart-7d9 --cluster prod-eu-1`
+    * `evictstream explain shop/cart-7d9 incident.jsonl.gz`
+    * `evictstream explain 0d5e7718-d806-41d1-8563-7133f0060f0e -o json`
+    """
+    from evictstream.kit.cli.explain_output import print_explanation, print_explanation_json, problem_of
+    from evictstream.kit.replay.asked_pod import AskedPod
+    from evictstream.kit.replay.explanation import PodAnswer
+
+    settings, asked = global_options(context).settings, AskedPod(pod)
+    with StopSignals() as stop_signals:
+        if files:
+            told = _replayed(settings, files, cluster, at, asked=asked, stop_signals=stop_signals)
+        else:
+            told = _decided(settings, cluster, asked, stop_signals)
+    is_unknown = told.explanation.answer in (PodAnswer.UNKNOWN, PodAnswer.SEVERAL)
+    if is_unknown and stop_signals.exit_code is not None:
+        return stop_signals.exit_code
+    if output is OutputFormat.JSON:
+        print_explanation_json(asked.text, told)
+    elif not is_unknown:
+        print_explanation(told)
+    exit_code = tell_shortfalls(told.shortfalls, allow)
+    if is_unknown:
+        problem, next_step = problem_of(asked.text, told)
+        raise FoundProblemError(problem, next_step=next_step)
+    return stop_signals.exit_code or exit_code
+
+
+def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_signals: StopSignals) -> Told:
+    """Read the decisions topic to the end that it has now; then the service's rows, if these may say more."""
+    from evictstream.kit.cli.explain_output import Told
+    from evictstream.kit.replay.asked_pod import Match
+    from evictstream.kit.replay.explanation import Explainer, PodAnswer
+    from evictstream.kit.replay.live_tables import read_live_rows
+
+    explainer = Explainer(asked, cluster=cluster)
+    for _ in stop_signals.interruptible(_read_decisions(settings, explainer)):
+        pass
+    found = explainer.explanation()
+    is_exact = found.answer is PodAnswer.STORY and all(one.match is Match.EXACT for one in found.pods)
+    if not is_exact and not stop_signals.is_stopped():
+        with ProgressLine("reading what is known") as line:
+            tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
+        explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
+        found = explainer.explanation(tables.addresses(cluster))
+    return Told(explanation=found, recorded=explainer.recorded, recorded_us=explainer.recorded_us, cluster=cluster)
+
+
+def _read_decisions(settings: Settings, explainer: Explainer) -> Iterator[None]:
+    from evictstream.kit.replay.story import Teller
+    from evictstream.models.messages.unreadable import Unreadable
+    from evictstream.streams.broker.follow import follow
+
+    read = 0
+    with (
+        ProgressLine("reading decisions") as line,
+        follow(settings, settings.decisions_topic, "beginning", is_stopped=lambda: False, idle_seconds=0) as batches,
+    ):
+        for batch in batches:
+            read += len(batch)
+            line.show(read, "records")
+            for record in batch:
+                if record.value is None:
+                    continue
+                try:
+                    explainer.take(record.value, record.timestamp_ms * MILLISECOND_US, Teller.RECORDED)
+                except Unreadable as error:
+                    warn(f"{record.place}: no decision ({error.reason})")
+            yield
+
+
+def _replayed(
+    settings: Settings,
+    files: list[str],
+    cluster: str | None,
+    at: str | None,
+    *,
+    asked: AskedPod,
+    stop_signals: StopSignals,
+) -> Told:
+    from evictstream.kit.cli.explain_output import Told
+    from evictstream.kit.replay.explanation import Explainer
+    from evictstream.kit.replay.pod_observer import PodObserver
+    from evictstream.kit.replay.replay import Replay
+    from evictstream.kit.replay.sources import open_source
+    from evictstream.streams.worker.service_config import rules_of
+
+    def see_unbound(entry: Entry) -> None:
+        observer.see_unbound(cluster or entry.cluster or "", bytes(entry.object), entry.observed_at_us or 0)
+
+    observer, explainer = PodObserver(asked, rules_of(settings)), Explainer(asked)
+    with open_inputs(files, stop_signals) as inputs:
+        source = open_source(inputs, cluster=cluster, partitions=settings.partitions, on_unbound=see_unbound, at=at)
+        # Where a service ran, no result means that none came.
+        is_played = not (source.has_results or source.has_decisions)
+        run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
+        records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
+        found = explainer.take_replay(run, observer, records, on_problem=warn)
+    for begun in run.epochs:
+        warn(begun)
+    return Told(
+        explanation=found,
+        recorded=explainer.recorded,
+        recorded_us=explainer.recorded_us,
+        is_replay=True,
+        is_played=is_played,
+        assumed=tuple(source.assumed()),
+        summary=source.summary(),
+        shortfalls=tuple(source.shortfalls()),
+    )

@@ -1,0 +1,187 @@
+"""What `evictstream explain` prints: a table for each pod, or all of it as JSON."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from evictstream.kit.replay.explanation import ExplainedPod, Explanation, PodAnswer, beside
+from evictstream.kit.replay.story import StoryLine, Teller, ToldDecision, story
+from evictstream.models.instants import instant_text
+from evictstream.streams.cli.output import print_long_json, print_table, say, say_title
+
+if TYPE_CHECKING:
+    from evictstream.kit.recordings.shortfalls import Shortfall
+    from evictstream.kit.replay.pod_observer import CaseLine
+
+MOST_NAMED: Final = 20
+"""Pods that a message lists."""
+
+MOST_CASES_SHOWN: Final = 40
+"""The last ones of a pod, in a table; `-o json` has all."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """An explanation, and what it was told from.
+
+    Attributes:
+        recorded: decisions of the service that were read, whatever they are about.
+        recorded_us: when the first and the last of them came; None without one.
+        is_replay: whether a recording was replayed; else the service itself was asked.
+        is_played: whether the replay plays an executor.
+        assumed: what was assumed of files, for a table.
+        summary: the same for programs.
+        shortfalls: what is missing in the recording.
+        cluster: the only one that was asked about; None for all that are known.
+    """
+
+    explanation: Explanation
+    recorded: int
+    recorded_us: tuple[int, int] | None
+    is_replay: bool = False
+    is_played: bool = False
+    assumed: tuple[tuple[str, int | str], ...] = ()
+    summary: dict[str, object] = dataclasses.field(default_factory=dict)
+    shortfalls: tuple[Shortfall, ...] = ()
+    cluster: str | None = None
+
+    @property
+    def place(self) -> str:
+        """What knows, or does not know, the pod."""
+        return "the recording" if self.is_replay else "the service"
+
+
+def problem_of(asked: str, told: Told) -> tuple[str, str]:
+    """Say that no pod, or more than one, is meant, and what to do."""
+    found = told.explanation
+    if found.answer is PodAnswer.SEVERAL:
+        left_out = len(found.alike) - MOST_NAMED
+        more = f" and {left_out} more, which -o json has" if left_out > 0 else ""
+        named = ", ".join(found.alike[:MOST_NAMED])
+        return f"pods of {len(found.alike)} namespaces have the name {asked}", f"name one of {named}{more}"
+    hint = "ask for NAMESPACE/NAME, or for a UID"
+    if found.alike:
+        hint = f"did you mean {' or '.join(found.alike[:MOST_NAMED])}?"
+    elif told.is_replay:
+        hint += "; a recording knows the pods that are listed in it, or change in it"
+    else:
+        hint += "; a pod that is bound to no node, or is gone without a decision about it, is not known to the service"
+    where = "" if told.cluster is None else f" of {told.cluster}"
+    return f"{told.place} knows no pod {asked}{where}", hint
+
+
+def print_explanation(told: Told) -> None:
+    """Print a table for each pod."""
+    for what, count in told.assumed:
+        say(f"{what}: {count}")
+    if told.is_replay:
+        say(_sources(told))
+    for number, pod in enumerate(told.explanation.pods):
+        if number:
+            say()
+        where = f"on {pod.node}" if pod.node else "on no node"
+        say_title(f"{pod.address} ({pod.uid}) {where} of {pod.cluster}")
+        _print_pod(pod, told)
+
+
+def _sources(told: Told) -> str:
+    """Say where the lines come from."""
+    if told.recorded_us is not None:
+        first, last = map(instant_text, told.recorded_us)
+        return f"What the service has decided is recorded from {first} to {last}."
+    results = (
+        "It plays that each eviction succeeds, and that the pod goes a second later."
+        if told.is_played
+        else "Results of executors are those that were recorded."
+    )
+    return f"What a service has decided is not recorded here: a replay tells what it would have decided. {results}"
+
+
+def _print_pod(pod: ExplainedPod, told: Told) -> None:
+    recorded = pod.told(Teller.RECORDED)
+    replayed = pod.told(Teller.REPLAY, Teller.PLAYED)
+    otherwise = beside(recorded, replayed) if recorded else replayed
+    if not pod.decisions:
+        say(f"Nothing was decided about it{_how_far(told)}.")
+        _print_cases(pod.cases)
+        return
+    if told.recorded and not recorded:
+        say("None of those records is about it; a replay decides:")
+    left_out = (StoryLine(one.at, one.teller, one.why.text) for one in pod.left_out)
+    lines = sorted([*story(recorded), *_lines_of(replayed, otherwise), *left_out], key=lambda line: line.at)
+    print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
+    if recorded and told.is_replay:
+        say(
+            "Of what a replay decides, the rest is the same within a second."
+            if otherwise
+            else "A replay decides the same, within a second."
+        )
+
+
+def _how_far(told: Told) -> str:
+    """Say what was looked at where nothing was found."""
+    if not told.is_replay:
+        return ", as far as the decisions topic reaches back"
+    return ", and a replay decides nothing" if told.recorded else ""
+
+
+def _lines_of(whole: list[ToldDecision], chosen: list[ToldDecision]) -> Iterator[StoryLine]:
+    """Tell some decisions of a story, which is told as a whole."""
+    wanted = {id(one) for one in chosen}
+    for one, line in zip(whole, story(whole), strict=True):
+        if id(one) in wanted:
+            yield line
+
+
+def _print_cases(cases: list[CaseLine]) -> None:
+    shown = cases[-MOST_CASES_SHOWN:]
+    if shown:
+        print_table(["when", "from", "what"], [[one.at, one.teller, one.why.text] for one in shown])
+    if len(cases) > len(shown):
+        say(f"{len(cases) - len(shown):,} earlier ones are left out; -o json has them")
+
+
+def print_explanation_json(asked: str, told: Told) -> None:
+    """Print one object: the answer, the pods, and all decisions."""
+    found = told.explanation
+    first, last = (None, None) if told.recorded_us is None else map(instant_text, told.recorded_us)
+    head: dict[str, object] = {
+        "pod": asked,
+        "answer": found.answer,
+        "alike": found.alike,
+        "recorded": {"decisions": told.recorded, "firstAt": first, "lastAt": last},
+        "results": ("played" if told.is_played else "recorded") if told.is_replay else None,
+        "pods": [_pod_json(pod) for pod in found.pods],
+    }
+    items = (item for pod in found.pods for item in _decisions_json(pod))
+    print_long_json(head | told.summary, "decisions", items)
+
+
+def _pod_json(pod: ExplainedPod) -> dict[str, object]:
+    return {
+        "cluster": pod.cluster,
+        "namespace": pod.namespace,
+        "pod": pod.name,
+        "podUid": pod.uid,
+        "node": pod.node or None,
+        "cases": [_case_json(one) for one in pod.cases],
+        "leftOut": [_case_json(one) for one in pod.left_out],
+    }
+
+
+def _case_json(one: CaseLine) -> dict[str, object]:
+    return {"at": one.at, "from": one.teller, "case": one.why.case, "text": one.why.text}
+
+
+def _decisions_json(pod: ExplainedPod) -> Iterator[dict[str, object]]:
+    for told, line in zip(pod.decisions, story(pod.decisions), strict=True):
+        yield {
+            "from": told.teller,
+            "cameAt": instant_text(told.came_us),
+            "text": line.text,
+            "decision": msgspec.to_builtins(told.record),
+        }

@@ -1,0 +1,121 @@
+"""`evictstream record`: the topics of a service into a folder, to replay later."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, print_table, warn
+from evictstream.streams.cli.progress import ProgressLine
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.cli.topic_times import read_range
+from evictstream.streams.errors import ExitCode
+from evictstream.streams.feed.cluster_names import check_cluster_name
+
+if TYPE_CHECKING:
+    from evictstream.kit.recordings.recording_folder import Manifest
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def record(
+    context: typer.Context,
+    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="FOLDER")],
+    *,
+    cluster: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Only of this cluster; may be given several times.", metavar="NAME", parser=check_cluster_name
+        ),
+    ] = None,
+    since: Annotated[
+        str, typer.Option(help="beginning, or an instant such as 2026-11-21T02:15:00Z.", metavar="WHEN")
+    ] = "beginning",
+    until: Annotated[str | None, typer.Option(help="An instant; by default now.", metavar="WHEN")] = None,
+    outputs: Annotated[bool, typer.Option("--outputs", help="Commands and decisions too.")] = False,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Record the topics of nodes, pods and results, as far as they reach back.
+
+    Reads like any other consumer: nothing is committed, no group is touched. The folder gets one compressed file for
+    each partition, and a manifest with counts, times, offsets that are missing, and checksums. Stopped by Ctrl-C or
+    SIGTERM it holds what was read until then.
+
+    To be replayed alone, a recording has to reach back to a listing of each cluster: feeds list when they start, and
+    each `EVICTSTREAM_FEED_RELIST_HOURS`.
+
+    Exits with 0; with 1 if there is nothing of a cluster that is named; with 130 or 143 if stopped.
+
+    Examples:
+
+    * `evictstream record outage --since 2026-11-21T02:00:00Z --until 2026-11-21T04:00:00Z --outputs`
+    * `evictstream record prod-eu-1 --cluster prod-eu-1`
+    * `evictstream replay outage --against upstream`
+    """
+    from evictstream.kit.recordings.recording_folder import RecordingWriter
+    from evictstream.kit.recordings.topic_reader import record_topics
+
+    settings = global_options(context).settings
+    begin, end = read_range(since, until)
+    with (
+        StopSignals() as stop_signals,
+        ProgressLine("recording") as line,
+        RecordingWriter(folder, partitions=settings.partitions) as writer,
+    ):
+        record_topics(
+            settings,
+            writer,
+            since=begin,
+            until=end,
+            clusters=cluster or (),
+            with_outputs=outputs,
+            is_stopped=stop_signals.is_stopped,
+            progress=lambda role, count: line.show(count, role),
+        )
+    if output is OutputFormat.JSON:
+        print_json(summary(writer.manifest))
+    else:
+        _print(writer.manifest)
+    unseen = sorted(set(cluster or ()) - writer.manifest.clusters.keys())
+    for name in unseen:
+        warn(f"nothing of {name} was read: is that its name?")
+    return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if unseen else ExitCode.DONE)
+
+
+def summary(manifest: Manifest) -> dict[str, object]:
+    """Say what a recording holds, for programs."""
+    files = manifest.files.values()
+    times = [(file.first_timestamp, file.last_timestamp) for file in files]
+    return {
+        "records": manifest.records,
+        "topics": {role: sum(file.records for file in files if file.topic == role) for role in _roles(manifest)},
+        "clusters": manifest.clusters,
+        "firstAt": _instant(min((first for first, _ in times), default=None)),
+        "lastAt": _instant(max((last for _, last in times), default=None)),
+        "missingOffsets": sum(file.missing for file in files),
+        "setBack": sum(file.set_back for file in files),
+    }
+
+
+def _roles(manifest: Manifest) -> list[str]:
+    return sorted({file.topic for file in manifest.files.values()})
+
+
+def _instant(timestamp_ms: int | None) -> str | None:
+    from evictstream.models.instants import instant_text
+
+    return None if timestamp_ms is None else instant_text(timestamp_ms * 1_000)
+
+
+def _print(manifest: Manifest) -> None:
+    found = summary(manifest)
+    rows = [["records", f"{manifest.records:,}"]]
+    rows += [[f"  {role}", f"{count:,}"] for role, count in found["topics"].items()]  # type: ignore[attr-defined]
+    rows += [["clusters", ", ".join(manifest.clusters) or "-"]]
+    rows += [["recorded", f"{found['firstAt']} to {found['lastAt']}"]] if manifest.records else []
+    rows += [["offsets missing", str(found["missingOffsets"])], ["times that went back", str(found["setBack"])]]
+    print_table(["what", "count"], rows)

@@ -1,0 +1,247 @@
+"""`evictstream replay`: what the service makes of a recording, and how another run differs from that."""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import itertools
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.kit.cli.incomplete import AllowOption, refused, tell_shortfalls
+from evictstream.kit.cli.replay_input import read_files, show_check
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, print_long_json, print_table, say
+from evictstream.streams.cli.progress import with_progress
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.feed.cluster_names import check_cluster_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from evictstream.kit.recordings.record import RecordedRecord
+    from evictstream.kit.replay.comparison import RunDifference
+    from evictstream.kit.replay.replay_report import ReplayReport
+    from evictstream.kit.replay.sources import RecordedFolder, WatchFiles
+    from evictstream.kit.replay.virtual_partition import ReplayedMessage
+
+UPSTREAM = "upstream"
+MOST_SHOWN = 50
+"""Differences in the table for people; `-o json` has all."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+class Results(enum.StrEnum):
+    """Where results of evictions come from."""
+
+    RECORDED = "recorded"
+    PLAYED = "played"
+
+
+@app.command()
+def replay(
+    context: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="A folder of `evictstream record`, or files and pipes: watch events, lists, audit logs, packed or not."
+            " Without any, the topics of the service.",
+            metavar="[RECORDING]...",
+        ),
+    ] = None,
+    *,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Name of the cluster; overrides what is recorded.", metavar="NAME", parser=check_cluster_name
+        ),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Compare with `upstream`, or with a file of commands, one JSON a line.", metavar="WHAT"),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Of topics: from this instant on; by default all.", metavar="INSTANT")
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option(help="Of topics: up to this instant; by default now.", metavar="INSTANT")
+    ] = None,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is odd about the recording, and what a replay would assume.")
+    ] = False,
+    run_on: Annotated[
+        float, typer.Option(help="Go on for so many seconds after the last event.", min=0, metavar="SECONDS")
+    ] = 0.0,
+    results: Annotated[
+        Results | None,
+        typer.Option(
+            help="recorded, or played: each eviction succeeds and its pod goes. By default recorded if there are some."
+        ),
+    ] = None,
+    toleration_seconds: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="As if all tolerations of a key that have a time had this one; may be given several times.",
+            metavar="KEY=SECONDS",
+        ),
+    ] = None,
+    to: Annotated[
+        Path | None, typer.Option(help="Write commands, decisions and dead letters into a folder.", metavar="FOLDER")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a page for a browser: timeline, table, stories.", metavar="FILE")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the timeline into a file, .svg or .png.", metavar="FILE")
+    ] = None,
+    allow: AllowOption = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Replay a recording under virtual time: the same decisions each time, on any machine, without Kafka.
+
+    The rules and limits are those of the settings, so `--set outage_gap_seconds=0` shows what another value would have
+    done. Nothing is written to Kafka. What was recorded about a pod after the replay has evicted it is left out.
+
+    `--against upstream` runs the model of Kubernetes' own taint eviction controller over the same recording, and
+    `--against FILE` reads the commands of another run. Each pod that left in one of both only, or a second earlier or
+    later, is listed with the reason; numbers are rows of docs/semantics.md#13.
+
+    Without a file it reads the topics of the service, as any other reader, and writes nothing to Kafka: they are copied
+    into a temporary folder first.
+
+    `--html` and `--picture` draw what happened, for a post-mortem: nodes with their taints, pods with their deadlines,
+    evictions over time. The page needs no network. They need `pip install 'evictstream[report]'`.
+
+    Exits with 0; with 1 if something is missing in the answer that `--allow` does not name; with 130 or 143 if stopped
+    by Ctrl-C or SIGTERM.
+
+    Examples:
+
+    * `evictstream replay examples/incidents/manual-taints-no-evictor/events.jsonl.gz --against upstream`
+    * `evictstream replay --since 2026-11-21T02:00:00Z --cluster prod-eu-1 --against upstream`
+    * `evictstream replay outage --check`
+    * `evictstream replay outage --against upstream`, after `evictstream record outage`
+    * `evictstream replay outage --against upstream --html outage.html`
+    * `evictstream replay incident.jsonl.gz --to replayed`
+    * `evictstream replay incident.jsonl.gz --toleration-seconds maintenance=600 --against replayed/commands.jsonl`
+    """
+    from evictstream.kit.replay.edited_records import read_seconds, with_toleration_seconds
+    from evictstream.kit.replay.message_files import MessageFiles
+    from evictstream.kit.replay.replay_report import report_of
+    from evictstream.kit.replay.sources import open_source
+    from evictstream.kit.report.report_files import ReportFiles
+
+    settings = global_options(context).settings
+    if against is not None and against != UPSTREAM and not Path(against).is_file():
+        raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
+    seconds = read_seconds(toleration_seconds or ())
+    report_files = ReportFiles(page=html, picture=picture)
+    with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
+        inputs = stack.enter_context(
+            read_files(settings, files or (), since=since, until=until, cluster=cluster, stop_signals=stop_signals)
+        )
+        if (code := stop_signals.exit_code) is not None:
+            return code
+        own_cluster = cluster if files else None  # topics were read of this cluster only, and name it
+        source = open_source(inputs, cluster=own_cluster, partitions=settings.partitions, at=at)
+        if check:
+            return show_check(source, output, stop_signals, allow)
+        is_played = not source.has_results if results is None else results is Results.PLAYED
+        kept = None if to is None else stack.enter_context(MessageFiles(to))
+
+        def keep(message: ReplayedMessage) -> None:
+            report_files.take(message)
+            if kept is not None:
+                kept.write(message)
+
+        def read() -> Iterable[RecordedRecord]:
+            found = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
+            return report_files.watched(with_toleration_seconds(found, seconds))
+
+        found = report_of(
+            settings,
+            read,
+            partitions=source.partitions,
+            plays_executor=is_played,
+            run_on_seconds=run_on,
+            against=against,
+            keep=keep,
+        )
+        report_files.write(found, title=Path(files[0]).name if files else settings.application_id)
+    if output is OutputFormat.JSON:
+        head: dict[str, object] = (
+            found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.unreadable} | source.summary()
+        )
+        print_long_json(head, "differences", map(_as_json, found.differences))
+    else:
+        _print(found, source)
+    shortfalls = itertools.chain(source.shortfalls(), refused(found.messages["dead-letters"]))
+    return stop_signals.exit_code or tell_shortfalls(shortfalls, allow)
+
+
+def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
+    rows = [[name, str(value)] for name, value in (*found.rows(), *source.rows())]
+    print_table(["what", "count"], [*rows, ["unreadable lines", str(source.unreadable)]])
+    if found.against is None:
+        return
+    say()
+    counts = Counter((one.kind, one.reason) for one in found.differences)
+    print_table(
+        [f"beside {found.against}", "pods", "row", "reason"],
+        [["the same", str(found.same), "", ""]]
+        + [
+            [_words(kind), str(count), str((reason and reason.row) or ""), reason.text if reason else ""]
+            for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
+        ],
+    )
+    if found.differences:
+        say()
+        print_table(["pod", "node", "here", "there", "seconds", "row"], _lines(found.differences[:MOST_SHOWN]))
+    if len(found.differences) > MOST_SHOWN:
+        say(f"and {len(found.differences) - MOST_SHOWN:,} more; -o json has all")
+
+
+def _words(kind: str) -> str:
+    return {
+        "Earlier": "earlier here",
+        "Later": "later here",
+        "OnlyHere": "only here",
+        "OnlyThere": "only there",
+    }[kind]
+
+
+def _lines(differences: Iterable[RunDifference]) -> Iterable[list[str]]:
+    from evictstream.models.instants import instant_text
+
+    for one in differences:
+        times = [instant_text(side.at_us) if side else "-" for side in (one.here, one.there)]
+        seconds = "" if one.seconds is None else f"{one.seconds:+.1f}"
+        row = one.reason.row if one.reason else None
+        yield [one.first.name, one.first.node, *times, seconds, str(row or "")]
+
+
+def _as_json(one: RunDifference) -> dict[str, object]:
+    from evictstream.models.instants import instant_text
+
+    first = one.first
+    return {
+        "kind": one.kind,
+        "cluster": first.cluster,
+        "pod": first.name,
+        "podUid": first.pod_uid,
+        "node": first.node,
+        "here": None if one.here is None else instant_text(one.here.at_us),
+        "there": None if one.there is None else instant_text(one.there.at_us),
+        "seconds": one.seconds,
+        "row": None if one.reason is None else one.reason.row,
+        "reason": None if one.reason is None else one.reason.text,
+    }

@@ -1,0 +1,314 @@
+"""`evictstream what-if`: who would leave if nodes were tainted, untainted or cordoned."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evictstream.kit.cli.incomplete import AllowOption, refused, tell_shortfalls
+from evictstream.kit.cli.manager_flags import (
+    ApiBurst,
+    ApiQps,
+    EvictionRate,
+    GracePeriod,
+    LargeSize,
+    ManagerFlags,
+    MonitorPeriod,
+    SecondaryRate,
+    UnhealthyShare,
+)
+from evictstream.kit.cli.replay_input import open_inputs
+from evictstream.streams.cli.global_options import global_options
+from evictstream.streams.cli.output import OutputFormat, OutputOption, warn
+from evictstream.streams.cli.progress import ProgressLine, with_progress
+from evictstream.streams.cli.stop_signals import StopSignals
+from evictstream.streams.errors import FoundProblemError, WrongUseError
+from evictstream.streams.feed.cluster_names import check_cluster_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from evictstream.kit.recordings.shortfalls import Shortfall
+    from evictstream.kit.replay.known_tables import KnownTables
+    from evictstream.kit.replay.sources import RecordedFolder, WatchFiles
+    from evictstream.kit.rules.kubectl import TaintChanges
+    from evictstream.kit.what_if.change import NodeChoice, PlannedChange
+    from evictstream.kit.what_if.preview import KnownCluster
+    from evictstream.streams.settings import Settings
+
+NAMES_LISTED = 10
+"""Most names that an error lists."""
+
+app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
+
+
+@app.command()
+def what_if(
+    context: typer.Context,
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="What `evictstream replay` reads; without one, the running service.", metavar="[FILE]..."),
+    ] = None,
+    *,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            help="Which cluster; may be left out if there is one only.", metavar="NAME", parser=check_cluster_name
+        ),
+    ] = None,
+    taint: Annotated[
+        list[str] | None,
+        typer.Option(help="As `kubectl taint --overwrite` adds it; several times.", metavar="KEY[=VALUE]:EFFECT"),
+    ] = None,
+    remove_taint: Annotated[
+        list[str] | None,
+        typer.Option(help="As `kubectl taint` removes it; several times.", metavar="KEY[:EFFECT]"),
+    ] = None,
+    cordon: Annotated[bool, typer.Option("--cordon", help="As `kubectl cordon`.")] = False,
+    toleration_seconds: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="As if all tolerations of a key that have a time had this one; several times.", metavar="KEY=SECONDS"
+        ),
+    ] = None,
+    nodes: Annotated[
+        list[str] | None, typer.Option(help="Nodes by name, with commas or several times.", metavar="NAMES")
+    ] = None,
+    selector: Annotated[
+        str, typer.Option("--selector", "-l", help="Nodes by label, as kubectl selects.", metavar="LABELS")
+    ] = "",
+    zone: Annotated[str | None, typer.Option(help="Nodes of a zone.", metavar="ZONE")] = None,
+    silent: Annotated[
+        bool, typer.Option("--silent", help="As if these nodes sent no heartbeat any more: a range, see below.")
+    ] = False,
+    seconds: Annotated[
+        int, typer.Option("--for", help="With --silent: for so long.", min=1, max=86_400, metavar="SECONDS")
+    ] = 900,
+    node_monitor_period: MonitorPeriod = None,
+    node_monitor_grace_period: GracePeriod = None,
+    node_eviction_rate: EvictionRate = None,
+    secondary_node_eviction_rate: SecondaryRate = None,
+    large_cluster_size_threshold: LargeSize = None,
+    unhealthy_zone_threshold: UnhealthyShare = None,
+    kube_api_qps: ApiQps = None,
+    kube_api_burst: ApiBurst = None,
+    at: Annotated[
+        str | None, typer.Option(help="An instant; by default that of the newest record, or now.", metavar="WHEN")
+    ] = None,
+    allow: AllowOption = None,
+    output: OutputOption = OutputFormat.TEXT,
+) -> int:
+    """Say who would leave if nodes were tainted: who at once, who when, who stays and why, and who could go nowhere.
+
+    Nothing is changed. The cluster is that of a recording, at its end or at `--at`, or without a file that of the
+    running service, from its own rows: windows and deadlines that run already go on. Nodes that meet all of `--nodes`,
+    `--selector` and `--zone` are changed.
+
+    Where pods could go is told from taints, cordons, node selectors and required node affinity. Resources, spreading,
+    volumes and affinity between pods are not looked at.
+
+    `--silent` says what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
+    pods go. Whether a zone is protected hangs on how busy they are, and which nodes come first is chance, so both are
+    ranges. Flags of `kube-controller-manager` that are not given are those of the release.
+
+    Exits with 0; with 1 if something is missing in the answer that `--allow` does not name, or no node is chosen; with
+    130 or 143 if stopped.
+
+    Examples:
+
+    * `evictstream what-if --cluster prod-eu-1 --taint maintenance:NoExecute --nodes n-1,n-2`
+    * `evictstream what-if outage --at 2026-11-21T02:15:00Z --remove-taint node.kubernetes.io/unreachable --zone z-a`
+    * `evictstream what-if now.json --cluster lab --cordon -l pool=spot`, of `kubectl get nodes,pods -A -o json`
+    * `evictstream what-if now.json --cluster lab --silent --zone z-a`
+    * `evictstream what-if now.json --cluster lab --silent --zone z-a --node-monitor-grace-period 40s
+      --node-eviction-rate 1`
+    * `evictstream what-if incident.jsonl.gz --toleration-seconds node.kubernetes.io/unreachable=60`
+    """
+    from evictstream.kit.cli.what_if_silence import print_silence
+    from evictstream.kit.cli.what_if_tables import print_preview, print_preview_json
+    from evictstream.kit.replay.edited_records import read_seconds
+    from evictstream.kit.what_if.change import PlannedChange
+    from evictstream.kit.what_if.preview import preview
+    from evictstream.kit.what_if.silent_nodes import preview_silence
+    from evictstream.models.instants import SECOND_US
+    from evictstream.streams.worker.service_config import rules_of
+
+    change = PlannedChange(
+        taints=_taint_changes(taint or [], remove_taint or []),
+        cordon=cordon,
+        toleration_seconds=read_seconds(toleration_seconds or ()),
+    )
+    choice = _choice(nodes or [], selector, zone)
+    flags = ManagerFlags(
+        {
+            "--node-monitor-period": node_monitor_period,
+            "--node-monitor-grace-period": node_monitor_grace_period,
+            "--node-eviction-rate": node_eviction_rate,
+            "--secondary-node-eviction-rate": secondary_node_eviction_rate,
+            "--large-cluster-size-threshold": large_cluster_size_threshold,
+            "--unhealthy-zone-threshold": unhealthy_zone_threshold,
+            "--kube-api-qps": kube_api_qps,
+            "--kube-api-burst": kube_api_burst,
+        }
+    )
+    _check_asked(change, choice, flags, silent=silent)
+    controller = flags.read()
+    at_us = None if at is None else _instant(at)
+    settings = global_options(context).settings
+    with StopSignals() as stop_signals:
+        if files:
+            tables, source = _recorded(settings, files, cluster, at_us, stop_signals)
+        else:
+            tables, source = _live(settings, cluster, at_us, stop_signals), None
+    if stop_signals.exit_code is not None:
+        return stop_signals.exit_code
+    exit_code = tell_shortfalls(_shortfalls(tables, source), allow)  # before what is missing makes an error
+    name = _cluster_name(tables, cluster)
+    known = tables.cluster(name)
+    _check_names(known, choice)
+    if silent:
+        silence = preview_silence(known, choice, until_us=seconds * SECOND_US, **controller)
+        if not silence.silent:
+            raise _nothing_chosen(known, silence.unlabelled if selector else 0)
+        print_silence(silence, name, seconds=seconds, flags=flags.given, output=output)
+        return exit_code
+    found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
+    if not found.chosen:
+        raise _nothing_chosen(known, found.unlabelled)
+    unreadable = tables.unreadable + (0 if source is None else source.unreadable)
+    if output is OutputFormat.JSON:
+        print_preview_json(found, name, unreadable, {} if source is None else source.summary())
+    else:
+        print_preview(found, name, unreadable, () if source is None else source.rows())
+    return exit_code
+
+
+def _shortfalls(tables: KnownTables, source: RecordedFolder | WatchFiles | None) -> Iterator[Shortfall]:
+    yield from () if source is None else source.shortfalls()
+    yield from refused(tables.unreadable)
+
+
+def _taint_changes(added: list[str], removed: list[str]) -> TaintChanges:
+    from evictstream.kit.rules.kubectl import KubectlError, check_conflicts, parse_taints
+
+    try:
+        changes = parse_taints([*added, *(f"{text.removesuffix('-')}-" for text in removed)])
+        check_conflicts(changes)
+    except KubectlError as error:
+        raise WrongUseError(str(error)) from error
+    if len(changes.add) != len(added):
+        raise WrongUseError("--taint adds and takes nothing away", next_step="use --remove-taint")
+    return changes
+
+
+def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
+    from evictstream.kit.rules.selectors import SelectorError, parse_selector
+    from evictstream.kit.what_if.change import NodeChoice
+
+    names = frozenset(name.strip() for text in nodes for name in text.split(",") if name.strip())
+    try:
+        return NodeChoice(names=names, selector=parse_selector(selector), zone=zone)
+    except SelectorError as error:
+        raise WrongUseError(str(error)) from error
+
+
+def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags, *, silent: bool) -> None:
+    if flags.given and not silent:
+        raise WrongUseError(f"{next(iter(flags.given))} goes with --silent only", next_step="add --silent")
+    if silent and (change.changes_nodes or change.toleration_seconds):
+        raise WrongUseError("--silent goes with no other change", next_step="ask for one after the other")
+    if silent and not (choice.names or choice.selector or choice.zone is not None):
+        raise WrongUseError("no nodes are named", next_step="give --nodes, --selector or --zone")
+    if silent:
+        return
+    if not change.changes_nodes and not change.toleration_seconds:
+        problem = "nothing would change"
+        raise WrongUseError(
+            problem, next_step="give --taint, --remove-taint, --cordon or --toleration-seconds (see --help)"
+        )
+    if change.changes_nodes and not (choice.names or choice.selector or choice.zone is not None):
+        raise WrongUseError("no nodes are named", next_step="give --nodes, --selector or --zone")
+
+
+def _instant(text: str) -> int:
+    from evictstream.models.instants import instant_us
+
+    try:
+        return instant_us(text)
+    except (TypeError, ValueError) as error:
+        raise WrongUseError(f"--at {text} is no instant", next_step="for example 2026-11-21T02:15:00Z") from error
+
+
+def _recorded(
+    settings: Settings, files: list[str], cluster: str | None, at_us: int | None, stop_signals: StopSignals
+) -> tuple[KnownTables, RecordedFolder | WatchFiles | None]:
+    """Read files to their end; those that name clusters keep their names, so that one of several can be chosen."""
+    from evictstream.kit.replay.known_tables import KnownTables, until
+    from evictstream.kit.replay.sources import RecordedFolder, WatchFiles, recorded_folder
+
+    source: RecordedFolder | WatchFiles
+    with open_inputs(files, stop_signals) as inputs:
+        if stop_signals.is_stopped():
+            return KnownTables(settings, partitions=settings.partitions), None
+        folder = recorded_folder(inputs)
+        if folder is None:
+            source = WatchFiles(inputs, cluster=None, partitions=settings.partitions, unnamed=cluster)
+        else:
+            source = RecordedFolder(folder, partitions=settings.partitions)
+        tables = KnownTables(settings, partitions=source.partitions)
+        tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
+    for begun in tables.epochs:
+        warn(begun)
+    return tables, source
+
+
+def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
+    from evictstream.kit.replay.live_tables import read_live
+    from evictstream.streams.engine.clock import SYSTEM_CLOCK
+
+    now_us = SYSTEM_CLOCK.now_us()
+    if at_us is not None and at_us < now_us:
+        raise WrongUseError("a running service knows only what is now", next_step="name a recording, or a later --at")
+    with ProgressLine("reading what is known") as line:
+        tables = read_live(
+            settings,
+            cluster=cluster,
+            is_stopped=stop_signals.is_stopped,
+            progress=lambda what, count: line.show(count, what),
+        )
+    tables.at_us = max(tables.at_us, now_us)
+    return tables
+
+
+def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
+    known = tables.clusters
+    if cluster is None and len(known) == 1:
+        return known[0]
+    names = _listed(known)
+    if cluster is None and known:
+        raise WrongUseError(f"there are several clusters: {names}", next_step="give --cluster")
+    if cluster not in known:
+        problem = "no cluster is known" if cluster is None else f"no node of {cluster} is known"
+        raise FoundProblemError(problem, next_step=f"clusters that are known: {names}")
+    return cluster
+
+
+def _check_names(known: KnownCluster, choice: NodeChoice) -> None:
+    from evictstream.kit.what_if.change import unknown_names
+
+    if missing := unknown_names(choice, known.nodes):
+        raise FoundProblemError(f"no such node: {_listed(missing)}", next_step="the cluster may name it otherwise")
+
+
+def _nothing_chosen(known: KnownCluster, unlabelled: int) -> FoundProblemError:
+    zones = sorted({node.facts.zone for node in known.nodes.values() if node.facts.zone is not None})
+    unknown = f"; not all labels of {unlabelled} of them are known, so no selector chooses these" if unlabelled else ""
+    return FoundProblemError(
+        f"none of {len(known.nodes)} nodes is chosen{unknown}", next_step=f"zones that are known: {_listed(zones)}"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
+    return f"{', '.join(names[:NAMES_LISTED]) or 'none'}{more}"

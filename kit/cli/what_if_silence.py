@@ -1,0 +1,69 @@
+"""What `evictstream what-if --silent` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evictstream.streams.cli.output import OutputFormat, print_json, print_table, say, say_title
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evictstream.kit.what_if.silent_nodes import SilencePreview
+
+MOST_PODS = 50
+
+
+def print_silence(
+    found: SilencePreview,
+    cluster: str,
+    *,
+    seconds: int,
+    flags: Mapping[str, str | float],
+    output: OutputFormat,
+) -> None:
+    """Print fewest and most, and in text some of the pods, those that surely go first.
+
+    Args:
+        found: what was played.
+        cluster: its name.
+        seconds: for how long.
+        flags: of the controller manager that were given.
+        output: as what.
+    """
+    outcome = found.outcome
+    surely, possibly = sorted(outcome.surely_evicted), sorted(outcome.possibly_evicted - outcome.surely_evicted)
+    if output is OutputFormat.JSON:
+        print_json(
+            {
+                "cluster": cluster,
+                "seconds": seconds,
+                "flags": dict(flags),
+                "plays": outcome.plays,
+                "nodes": found.nodes,
+                "labelsNotKnown": found.unlabelled,
+                "silent": sorted(found.silent),
+                "pods": found.pods,
+                "tainted": dict(zip(("fewest", "most"), outcome.taints, strict=True)),
+                "evicted": dict(zip(("fewest", "most"), outcome.evictions, strict=True)),
+                "surelyEvicted": surely,
+                "possiblyEvicted": possibly,
+            }
+        )
+        return
+    say_title(f"{len(found.silent)} of {found.nodes} nodes of {cluster} silent for {seconds} s")
+    print_table(
+        ["Kubernetes' own controllers", "fewest", "most"],
+        [
+            ["nodes that get unreachable:NoExecute", *map(str, outcome.taints)],
+            [f"evicted, of {found.pods} pods", *map(str, outcome.evictions)],
+        ],
+    )
+    if found.unlabelled:
+        say(f"labels of {found.unlabelled:,} nodes are not all known: their zones may be others")
+    if surely or possibly:
+        say()
+        rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]
+        print_table(["pod", "evicted"], rows[:MOST_PODS])
+        if len(rows) > MOST_PODS:
+            say(f"and {len(rows) - MOST_PODS:,} more; -o json has all")

@@ -1,0 +1,294 @@
+"""What has to hold of an executor, by docs/messages.md; each rule is a function of what was recorded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection
+from typing import Final
+
+from evictstream.kit.conformance.command_writer import PlayedCommand, partition_of
+from evictstream.kit.conformance.executor_evidence import ExecutorEvidence, SeenResult
+from evictstream.kit.conformance.findings import Finding, broken, held, not_shown, rules_of, unless
+from evictstream.kit.conformance.playground import CLUSTER
+
+MOST_TRIES: Final = 10
+"""Requests for one `Evict` that the API server refuses; "a few tries within a second are fine"."""
+
+Judge = Callable[[ExecutorEvidence], Finding]
+
+_NO_ANSWER: Final = "no answer"
+
+
+def _said(evidence: ExecutorEvidence, command: PlayedCommand) -> str:
+    return " and ".join(evidence.outcomes(command)) or _NO_ANSWER
+
+
+def _is_asked(command: PlayedCommand) -> bool:
+    is_ours = command.cluster == CLUSTER and command.is_committed and command.case != "hello"
+    return is_ours and command.action == "Evict"
+
+
+def _evicts(evidence: ExecutorEvidence) -> Finding:
+    commands = evidence.of("plain")
+    wrong = [f"{one.pod}: {_said(evidence, one)}" for one in commands if evidence.outcomes(one) != ["Succeeded"]]
+    wrong += [
+        f"{one.pod} was not deleted"
+        for one in commands
+        if not any(write.done_to == one.pod_uid for write in evidence.removals(one.pod))
+    ]
+    return unless(wrong, f"{len(commands)} pods deleted, one Succeeded each") if commands else not_shown("not played")
+
+
+def _answers(evidence: ExecutorEvidence) -> Finding:
+    asked = [one for one in evidence.commands if _is_asked(one)]
+    waits = {one: min((a.at for a in evidence.answers(one)), default=float("inf")) - one.at for one in asked}
+    wrong = [f"{one.pod}, attempt {one.attempt}: {_NO_ANSWER}" for one, wait in waits.items() if wait == float("inf")]
+    wrong += [
+        f"{one.pod}, attempt {one.attempt}: after {wait:.1f} s"
+        for one, wait in waits.items()
+        if one.answer_seconds < wait < float("inf")
+    ]
+    if not asked:
+        return not_shown("not played")
+    return unless(wrong, f"{len(asked)} of {len(asked)} answered, the slowest after {max(waits.values()):.1f} s")
+
+
+def _form(evidence: ExecutorEvidence) -> Finding:
+    known = {(one.eviction_id, one.attempt): one for one in evidence.commands}
+    wrong = [problem for one in evidence.results if (problem := _problem_of(one, known, evidence.partitions))]
+    if not evidence.results:
+        return not_shown("no results")
+    return unless(wrong, f"{len(evidence.results)} results, each under its command's key and with its fields")
+
+
+def _problem_of(result: SeenResult, known: dict[tuple[str, int], PlayedCommand], partitions: int) -> str:
+    command = known.get((str(result.body.get("evictionId")), result.body.get("attempt", -1)))
+    if result.problem:
+        return f"the service cannot read a result: {result.problem}"
+    if command is None:
+        return f"a result for attempt {result.body.get('attempt')} of an eviction that nobody asked for"
+    fields = {"cluster": command.cluster, "pod": command.pod, "podUid": command.pod_uid, "node": command.node}
+    for field, wanted in fields.items():
+        if result.body[field] != wanted:
+            return f"{command.pod}: {field} is {result.body[field]!r}"
+    if result.key != command.key:
+        return f"{command.pod}: the key is {result.key!r}"
+    if result.partition != partition_of(command.key, partitions):
+        return f"{command.pod}: a result in partition {result.partition}, which is not its key's"
+    return ""
+
+
+def _precondition(evidence: ExecutorEvidence) -> Finding:
+    uids = {one.pod: one.pod_uid for one in evidence.commands}
+    removals = [one for one in evidence.writes if one.is_removal and not one.is_dry_run]
+    wrong = [
+        f"{one.name}: {one.what} " + ("without a UID" if one.uid is None else "with another UID than the command's")
+        for one in removals
+        if one.uid != uids.get(one.name)
+    ]
+    return unless(wrong, f"{len(removals)} requests, each with its UID") if removals else not_shown("nothing deleted")
+
+
+def _truth(evidence: ExecutorEvidence) -> Finding:
+    done = {(one.done_to or one.uid) for one in evidence.writes if one.is_removal and 200 <= one.status < 300}  # noqa: PLR2004 - what HTTP calls success
+    said = [one for one in evidence.results if one.outcome == "Succeeded"]
+    wrong = [
+        f"{one.body.get('pod')}: Succeeded, but nothing was deleted" for one in said if one.body["podUid"] not in done
+    ]
+    return unless(wrong, f"{len(said)} times Succeeded, each after its delete") if said else not_shown("no Succeeded")
+
+
+def _says(case: str, outcomes: Collection[str], *, may_ask: bool = True) -> Judge:
+    """Make a rule: the first `Evict` of a case gets one of these answers, and the pod is not deleted."""
+
+    def judge(evidence: ExecutorEvidence) -> Finding:
+        found = evidence.of(case)
+        if not found:
+            return not_shown("not played")
+        removals = evidence.removals(found[0].pod)
+        if any(one.done_to is not None for one in removals):
+            return broken(f"the pod was deleted; answered {_said(evidence, found[0])}")
+        if removals and not may_ask:
+            return broken(f"asked the API server to delete it; answered {_said(evidence, found[0])}")
+        said = evidence.outcomes(found[0])
+        is_right = said and set(said) <= set(outcomes)
+        return held(f"nothing deleted, {_said(evidence, found[0])}") if is_right else broken(_said(evidence, found[0]))
+
+    return judge
+
+
+def _repeated(evidence: ExecutorEvidence) -> Finding:
+    commands = evidence.of("repeated")
+    if len(commands) < 2 or not any(one.at < commands[1].at for one in evidence.finals(commands[0])):  # noqa: PLR2004 - the first and its repeat
+        return not_shown("the first one was not answered")
+    if any(one.at > commands[1].at for one in evidence.removals(commands[1].pod)):
+        return broken("asked the API server again")
+    later = [one for one in evidence.finals(commands[0]) if one.at > commands[1].at]
+    return held(f"answered again: {later[0].outcome}") if later else broken("not answered again")
+
+
+def _next_attempt(evidence: ExecutorEvidence) -> Finding:
+    commands = evidence.of("500")
+    if len(commands) < 2:  # noqa: PLR2004 - the attempt that fails and the one that does not
+        return not_shown("not played")
+    first, second = (_said(evidence, one) for one in commands)
+    if any(one.done_to is not None for one in evidence.removals("500")):
+        return held(f"first {first}, then {second}")
+    return broken(f"not deleted; first {first}, then {second}")
+
+
+def _overtaken(evidence: ExecutorEvidence) -> Finding:
+    commands = evidence.of("overtaken")
+    if not commands:
+        return not_shown("not played")
+    first, second = (_said(evidence, one) for one in commands)
+    seen = f"attempt 1 {first}, attempt 2 {second}"
+    return held(seen) if (first, second) == ("Obsolete", "Succeeded") else broken(seen)
+
+
+def _untouched(case: str, why: str, action: str = "Evict") -> Judge:
+    """Make a rule: what a case asks for is neither done nor answered, while what follows in its partition is."""
+
+    def judge(evidence: ExecutorEvidence) -> Finding:
+        commands, later = evidence.of(case, action), evidence.of(f"{case}-later")
+        if not commands:
+            return not_shown("not played")
+        if evidence.removals(commands[0].pod):
+            return broken("asked the API server to delete the pod")
+        ids = {one.eviction_id for one in commands}
+        if any(one.body.get("evictionId") in ids for one in evidence.results):
+            return broken("answered")
+        if not any(evidence.answers(one) for one in later):
+            return not_shown("what came after it was not answered either")
+        return held(why)
+
+    return judge
+
+
+def _fault(case: str, outcomes: Collection[str]) -> Judge:
+    """Make a rule: an `Evict` that the API server does not just do gets one of these answers."""
+
+    def judge(evidence: ExecutorEvidence) -> Finding:
+        found = evidence.of(case)
+        if not found:
+            return not_shown("not played")
+        until = found[1].at if len(found) > 1 else float("inf")  # the next attempt makes it obsolete
+        said = [one.outcome for one in evidence.answers(found[0]) if one.at < until]
+        seen = ", then ".join(said) or _NO_ANSWER
+        return (held if said and set(said) <= {"Accepted", *outcomes} else broken)(seen)
+
+    return judge
+
+
+def _tries(evidence: ExecutorEvidence) -> Finding:
+    found = evidence.of("500")
+    if not found or not evidence.removals("500"):
+        return not_shown("no delete that is refused")
+    until = found[1].at if len(found) > 1 else float("inf")
+    tries = sum(1 for one in evidence.removals("500") if one.at < until)
+    return (held if tries <= MOST_TRIES else broken)(f"{tries} requests")
+
+
+def _unreadable(evidence: ExecutorEvidence) -> Finding:
+    found = evidence.of("unreadable")
+    if not found:
+        return not_shown("not played")
+    return (held if evidence.outcomes(found[0]) else broken)(f"the command behind them: {_said(evidence, found[0])}")
+
+
+def _nothing_lost(evidence: ExecutorEvidence) -> Finding:
+    if evidence.killed_at is None:
+        return not_shown("the kit can only kill what it has started")
+    killed_at = evidence.killed_at
+    left = [one for one in evidence.of("kill") if not any(a.at < killed_at for a in evidence.finals(one))]
+    if not left:
+        return not_shown("all was answered before the kill")
+    wrong = [f"{one.pod}: {_NO_ANSWER}" for one in left if not evidence.finals(one)]
+    return unless(wrong, f"{len(left)} were not answered when it was killed; all are now")
+
+
+def _not_done_twice(evidence: ExecutorEvidence) -> Finding:
+    if evidence.killed_at is None:
+        return not_shown("the kit can only kill what it has started")
+    killed_at = evidence.killed_at
+    before = [one.pod for one in evidence.of("kill") if any(a.at < killed_at for a in evidence.finals(one))]
+    if not before:
+        return not_shown("none was answered before the kill")
+    wrong = [
+        f"{pod}: asked the API server again"
+        for pod in before
+        if any(one.at > killed_at for one in evidence.removals(pod))
+    ]
+    return unless(wrong, f"{len(before)} were answered before the kill; none was deleted again")
+
+
+def _new_token(evidence: ExecutorEvidence) -> Finding:
+    commands = evidence.of("token")
+    if not commands:
+        return not_shown("not played")
+    seen = ", then ".join(_said(evidence, one) for one in commands)
+    return (held if any("Succeeded" in evidence.outcomes(one) for one in commands) else broken)(seen)
+
+
+def _condition(evidence: ExecutorEvidence) -> Finding:
+    wrong = []
+    for command in evidence.of("plain"):
+        removal = next((one for one in evidence.removals(command.pod) if one.done_to), None)
+        if removal is None or removal.what == "create pods/eviction":  # there the API server sets it
+            continue
+        patches = [
+            one
+            for one in evidence.writes
+            if one.what == "patch pods/status" and one.done_to == command.pod_uid and one.at <= removal.at
+        ]
+        if not any("DisruptionTarget" in json.dumps(one.body) for one in patches):
+            wrong.append(f"{command.pod}: deleted without it")
+    return unless(wrong, "set before each delete") if evidence.of("plain") else not_shown("not played")
+
+
+_TRIED: Final = {"Succeeded", "Failed", "Gone", "Refused"}
+_LEFT: Final = {"Obsolete", "Failed", "Refused"}
+
+_cancelled = _says("cancelled", {"Obsolete"}, may_ask=False)
+_moved = _says("moved", {"Obsolete"}, may_ask=False)
+_uncommitted = _untouched("uncommitted", "nothing happened")
+_scheduled = _untouched("schedule", "nothing happened", "Schedule")
+
+_REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
+    ("evicts", "An Evict deletes the pod and is answered once, Succeeded", _evicts),
+    ("answers", "Each Evict is answered within 30 s", _answers),
+    ("result-form", "Results have the key, id, attempt and pod of their command", _form),
+    ("precondition", "Each delete names the UID of the command", _precondition),
+    ("truth", "Succeeded only for what the API server has done", _truth),
+    ("other-uid", "Another pod of the name: not deleted, Gone", _says("other-uid", {"Gone"})),
+    ("absent", "No such pod: Gone", _says("absent", {"Gone"})),
+    ("repeated", "An answered Evict that comes again is answered again, not done again", _repeated),
+    ("next-attempt", "The next attempt of an Evict that had failed is done", _next_attempt),
+    ("cancelled", "Cancel behind the Evict: not done, Obsolete", _cancelled),
+    ("moved", "Schedule of a higher revision behind it: not done, Obsolete", _moved),
+    ("overtaken", "Evict of a higher attempt behind it: Obsolete, and the other one done", _overtaken),
+    ("committed-only", "Commands of aborted transactions are not seen", _uncommitted),
+    ("owed-nothing", "Schedule and Cancel alone: nothing done, nothing answered", _scheduled),
+    ("own-cluster", "Commands of another cluster are left alone", _untouched("foreign", "nothing happened")),
+    ("refused-429", "A disruption budget, or a busy server, refuses (429): answered", _fault("429", _TRIED)),
+    ("refused-500", "The API server fails (500): answered", _fault("500", {"Failed"})),
+    ("refused-403", "It may not (403): answered", _fault("403", {"Refused", "Failed"})),
+    ("cut-before", "The connection is cut before the delete is done: answered", _fault("cut-before", _TRIED)),
+    ("cut-after", "The connection is cut after the delete is done: answered", _fault("cut-after", _TRIED)),
+    ("slow", "The API server takes 2 s: answered", _fault("slow", _TRIED)),
+    ("unreadable", "Records that it cannot read do not stop it", _unreadable),
+    ("nothing-lost", "Killed and started again: nothing unanswered is lost", _nothing_lost),
+    ("not-twice", "Killed and started again: nothing answered is deleted again", _not_done_twice),
+    ("stays", "It does not end by itself", lambda evidence: evidence.process.stays()),
+)
+
+_RECOMMENDED: Final[tuple[tuple[str, str, Judge], ...]] = (
+    ("few-tries", f"At most {MOST_TRIES} requests for one Evict that the API server refuses", _tries),
+    ("taint-gone", "The node has no taint any more, though no Cancel came: not deleted", _says("untainted", _LEFT)),
+    ("disruption-target", "The condition DisruptionTarget is set before the delete", _condition),
+    ("new-token", "A token that was replaced is read anew", _new_token),
+    ("stops", "SIGTERM ends it", lambda evidence: evidence.process.stops()),
+)
+
+EXECUTOR_RULES: Final = rules_of(_REQUIRED, _RECOMMENDED)
+"""In the order in which they are shown."""

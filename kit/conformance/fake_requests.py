@@ -1,0 +1,118 @@
+"""What the fake API server makes of each kind of request: one function for each, found by verb and resource."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final
+
+from evictstream.kit.conformance.fake_cluster import PLURALS
+from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Object, refusal
+from evictstream.kit.conformance.fake_patches import patched
+
+if TYPE_CHECKING:
+    from evictstream.kit.conformance.fake_api import FakeApi
+
+AUTHORIZATION: Final = "authorization.k8s.io"
+EVENTS: Final = "events.k8s.io"
+
+Done = tuple[FakeAnswer, str | None]
+"""The answer, and the UID of the pod that was changed."""
+
+
+def answer(api: FakeApi, request: FakeRequest) -> Done:
+    """Do what is asked for, if it may be done."""
+    if request.what in api.forbidden:
+        return refusal(403, f"{request.resource} is forbidden: User cannot {request.verb} it"), None
+    if request.resource in PLURALS and request.verb in {"get", "list"}:
+        kind = PLURALS[request.resource]
+        return (api.get if request.verb == "get" else api.page)(kind, request), None
+    if request.group == "" and request.what == "get namespaces":
+        return _namespace(api, request), None
+    found = _BY_REQUEST.get((request.group, request.what))
+    if found is None:
+        return refusal(405 if request.resource in PLURALS else 404, "the server does not know this request"), None
+    return found(api, request)
+
+
+def _namespace(api: FakeApi, request: FakeRequest) -> FakeAnswer:
+    if request.name != "kube-system":
+        return refusal(404, f'namespaces "{request.name}" not found')
+    meta = {"uid": api.uid, "name": "kube-system", "resourceVersion": "1"}
+    return FakeAnswer(200, {"kind": "Namespace", "apiVersion": "v1", "metadata": meta})
+
+
+def _delete_pod(api: FakeApi, request: FakeRequest) -> Done:
+    options = dict(request.body)
+    if "gracePeriodSeconds" in request.query:
+        options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
+    if "dryRun" in request.query:
+        options["dryRun"] = [request.query["dryRun"]]
+    return api.delete_pod(request, options)
+
+
+def _evict_pod(api: FakeApi, request: FakeRequest) -> Done:
+    if request.body.get("apiVersion") != "policy/v1" or request.body.get("kind") != "Eviction":
+        return refusal(400, "the body is no Eviction of policy/v1"), None
+    options = dict(request.body.get("deleteOptions") or {})
+    if "dryRun" in request.query:
+        options["dryRun"] = [request.query["dryRun"]]
+    found, uid = api.delete_pod(request, options)
+    if not found.is_done:
+        return found, None
+    return FakeAnswer(
+        201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+    ), uid
+
+
+def _patch_pod_status(api: FakeApi, request: FakeRequest) -> Done:
+    return api.patch_pod_status(request)
+
+
+def _create_event(api: FakeApi, request: FakeRequest) -> Done:
+    found: Object = dict(request.body)
+    meta = dict(found.get("metadata") or {})
+    name = meta.get("name") or f"{meta.get('generateName', '')}{uuid.uuid4().hex[:5]}"
+    about = found.get("regarding" if request.group else "involvedObject") or {}
+    problem = ""
+    if about.get("namespace", "default") != request.namespace and about.get("namespace") is not None:
+        problem = "the namespace of the object that it is about is another one"
+    if request.group:
+        required = ("eventTime", "reportingController", "reportingInstance", "action")
+        problem = problem or next((f"{field}: Required value" for field in required if not found.get(field)), "")
+    if problem:
+        return refusal(422, f'Event "{name}" is invalid: {problem}'), None
+    if name in api.events:
+        return refusal(409, f'events "{name}" already exists'), None
+    api.events[name] = found | {"metadata": meta | {"name": name, "namespace": request.namespace}}
+    return FakeAnswer(201, api.events[name]), None
+
+
+def _patch_event(api: FakeApi, request: FakeRequest) -> Done:
+    found = api.events.get(request.name)
+    if found is None:
+        return refusal(404, f'events "{request.name}" not found'), None
+    after = patched(found, request)
+    if isinstance(after, FakeAnswer):
+        return after, None
+    api.events[request.name] = after
+    return FakeAnswer(200, after), None
+
+
+def _review_access(api: FakeApi, request: FakeRequest) -> Done:
+    asked = (request.body.get("spec") or {}).get("resourceAttributes") or {}
+    below = f"/{asked['subresource']}" if asked.get("subresource") else ""
+    allowed = f"{asked.get('verb')} {asked.get('resource')}{below}" not in api.forbidden
+    return FakeAnswer(201, {**request.body, "status": {"allowed": allowed}}), None
+
+
+_BY_REQUEST: Final[dict[tuple[str, str], Callable[[FakeApi, FakeRequest], Done]]] = {
+    ("", "delete pods"): _delete_pod,
+    ("", "create pods/eviction"): _evict_pod,
+    ("", "patch pods/status"): _patch_pod_status,
+    ("", "create events"): _create_event,
+    ("", "patch events"): _patch_event,
+    (EVENTS, "create events"): _create_event,
+    (EVENTS, "patch events"): _patch_event,
+    (AUTHORIZATION, "create selfsubjectaccessreviews"): _review_access,
+}

@@ -1,0 +1,248 @@
+"""What was recorded while a cluster was played to a feed, and what its records say exists."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from evictstream.kit.conformance.fake_faults import Object
+from evictstream.kit.conformance.process_rules import ProcessEvidence
+from evictstream.kit.conformance.topic_recorder import SeenRecord
+from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.messages.watch_event import decode_watch_event
+
+CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
+SILENT_SECONDS: Final = 60.0
+"""The service holds evictions back when a heartbeat is older; so long after the watch went dead they have to end."""
+
+QUIET_SECONDS: Final = 25.0
+"""Without a heartbeat for so long, two of them are missing: they have ended."""
+
+DELAY_SECONDS: Final = 30.0
+"""A heartbeat counts from its `observedAt`, as events do, but at most so long before it was read: Kafka may be slow."""
+
+MIRROR: Final = "kubernetes.io/config.mirror"
+
+
+class UsedFields(NamedTuple):
+    """What the service uses of an object, in a form that can be compared.
+
+    Attributes:
+        kind: `Node` or `Pod`.
+        node: name of the node; empty for a pod that is not bound.
+        name: namespace and name.
+        content: the other fields in use, as JSON.
+    """
+
+    kind: str
+    node: str
+    name: str
+    content: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeedRecord:
+    """A record of the nodes or the pods topic.
+
+    Attributes:
+        at: when it was read, seconds since 1970.
+        kind: `Node` or `Pod`, by its topic.
+        partition: where.
+        offset: within the partition.
+        key: as it came.
+        size: of the value, in bytes.
+        event: its fields, as far as it is a JSON object.
+        problem: why it is no watch event by its schema; empty if it is one.
+    """
+
+    at: float
+    kind: str
+    partition: int
+    offset: int
+    key: bytes
+    size: int
+    event: dict[str, Any]
+    problem: str
+
+    @classmethod
+    def of(cls, record: SeenRecord) -> FeedRecord:
+        """Read a record."""
+        event, problem = {}, ""
+        try:
+            decode_watch_event(record.value or b"")
+        except Unreadable as error:
+            problem = str(error)
+        try:
+            found = json.loads(record.value or b"")
+            event = found if isinstance(found, dict) else {}
+        except (ValueError, RecursionError):
+            pass
+        return cls(
+            at=record.at,
+            kind="Node" if record.topic == "nodes" else "Pod",
+            partition=record.partition,
+            offset=record.offset,
+            key=record.key or b"",
+            size=len(record.value or b""),
+            event=event,
+            problem=problem,
+        )
+
+    @property
+    def type(self) -> str:
+        """Of the watch event."""
+        return str(self.event.get("type", ""))
+
+    @property
+    def epoch(self) -> int:
+        """Of its resource versions."""
+        return int(self.event.get("epoch") or 0)
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it says something of one object, and can be read."""
+        return self.type in CHANGES and not self.problem
+
+    @property
+    def uid(self) -> str:
+        """Of the object of a change."""
+        return str(self.event["object"]["metadata"]["uid"])
+
+    @property
+    def event_at(self) -> float:
+        """When it was observed: as it says, but not after it was read and not over `DELAY_SECONDS` before."""
+        try:
+            observed_at = instant_us(self.event["observedAt"]) / SECOND_US
+        except (KeyError, TypeError, ValueError):
+            return self.at
+        return max(min(observed_at, self.at), self.at - DELAY_SECONDS)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Of a change or a listing: the epoch, then the resource version."""
+        place = self.event["listing"] if self.type == "LISTED" else self.event["object"]["metadata"]
+        return self.epoch, int(place["resourceVersion"])
+
+    def used(self) -> UsedFields:
+        """Return the fields in use of the object of a change."""
+        return used_fields(self.kind, self.event["object"])
+
+
+class KnownObjects:
+    """What a reader of the records knows, by the rules of docs/messages.md: epochs, versions, listings.
+
+    Attributes:
+        objects: by UID.
+    """
+
+    def __init__(self, records: Iterable[FeedRecord] = ()) -> None:
+        self.objects: dict[str, UsedFields] = {}
+        self._places: dict[str, tuple[int, tuple[int, int]]] = {}
+        for record in records:
+            self.take(record)
+
+    def take(self, record: FeedRecord) -> None:
+        """Learn from the next record."""
+        if record.type == "LISTED" and not record.problem:
+            self._take_listing(record)
+        elif record.is_change:
+            _, known = self._places.get(record.uid, (0, (0, 0)))
+            if known > record.version:
+                return
+            self.objects.pop(record.uid, None)
+            self._places[record.uid] = (record.partition, record.version)
+            if record.type != "DELETED":
+                self.objects[record.uid] = record.used()
+
+    def _take_listing(self, record: FeedRecord) -> None:
+        listing = record.event["listing"]
+        after, through = listing.get("after", ""), listing.get("through")
+        uid_after, uid_through = listing.get("uidAfter", ""), listing.get("uidThrough")
+        for uid, known in list(self.objects.items()):
+            partition, version = self._places[uid]
+            is_covered = after < known.node and (through is None or known.node <= through)
+            is_covered = is_covered and uid_after < uid and (uid_through is None or uid <= uid_through)
+            is_ours = known.kind == record.kind and partition == record.partition and version <= record.version
+            if is_covered and is_ours and uid not in listing["uids"].get(known.node, ()):
+                del self.objects[uid]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HeldObjects:
+    """What the cluster held when a situation was over.
+
+    Attributes:
+        records: how many records had been read by then.
+        held: nodes and bound pods, by UID.
+    """
+
+    records: int
+    held: Mapping[str, UsedFields]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class FeedEvidence:
+    """Everything that the rules look at.
+
+    Attributes:
+        records: in the order in which they were read, which is that of each partition.
+        snapshots: by situation.
+        states: what the API server has shown: the fields in use, by UID and resource version.
+        unbound: UIDs of pods that never had a node.
+        cluster_uid: of the namespace `kube-system`.
+        partitions: of each topic.
+        cached_lists: how many lists asked for what a cache has.
+        away: from when to when the feed was killed; None if it was not.
+        rebuilt_at: when resource versions went back; None if they did not.
+        silent_at: when the watch of pods fell silent; None if it did not.
+        silent_seconds: how long heartbeats may go on then.
+        ended_at: when nothing was recorded any more.
+        process: what became of it.
+    """
+
+    records: Sequence[FeedRecord]
+    snapshots: Mapping[str, HeldObjects]
+    states: Mapping[tuple[str, int], Collection[UsedFields]]
+    unbound: frozenset[str]
+    cluster_uid: str
+    partitions: int
+    cached_lists: int = 0
+    away: tuple[float, float] | None = None
+    rebuilt_at: float | None = None
+    silent_at: float | None = None
+    silent_seconds: float = SILENT_SECONDS
+    ended_at: float = 0.0
+    process: ProcessEvidence = dataclasses.field(default_factory=ProcessEvidence)
+
+    def of(self, type_: str, kind: str | None = None, partition: int | None = None) -> list[FeedRecord]:
+        """List records of a type that can be read, of a topic and a partition."""
+        return [
+            one
+            for one in self.records
+            if one.type == type_ and not one.problem and kind in {None, one.kind} and partition in {None, one.partition}
+        ]
+
+
+def used_fields(kind: str, found: Object) -> UsedFields:
+    """Return what the service uses of an object; what is empty counts as absent."""
+    meta, spec, status = found["metadata"], found.get("spec") or {}, found.get("status") or {}
+    content: Object
+    if kind == "Node":
+        ready = [one["status"] for one in status.get("conditions") or () if one["type"] == "Ready"]
+        content = {"taints": spec.get("taints"), "ready": ready}
+    else:
+        content = {
+            "tolerations": spec.get("tolerations"),
+            "deleted": meta.get("deletionTimestamp"),
+            "mirror": (meta.get("annotations") or {}).get(MIRROR),
+            "phase": status.get("phase"),
+        }
+    return UsedFields(
+        kind=kind,
+        node=str(meta["name"] if kind == "Node" else spec.get("nodeName") or ""),
+        name=f"{meta.get('namespace', '')}/{meta['name']}",
+        content=json.dumps({name: value for name, value in content.items() if value}, sort_keys=True),
+    )

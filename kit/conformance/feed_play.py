@@ -1,0 +1,270 @@
+"""Plays the life of a cluster to a feed, on an API server that misbehaves, and records what it writes."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import time
+from collections import defaultdict
+from typing import Final
+
+from evictstream.kit.conformance.command_writer import TAINT, TOLERATION, partition_of, uid_of
+from evictstream.kit.conformance.fake_cluster import FakeCluster
+from evictstream.kit.conformance.feed_evidence import (
+    DELAY_SECONDS,
+    QUIET_SECONDS,
+    SILENT_SECONDS,
+    FeedEvidence,
+    FeedRecord,
+    HeldObjects,
+    KnownObjects,
+    UsedFields,
+    used_fields,
+)
+from evictstream.kit.conformance.playground import CLUSTER, PARTITIONS, Playground
+
+NODES_OF_A_PARTITION: Final = 2
+
+PODS_OF_A_NODE: Final = 100
+"""Together more than a page of a list, which has 500 with most clients."""
+
+SITUATION_SECONDS: Final = 30.0
+"""For the topics to say what the cluster holds."""
+
+LISTING_SECONDS: Final = 60.0
+"""The same where the feed has to list; one that was killed may have to wait for its place in a group first."""
+
+HEARTBEAT_SECONDS: Final = 15.0
+"""For a heartbeat in each partition: one is due each 10 s."""
+
+REFUSED_TIMES: Final = 1_000
+"""A fault that lasts until it is taken away."""
+
+UNBOUND: Final = ("listed-without-a-node", "watched-without-a-node")
+"""Pods that no node ever gets."""
+
+BOUND_LATER: Final = "bound-later"
+
+
+class FeedPlay:
+    """One run."""
+
+    def __init__(
+        self,
+        playground: Playground,
+        *,
+        situation_seconds: float = SITUATION_SECONDS,
+        listing_seconds: float = LISTING_SECONDS,
+        silent_seconds: float = SILENT_SECONDS,
+    ) -> None:
+        self._playground = playground
+        self._situation_seconds = situation_seconds
+        self._listing_seconds = listing_seconds
+        self._api: FakeCluster = playground.api
+        self._silent_seconds = silent_seconds
+        self._records: list[FeedRecord] = []
+        self._known = KnownObjects()
+        self._nodes = _nodes()
+        self._snapshots: dict[str, HeldObjects] = {}
+        self._states = defaultdict[tuple[str, int], set[UsedFields]](set)
+        self._taken = 0  # the newest version whose states are kept
+        self._away: tuple[float, float] | None = None
+        self._rebuilt_at: float | None = None
+        self._silent_at: float | None = None
+
+    def run(self) -> FeedEvidence:
+        """Play everything and return what was recorded.
+
+        Raises:
+            EndSilentError: the feed shows nothing.
+            BrokerError: Kafka cannot be used any more.
+        """
+        playground, api = self._playground, self._playground.api
+        self._furnish()
+        playground.start(lambda: bool(self._read()))
+        playground.report("plays situations")
+        self._look("listing", self._listing_seconds)
+        playground.wait(self._have_all_heartbeats, HEARTBEAT_SECONDS)
+        self._change()
+        self._look("changes", self._situation_seconds)
+        for situation, fault in (
+            ("cut", "cut"),
+            ("half-line", "half"),
+            ("garbage", "garbage"),
+            ("error-event", "error"),
+        ):
+            api.trouble["watch pods"] = [fault]
+            api.end_watches()
+            self._pod(f"new-{situation}", self._nodes[0])
+            playground.wait(lambda: not api.trouble["watch pods"], self._situation_seconds)
+            self._look(situation, self._situation_seconds)
+        self._forget()
+        self._look("forgotten", self._listing_seconds)
+        if playground.end is not None:
+            self._go_away()
+            self._look("away", self._listing_seconds)
+        self._rebuild()
+        self._look("rebuilt", self._listing_seconds)
+        self._fall_silent()
+        ended_at = time.time()
+        process = playground.stop()
+        return dataclasses.replace(self._evidence(), process=process, ended_at=ended_at)
+
+    def _furnish(self) -> None:
+        self._node(self._nodes[0], taints=[TAINT], ready="Unknown")
+        for name in self._nodes[1:]:
+            self._node(name)
+        for node in self._nodes:
+            for number in range(PODS_OF_A_NODE):
+                self._pod(f"{node}-{number}", node)
+        self._pod(UNBOUND[0], "")
+        self._pod(BOUND_LATER, "")
+
+    def _change(self) -> None:
+        """Change what counts; each object ends in another state than the listing had."""
+        first, second, third, *_ = self._nodes
+        self._node(first)
+        self._node(second, taints=[TAINT], ready="False")
+        self._node("node-new")
+        self._api.remove("Node", self._nodes[-1])
+        self._api.put("Pod", f"{first}-0", spec={"nodeName": first, "tolerations": [TOLERATION]})
+        self._api.put("Pod", f"{first}-1", metadata={"deletionTimestamp": "2026-11-21T02:15:53Z"})
+        self._api.put("Pod", f"{first}-2", status={"phase": "Succeeded"})
+        self._api.remove("Pod", f"{first}-3")
+        self._api.remove("Pod", f"{first}-4")
+        self._pod(f"{first}-4", second, uid=uid_of("the same name on another node"))
+        self._pod("new", third)
+        self._pod(UNBOUND[1], "")
+        self._api.put("Pod", BOUND_LATER, spec={"nodeName": third})
+
+    def _forget(self) -> None:
+        """Let watches end, and let the API server forget what happens before they can be opened again."""
+        api = self._playground.api
+        for what in ("watch pods", "watch nodes"):
+            api.trouble[what] = [500] * REFUSED_TIMES
+        api.end_watches()
+        time.sleep(0.5)  # the watches that were open have ended by now
+        api.remove("Pod", f"{self._nodes[1]}-0")
+        api.remove("Node", "node-new")
+        self._pod("new-forgotten", self._nodes[1])
+        self._keep_states()
+        api.forget_history()
+        api.trouble = {}
+
+    def _go_away(self) -> None:
+        """Kill the feed; what vanishes meanwhile is in no event."""
+        assert self._playground.end is not None  # noqa: S101 - the caller has looked
+        self._playground.report("kills the feed and starts it again")
+        killed_at = time.time()
+        self._playground.end.kill()
+        self._api.remove("Pod", f"{self._nodes[2]}-0")
+        self._api.remove("Pod", f"{self._nodes[2]}-1")
+        self._pod(f"{self._nodes[2]}-1", self._nodes[3], uid=uid_of("moved while the feed was away"))
+        self._api.remove("Node", self._nodes[4])
+        self._keep_states()
+        self._api.forget_history()
+        self._playground.end.start()
+        self._away = killed_at, time.time()
+
+    def _rebuild(self) -> None:
+        """Restore the cluster from a backup: resource versions go back, one pod is missing, one has another state."""
+        self._keep_states()
+        before = {kind_name: found for kind_name, found in self._api.objects.items() if kind_name[1] != "new"}
+        self._rebuilt_at = time.time()
+        self._taken = 1
+        self._api.rebuild()
+        for (kind, name), found in before.items():
+            parts = {part: value for part, value in found.items() if part != "metadata"}
+            self._api.put(kind, name, uid=found["metadata"]["uid"], **parts)
+        self._node(self._nodes[0], taints=[TAINT])
+        self._playground.api.end_watches()
+
+    def _fall_silent(self) -> None:
+        """Let the watch of pods stay open and say nothing, and wait until heartbeats have ended, or go on."""
+        if not self._heartbeats():
+            return
+        self._playground.report(f"lets the watch of pods fall silent, for up to {self._silent_seconds:g} s")
+        self._silent_at = time.time()
+        self._playground.api.silent.add("pods")
+        self._node(self._nodes[1])
+        ends_at = self._silent_at + self._silent_seconds
+
+        def is_shown() -> bool:
+            found = self._heartbeats()
+            has_ended = time.time() - max(one.at for one in found) > QUIET_SECONDS
+            return has_ended or max(one.event_at for one in found) > ends_at
+
+        self._playground.wait(is_shown, self._silent_seconds + DELAY_SECONDS + HEARTBEAT_SECONDS)
+        self._playground.api.silent.clear()
+
+    def _heartbeats(self) -> list[FeedRecord]:
+        return [one for one in self._read() if one.type == "HEARTBEAT" and one.kind == "Pod"]
+
+    def _have_all_heartbeats(self) -> bool:
+        found = {(one.kind, one.partition) for one in self._read() if one.type == "HEARTBEAT"}
+        return len(found) == 2 * self._playground.settings.partitions
+
+    def _look(self, situation: str, seconds: float) -> None:
+        """Wait until the topics say what the cluster holds, and keep what that is."""
+        held = {
+            found["metadata"]["uid"]: used_fields(kind, found)
+            for (kind, _), found in self._api.objects.items()
+            if kind == "Node" or found["spec"].get("nodeName")
+        }
+
+        def are_told() -> bool:
+            self._read()
+            return self._known.objects == held
+
+        self._playground.wait(are_told, seconds)
+        self._keep_states()
+        self._snapshots[situation] = HeldObjects(records=len(self._records), held=held)
+
+    def _read(self) -> list[FeedRecord]:
+        for record in self._playground.recorder.records(len(self._records)):
+            found = FeedRecord.of(record)
+            self._records.append(found)
+            self._known.take(found)
+        return self._records
+
+    def _keep_states(self) -> None:
+        """Keep what the API server has shown since the last time."""
+        for change in self._api.changes_after(self._taken) or ():
+            uid = change.object["metadata"]["uid"]
+            self._states[uid, change.version].add(used_fields(change.kind, change.object))
+        self._taken = self._api.version
+
+    def _evidence(self) -> FeedEvidence:
+        return FeedEvidence(
+            records=tuple(self._read()),
+            snapshots=self._snapshots,
+            states=self._states,
+            unbound=frozenset(uid_of(name) for name in UNBOUND),
+            cluster_uid=self._api.uid,
+            partitions=self._playground.settings.partitions,
+            cached_lists=self._playground.api.cached_lists,
+            away=self._away,
+            rebuilt_at=self._rebuilt_at,
+            silent_at=self._silent_at,
+            silent_seconds=self._silent_seconds,
+        )
+
+    def _node(self, name: str, *, taints: list[dict[str, str]] | None = None, ready: str = "True") -> None:
+        conditions = [{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": ready}]
+        self._api.put("Node", name, uid=uid_of(name), spec={"taints": taints or []}, status={"conditions": conditions})
+
+    def _pod(self, name: str, node: str, uid: str | None = None) -> None:
+        spec = {"nodeName": node} if node else {}
+        phase = "Running" if node else "Pending"
+        self._api.put("Pod", name, uid=uid or uid_of(name), spec=spec, status={"phase": phase})
+
+
+def _nodes() -> list[str]:
+    """Name nodes such that each partition has as many."""
+    found: dict[int, list[str]] = {number: [] for number in range(PARTITIONS)}
+    for number in itertools.count():
+        name = f"node-{number}"
+        found[partition_of(f"{CLUSTER}/{name}".encode(), PARTITIONS)].append(name)
+        if min(map(len, found.values())) >= NODES_OF_A_PARTITION:
+            return [name for names in found.values() for name in names[:NODES_OF_A_PARTITION]]
+    raise AssertionError

@@ -1,0 +1,65 @@
+"""When an attempt may, and must, be repeated (semantics.md 12.8): exponential, with a ceiling, spread by a tenth."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from evictstream.kit.oracle.limits import OracleLimits
+from evictstream.kit.oracle.reading import Said
+from evictstream.kit.oracle.records import shown
+
+SUCCESSES = ("Succeeded", "Gone")
+
+
+class AttemptWait(NamedTuple):
+    """An attempt is out.
+
+    Attributes:
+        issued_at_us: when it was issued.
+        earliest_us: the next one may not come before.
+        latest_us: the next one is owed from then on.
+        outcome: `success` or `failure` once a result was counted, `acceptance` as long as the executor has queued it,
+            else empty.
+    """
+
+    issued_at_us: int
+    earliest_us: int
+    latest_us: int
+    outcome: str = ""
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        answer = f"its newest result was: {self.outcome}" if self.outcome else "no result has come"
+        return (
+            f"issued at {shown(self.issued_at_us)}, {answer}: the next attempt is owed between"
+            f" {shown(self.earliest_us)} and {shown(self.latest_us)}"
+        )
+
+
+def after_attempt(issued_at_us: int, attempt: int, limits: OracleLimits) -> AttemptWait:
+    """Wait for an answer, or for silence."""
+    wait_us = _doubled_us(limits.result_silence_us, attempt, limits)
+    return AttemptWait(issued_at_us, issued_at_us + wait_us * 9 // 10, issued_at_us + wait_us)
+
+
+def after_result(wait: AttemptWait, said: Said, attempt: int, limits: OracleLimits) -> AttemptWait:
+    """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
+    is_success = said.content["outcome"] in SUCCESSES
+    if said.content["outcome"] == "Observed":
+        return wait  # no executor has tried
+    if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
+        return wait
+    if said.content["outcome"] == "Accepted":
+        at_us = min(said.at_us + limits.accepted_silence_us, wait.issued_at_us + limits.accepted_limit_us)
+        if wait.outcome == "acceptance":
+            at_us = max(at_us, wait.latest_us)  # no repeat for that long from each of them
+        return AttemptWait(wait.issued_at_us, at_us, at_us, "acceptance")
+    if is_success:
+        at_us = said.at_us + limits.success_grace_us
+        return AttemptWait(wait.issued_at_us, at_us, at_us, "success")
+    wait_us = _doubled_us(limits.retry_base_us, attempt, limits)
+    return AttemptWait(wait.issued_at_us, said.at_us + wait_us * 9 // 10, said.at_us + wait_us, "failure")
+
+
+def _doubled_us(base_us: int, attempt: int, limits: OracleLimits) -> int:
+    return min(base_us << (attempt - 1), limits.retry_ceiling_us)

@@ -1,0 +1,297 @@
+"""From what records say to the states of a node and of each of its pods, one after the other (semantics.md 12.3, 12.4).
+
+A history has only the states that differ from the one before in something that counts. Where one record does two
+things (another UID under a known name: the old one is gone, the new one has come) it has two states.
+
+Resource versions are numbers, and a deleted UID is remembered for good: runs are shorter than that memory.
+
+A version of a pod that changes nothing that counts is promised to be remembered only as long as no worker ends
+(docs/guarantees.md, "What is not promised"). What came late behind such a version is `overtaken`: it is outdated, and
+after the end of a worker it may be taken for new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+
+from evictstream.kit.oracle.limits import OracleLimits
+from evictstream.kit.oracle.reading import Json, Said, Version, to_us
+
+HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
+MIRROR = "kubernetes.io/config.mirror"
+NO_VERSION: Version = (0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardTaint:
+    """A `NoExecute` taint.
+
+    Attributes:
+        since_us: since when this instance of it is there.
+        value_since_us: since when it has its value.
+        added_us: the last `timeAdded` that it was seen with.
+    """
+
+    key: str
+    value: str
+    since_us: int
+    value_since_us: int
+    added_us: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardNode:
+    """A node from one record on. `uid` is None while it is not there."""
+
+    append_at_us: int = 0
+    at_us: int = 0
+    uid: str | None = None
+    taints: tuple[HeardTaint, ...] = ()
+    outage_us: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeardPod:
+    """A pod from one record on.
+
+    Attributes:
+        absent: why it is not there; empty if it is.
+        since_us: when it was first seen on the node.
+        tolerations_since_us: since when its tolerations decide: since they are there, and it is not left alone.
+        exempt: why it is left alone though it is there.
+        is_restored: the state is of a later epoch than the one before: what had happened meanwhile may be undone.
+    """
+
+    append_at_us: int = 0
+    at_us: int = 0
+    absent: str = "PodGone"
+    since_us: int = 0
+    tolerations: tuple[Json, ...] = ()
+    tolerations_since_us: int = 0
+    exempt: frozenset[str] = frozenset()
+    is_restored: bool = False
+
+    def counts_as(self, other: HeardPod) -> bool:
+        """Tell whether nothing that counts differs."""
+        same = replace(other, append_at_us=self.append_at_us, at_us=self.at_us, is_restored=self.is_restored)
+        return same == self
+
+
+@dataclass(slots=True, kw_only=True)
+class PodHistory:
+    """One pod, which is one UID.
+
+    Attributes:
+        version: the newest one.
+        kept_version: the newest one that changed something: it is in the log, and no crash forgets it.
+    """
+
+    namespace: str
+    name: str
+    states: list[HeardPod] = field(default_factory=lambda: [HeardPod()])
+    version: Version = NO_VERSION
+    kept_version: Version = NO_VERSION
+
+
+@dataclass(slots=True)
+class PodHistories:
+    """All pods that were ever seen on one node, by UID, and the offsets of records that were overtaken."""
+
+    pods: dict[str, PodHistory] = field(default_factory=dict)
+    overtaken: list[int] = field(default_factory=list)
+
+
+def node_history(said: Iterable[Said], limits: OracleLimits) -> list[HeardNode]:
+    """List the states of one node; the first one is "not there"."""
+    states = [HeardNode()]
+    dead: dict[str, Version] = {}
+    version = NO_VERSION
+    gap_us: int | None = None
+    for one in said:
+        now = states[-1]
+        if one.kind == "LISTED":
+            if now.uid is not None and one.ends(now.uid) and one.version >= version:
+                dead[now.uid] = one.version
+                states.append(_node_gone(one))
+                gap_us = None
+            continue
+        uid, seen = _identity(one)
+        if one.is_deleted:
+            if now.uid == uid and seen >= version:
+                states.append(_node_gone(one))
+                gap_us = None
+                dead[uid] = seen
+            elif now.uid != uid:
+                dead[uid] = max(seen, dead.get(uid, NO_VERSION))
+            continue
+        if seen <= dead.get(uid, NO_VERSION) or (now.uid is not None and seen <= version):
+            continue
+        if now.uid is not None and now.uid != uid:
+            dead[now.uid] = seen
+            now = _node_gone(one)
+            states.append(now)
+            gap_us = None
+        version = seen
+        taints = _taints(now.taints, one)
+        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, one, limits)
+        after = HeardNode(
+            append_at_us=one.record.append_at_us, at_us=one.at_us, uid=uid, taints=taints, outage_us=outage_us
+        )
+        if (after.uid, after.taints, after.outage_us) != (now.uid, now.taints, now.outage_us):
+            states.append(after)
+    return states
+
+
+def _node_gone(one: Said) -> HeardNode:
+    return HeardNode(append_at_us=one.record.append_at_us, at_us=one.at_us)
+
+
+def _identity(one: Said) -> tuple[str, Version]:
+    return one.content["metadata"]["uid"], one.version
+
+
+def _taints(known: tuple[HeardTaint, ...], one: Said) -> tuple[HeardTaint, ...]:
+    """Carry windows over: same key, same taint; a later `timeAdded` tells of a removal that was missed."""
+    found = []
+    for taint in (one.content.get("spec") or {}).get("taints") or ():
+        if taint["effect"] != "NoExecute":
+            continue
+        key, added_us = taint["key"], to_us(taint["timeAdded"]) if taint.get("timeAdded") else None
+        value = taint.get("value") or ""
+        since_us = value_since_us = one.at_us
+        before = next((old for old in known if old.key == key), None)
+        if before is not None and not (added_us and before.added_us and added_us > before.added_us):
+            since_us, added_us = before.since_us, added_us or before.added_us
+            value_since_us = before.value_since_us if value == before.value else one.at_us
+        found.append(
+            HeardTaint(key=key, value=value, since_us=since_us, value_since_us=value_since_us, added_us=added_us)
+        )
+    return tuple(found)
+
+
+def _outage(
+    outage_us: int | None, gap_us: int | None, taints: tuple[HeardTaint, ...], one: Said, limits: OracleLimits
+) -> tuple[int | None, int | None]:
+    """Give the start of the outage that the node is in, and since when that one is in a gap."""
+    is_too_long = gap_us is not None and one.at_us - gap_us > limits.outage_gap_us
+    if any(taint.key in HEALTH for taint in taints):
+        return (one.at_us if outage_us is None or is_too_long else outage_us), None
+    conditions = (one.content.get("status") or {}).get("conditions") or ()
+    ready = next((condition["status"] for condition in conditions if condition["type"] == "Ready"), None)
+    if outage_us is None or is_too_long or ready is None or ready == "True":
+        return None, None
+    return outage_us, one.at_us if gap_us is None else gap_us
+
+
+def pod_histories(said: Iterable[Said], taken: Collection[int] = ()) -> PodHistories:
+    """List the states of each pod; the first state is "not there".
+
+    Args:
+        said: the records about one node's pods, and what listings say about them, by offset.
+        taken: offsets of overtaken records that were taken for new.
+    """
+    reader = _PodsReader(taken)
+    for one in said:
+        if one.kind == "LISTED":
+            reader.end_unlisted(one)
+        elif one.is_deleted:
+            reader.end(one)
+        else:
+            reader.see(one)
+    return reader.found
+
+
+class _PodsReader:
+    """Reads the records about one node's pods; `holders` are the UIDs that bear a namespace and name now."""
+
+    def __init__(self, taken: Collection[int]) -> None:
+        self.found = PodHistories()
+        self._taken = taken
+        self._holders: dict[tuple[str, str], str] = {}
+        self._dead: dict[str, Version] = {}
+
+    def end_unlisted(self, one: Said) -> None:
+        """End the pods that a listing does not hold, each as a `DELETED` would."""
+        for uid in [uid for uid in self._holders.values() if one.ends(uid)]:
+            self._end_known(uid, one)
+
+    def end(self, one: Said) -> None:
+        """Take in a `DELETED`."""
+        uid, seen = _identity(one)
+        if uid in self._holders.values():
+            self._end_known(uid, one)
+        else:
+            self._dead[uid] = max(seen, self._dead.get(uid, NO_VERSION))
+
+    def _end_known(self, uid: str, one: Said) -> None:
+        known = self.found.pods[uid]
+        if not _is_outdated(self.found, known, one, self._taken):
+            self._leave(uid, one, "PodGone")
+
+    def _leave(self, uid: str, one: Said, why: str) -> None:
+        known = self.found.pods[uid]
+        known.states.append(HeardPod(append_at_us=one.record.append_at_us, at_us=one.at_us, absent=why))
+        del self._holders[known.namespace, known.name]
+        self._dead[uid] = one.version
+
+    def see(self, one: Said) -> None:
+        """Take in a pod as it is."""
+        pods = self.found.pods
+        uid, seen = _identity(one)
+        meta = one.content["metadata"]
+        name = (meta["namespace"], meta["name"])
+        is_there = uid in self._holders.values()
+        if seen <= self._dead.get(uid, NO_VERSION):
+            return
+        if is_there and _is_outdated(self.found, pods[uid], one, self._taken):
+            return
+        holder = self._holders.get(name)
+        if holder is not None and holder != uid:
+            if _is_outdated(self.found, pods[holder], one, self._taken):
+                return  # of an earlier pod of that name
+            self._leave(holder, one, "PodReplaced")
+        self._holders[name] = uid
+        known = pods.setdefault(uid, PodHistory(namespace=name[0], name=name[1]))
+        is_restored = one.epoch > known.version[0]
+        known.version = seen
+        _see(known, one, is_restored=is_restored)
+
+
+def _is_outdated(found: PodHistories, known: PodHistory, one: Said, taken: Collection[int]) -> bool:
+    """Tell whether a record is outdated by what is known under its UID or name; notes it if it was overtaken."""
+    seen, newest, kept = one.version, known.version, known.kept_version
+    if seen > newest or (one.is_deleted and seen == newest):
+        return False
+    if seen < kept or (seen == kept and not one.is_deleted):
+        return True
+    if one.record.offset not in found.overtaken:  # a listing may be so for several pods
+        found.overtaken.append(one.record.offset)
+    return one.record.offset not in taken
+
+
+def _see(pod: PodHistory, one: Said, *, is_restored: bool) -> None:
+    meta, before = one.content["metadata"], pod.states[-1]
+    exempt = set()
+    if meta.get("deletionTimestamp"):
+        exempt.add("PodTerminating")
+    if (one.content.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        exempt.add("PodFinished")
+    if MIRROR in (meta.get("annotations") or {}):
+        exempt.add("PodMirror")
+    tolerations = tuple((one.content.get("spec") or {}).get("tolerations") or ())
+    is_new, is_edited = bool(before.absent), tolerations != before.tolerations
+    is_freed = bool(before.exempt) and not exempt
+    after = HeardPod(
+        append_at_us=one.record.append_at_us,
+        at_us=one.at_us,
+        absent="",
+        since_us=one.at_us if is_new else before.since_us,
+        tolerations=tolerations,
+        tolerations_since_us=one.at_us if is_new or is_edited or is_freed else before.tolerations_since_us,
+        exempt=frozenset(exempt),
+        is_restored=is_restored,
+    )
+    if not after.counts_as(before):
+        pod.states.append(after)
+        pod.kept_version = pod.version

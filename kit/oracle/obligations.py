@@ -1,0 +1,129 @@
+"""How far a search has come, and what is owed at such a moment, and since when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from evictstream.kit.oracle.attempts import AttemptWait
+from evictstream.kit.oracle.commands import SeenCommand
+from evictstream.kit.oracle.decision import MayStay, MustLeave, decide
+from evictstream.kit.oracle.histories import HeardNode, HeardPod
+from evictstream.kit.oracle.limits import OracleLimits, Promptness
+from evictstream.kit.oracle.reading import Said
+
+
+class OpenEviction(NamedTuple):
+    """An eviction that is open.
+
+    Attributes:
+        eviction_id: as told, empty as long as nothing was told.
+        due: what it is open for.
+        waiting: for what, once it was issued; None before.
+        is_done: it was issued and the pod left: nothing more happens.
+        owed_us: before it was issued, and if promptness is asked for: since when it has been owed without a break.
+    """
+
+    eviction_id: str
+    due: MustLeave
+    attempt: int = 0
+    waiting: AttemptWait | None = None
+    is_done: bool = False
+    owed_us: int = 0
+
+
+class Moment(NamedTuple):
+    """How far everything was taken in, and what is open then."""
+
+    node: int
+    pod: int
+    results: int
+    said: int
+    open: OpenEviction | None
+
+
+@dataclass(frozen=True, slots=True)
+class PodLog:
+    """What is known about one pod after a run."""
+
+    nodes: Sequence[HeardNode]
+    pods: Sequence[HeardPod]
+    results: Sequence[Said]
+    commands: Sequence[SeenCommand]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFacts:
+    """What holds for all pods of a node.
+
+    Attributes:
+        ended_at_us: when the run ended.
+        early_us: how much before its deadline an eviction may be issued.
+        silent_at_end: the cluster's feed was silent when the run ended, so evictions had to wait.
+        promptness: how soon everything had to happen; None asks only that it happened by the end.
+    """
+
+    limits: OracleLimits
+    ended_at_us: int
+    early_us: int
+    silent_at_end: bool
+    promptness: Promptness | None
+
+
+class Obligations:
+    """Answers for one pod; a moment says how far everything was taken in."""
+
+    def __init__(self, log: PodLog, facts: RunFacts) -> None:
+        self._nodes, self._pods, self._results = log.nodes, log.pods, log.results
+        self._facts, self._promptness = facts, facts.promptness
+        self._decisions: dict[tuple[int, int], MustLeave | MayStay] = {}
+
+    def decide(self, moment: Moment) -> MustLeave | MayStay:
+        """Decide about the pod, once for each pair of states: many moments share one."""
+        where = (moment.node, moment.pod)
+        if where not in self._decisions:
+            self._decisions[where] = decide(self._nodes[moment.node], self._pods[moment.pod])
+        return self._decisions[where]
+
+    def is_long_ago(self, at_us: int) -> bool:
+        """Whether what began then has to have had its effect by the end of the run."""
+        if self._promptness is not None:
+            return self._promptness.is_late(at_us, self._facts.ended_at_us)
+        return at_us < self._facts.ended_at_us - self._facts.limits.slack_us
+
+    def unheard_us(self, moment: Moment) -> list[int]:
+        """Give when the next record of each history was appended."""
+        found = [
+            states[place + 1].append_at_us
+            for states, place in ((self._nodes, moment.node), (self._pods, moment.pod))
+            if place + 1 < len(states)
+        ]
+        if moment.results < len(self._results):
+            found.append(self._results[moment.results].record.append_at_us)
+        return found
+
+    def _known_us(self, moment: Moment) -> int:
+        """When the last of the records had been appended that made node and pod what they are."""
+        return max(self._nodes[moment.node].append_at_us, self._pods[moment.pod].append_at_us)
+
+    def owed_us(self, moment: Moment, due: MustLeave) -> int:
+        """From when on it was owed: from the deadline, but not before all of its reasons had been appended."""
+        known_us = self._known_us(moment)
+        return known_us if due.is_untolerated else max(due.deadline_us, known_us)
+
+    def still_owed_us(self, moment: Moment, due: MustLeave, before: OpenEviction | None) -> int:
+        """From when on it was owed without a break: a change that leaves it owed grants no time."""
+        if self._promptness is None:
+            return 0
+        owed_us, known_us = self.owed_us(moment, due), self._known_us(moment)
+        if before is not None and before.waiting is None and before.owed_us <= known_us == owed_us:
+            return before.owed_us
+        return owed_us
+
+    def next_owed_us(self, moment: Moment, due: MustLeave, opened: OpenEviction) -> int:
+        """From when on the next attempt was owed."""
+        if opened.waiting is None:
+            return opened.owed_us
+        heard_us = self._results[moment.results - 1].record.append_at_us if moment.results else 0
+        return max(self.owed_us(moment, due), opened.waiting.latest_us, heard_us)

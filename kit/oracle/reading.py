@@ -1,0 +1,208 @@
+"""From records to what they say, or to nothing if they cannot be read (semantics.md 12.3, and the contracts)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+from kafka.partitioner.default import murmur2
+
+from evictstream.kit.oracle.limits import OracleLimits
+from evictstream.kit.oracle.records import EPOCH, InputRecord
+
+Json: TypeAlias = dict[str, Any]
+Version: TypeAlias = tuple[int, int]
+"""Epoch and resource version: of two states of an object that of the later epoch is newer."""
+
+WATCH_FIELDS = {"cluster", "type", "observedAt", "epoch", "clusterUid", "listing", "listedAt", "object"}
+LISTING_FIELDS = {"resourceVersion", "after", "through", "uids", "uidAfter", "uidThrough"}
+RESULT_FIELDS = {
+    *("apiVersion", "kind", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node", "outcome"),
+    *("reason", "observedAt"),
+}
+OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
+CHANGES = ("ADDED", "MODIFIED", "DELETED")
+LAST_EPOCH = 2**31 - 1
+LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
+LONGEST_CLUSTER_UID = 128
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a readable record says.
+
+    Attributes:
+        at_us: the instant that counts (docs/messages.md#the-time-that-counts).
+        kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, `LISTED`, or another signal.
+        is_deleted: what it names, or does not name if it is a listing, is gone.
+        content: the object, the result, or the listing.
+        epoch: of the feed.
+        cluster_uid: of a signal; empty if it names none.
+    """
+
+    record: InputRecord
+    cluster: str
+    node: str
+    at_us: int
+    kind: str
+    is_deleted: bool
+    content: Json
+    epoch: int = 0
+    cluster_uid: str = ""
+
+    @property
+    def version(self) -> Version:
+        """That of the object, or of the list."""
+        return self.epoch, int((self.content.get("metadata") or self.content)["resourceVersion"])
+
+    def about(self, node: str) -> Said | None:
+        """Give what a listing says about one node; `None` if the node is out of its range."""
+        name, through = node.encode(), self.content["through"]
+        if name <= self.content["after"].encode() or (through is not None and name > through.encode()):
+            return None
+        return replace(self, node=node, content={**self.content, "uids": self.content["uids"].get(node, [])})
+
+    def ends(self, uid: str) -> bool:
+        """Tell whether a listing speaks of this UID on its node, and does not hold it."""
+        through = self.content["uidThrough"]
+        is_spoken_of = uid.encode() > self.content["uidAfter"].encode() and (
+            through is None or uid.encode() <= through.encode()
+        )
+        return is_spoken_of and uid not in self.content["uids"]
+
+
+class UnreadableRecordError(ValueError):
+    """The record is a dead letter; the text says why."""
+
+
+def to_us(text: str) -> int:
+    """Read RFC 3339 as microseconds since 1970."""
+    moment = dt.datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise UnreadableRecordError("an instant without zone")
+    return (moment - EPOCH) // dt.timedelta(microseconds=1)
+
+
+def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
+    """Read a record.
+
+    Raises:
+        UnreadableRecordError: it has to become a dead letter.
+    """
+    try:
+        return _read(record, limits, partitions)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise UnreadableRecordError(repr(error)) from error
+
+
+def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
+    cluster, node = _split(record.key)
+    if record.value is None:
+        raise UnreadableRecordError("no value")
+    value = json.loads(record.value)
+    if len(record.value) > limits.max_object_bytes and value.get("type") not in CHANGES:
+        raise UnreadableRecordError("too large")
+    at_us = _instant(value, record, limits)
+    if record.topic == "results":
+        said = _result(record, value, cluster, node, at_us)
+    else:
+        said = _watch(record, value, cluster, node, at_us)
+    is_bound = said.kind != "Pod" or bool(node)
+    if said.kind in ("Node", "Pod", "Result") and is_bound and place(record.key, partitions) != record.partition:
+        raise UnreadableRecordError("its key belongs to another partition")
+    return said
+
+
+def place(key: bytes, partitions: int) -> int:
+    """Give the partition of a key, as every client's default partitioner does."""
+    return int((murmur2(key) & 0x7FFFFFFF) % partitions)
+
+
+def _split(key: bytes) -> tuple[str, str]:
+    cluster, slash, node = key.decode().partition("/")
+    if not cluster or not slash or "/" in node or (cluster == "*" and node):
+        raise UnreadableRecordError("not <cluster>/<node>")
+    return cluster, node
+
+
+def _instant(value: Json, record: InputRecord, limits: OracleLimits) -> int:
+    append_us = record.append_at_us
+    if value.get("observedAt") is None:
+        return append_us
+    earliest_us = append_us - limits.max_event_delay_us
+    return min(append_us, max(earliest_us, to_us(value["observedAt"])))
+
+
+def _lists(spec: Json) -> tuple[Sequence[object], ...]:
+    return spec.get("taints") or (), spec.get("tolerations") or ()
+
+
+def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
+    if set(value) - RESULT_FIELDS or value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult":
+        raise UnreadableRecordError("not a result")
+    if (value["cluster"], value["node"]) != (cluster, node):
+        raise UnreadableRecordError("of another node")
+    return Said(record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value)
+
+
+def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
+    if set(value) - WATCH_FIELDS or value["cluster"] != cluster:
+        raise UnreadableRecordError("unknown field, or of another cluster")
+    epoch = value.get("epoch", 0)
+    if type(epoch) is not int or not 0 <= epoch <= LAST_EPOCH:
+        raise UnreadableRecordError("not an epoch")
+    if value["type"] not in CHANGES:
+        return _signal(record, value, cluster, at_us)
+    thing = value["object"]
+    meta, spec = thing["metadata"], thing.get("spec") or {}
+    wanted = "Node" if record.topic == "nodes" else "Pod"
+    if thing["kind"] != wanted or not (meta["uid"] and meta["name"] and int(meta["resourceVersion"])):
+        raise UnreadableRecordError("not the kind of object that belongs here")
+    named = meta["name"] if wanted == "Node" else spec.get("nodeName") or ""
+    if named != node or (wanted == "Pod" and not meta["namespace"]):
+        raise UnreadableRecordError("of another node")
+    if value["type"] != "DELETED" and any(len(found) > LARGEST_LIST for found in _lists(spec)):
+        raise UnreadableRecordError("a list beyond the limit: left alone")
+    return Said(
+        record=record,
+        cluster=cluster,
+        node=node,
+        at_us=at_us,
+        kind=wanted if node else "Unbound",
+        is_deleted=value["type"] == "DELETED",
+        content=thing,
+        epoch=epoch,
+    )
+
+
+def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
+    kind, is_listed = value["type"], value["type"] == "LISTED"
+    if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
+        raise UnreadableRecordError("unknown type")
+    if cluster == "*" and kind != "BOOKMARK":
+        raise UnreadableRecordError("no cluster has this name")
+    if len(value.get("clusterUid") or "") > LONGEST_CLUSTER_UID:
+        raise UnreadableRecordError("a UID beyond the limit")
+    return Said(
+        record=record,
+        cluster=cluster,
+        node="",
+        at_us=at_us,
+        kind=kind,
+        is_deleted=is_listed,
+        content=_listing(value["listing"]) if is_listed else {},
+        epoch=value.get("epoch", 0),
+        cluster_uid=value.get("clusterUid") or "",
+    )
+
+
+def _listing(found: Json) -> Json:
+    if set(found) - LISTING_FIELDS or not int(found["resourceVersion"]):
+        raise UnreadableRecordError("not a listing")
+    for uids in found["uids"].values():
+        if not isinstance(uids, list) or not all(isinstance(uid, str) for uid in uids):
+            raise UnreadableRecordError("not UIDs by node")
+    return {"after": "", "through": None, "uidAfter": "", "uidThrough": None, **found}

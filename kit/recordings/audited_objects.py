@@ -1,0 +1,311 @@
+"""What the changes of audit logs make of nodes and pods, as a watch would have shown it.
+
+Answers to bindings, evictions and final deletions do not hold the object, so the newest state of each live one is
+remembered, trimmed: some 500 bytes for a pod. What comes late about an object is told by its resource version.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from evictstream.kit.recordings.audit_log import AuditChange
+from evictstream.kit.recordings.entries import ABSENT, Entry, Flaw, Item, Kind, Skipped, WatchEnded, entry_of
+from evictstream.kit.recordings.trimming import trimmed
+from evictstream.models.instants import SECOND_US
+from evictstream.models.kubernetes.objects import TERMINAL_PHASES
+from evictstream.models.kubernetes.times import time_text
+from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
+
+# Why changes are left out.
+OVERTAKEN: Final = "audit: older than what is known"
+UNCHANGED: Final = "audit: nothing changed"
+UNKNOWN: Final = "audit: about objects that were never seen"
+
+REMEMBER_US: Final = 120 * SECOND_US
+"""Of log time: how long a deletion is remembered, and how long a binding waits for its pod. API servers give a request
+60 s, so nothing about an object is later than that."""
+
+_DEFAULT_GRACE_SECONDS: Final = 30
+_ONLY_METADATA: Final = "PartialObjectMetadata"
+
+
+class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_timestamp: str | None = None
+    deletion_grace_period_seconds: int | None = None
+    finalizers: list[str] | None = None
+
+
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str | None = None
+    termination_grace_period_seconds: int | None = None
+
+
+class _Status(msgspec.Struct, gc=False):
+    phase: str | None = None
+
+
+class _Head(msgspec.Struct, gc=False):
+    """Of an object, or of a Status, whose `status` is a word."""
+
+    kind: str = ""
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _Object(_Head, gc=False):
+    spec: _Spec | None = None
+    status: _Status | None = None
+
+
+class _Objects(msgspec.Struct, gc=False):
+    items: list[msgspec.Raw] = msgspec.field(default_factory=list)
+
+
+_head_decoder: Final = msgspec.json.Decoder(_Head)
+_object_decoder: Final = msgspec.json.Decoder(_Object)
+_objects_decoder: Final = msgspec.json.Decoder(_Objects)
+_fields_decoder: Final = msgspec.json.Decoder(dict[str, Any])
+
+
+@dataclasses.dataclass(slots=True)
+class _Known:
+    """A live object: what tells later changes apart, and what it was, trimmed."""
+
+    uid: str
+    version: int
+    node: str
+    grace_seconds: int
+    is_finished: bool
+    has_finalizers: bool
+    is_terminating: bool
+    object: msgspec.Raw
+
+
+class AuditedObjects:
+    """Turns changes into entries; `known` is what is alive."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str, str], _Known] = {}
+        self._gone: set[str] = set()
+        self._gone_in_order: deque[tuple[int, str]] = deque()
+        self._bindings: dict[tuple[str, str, str], AuditChange] = {}
+
+    def __len__(self) -> int:
+        """Of what is alive, and so remembered."""
+        return len(self._known)
+
+    def entries(self, items: Iterable[Item | WatchEnded | AuditChange]) -> Iterator[Item | WatchEnded]:
+        """Go through all recordings, joined by time: entries of lists and watches tell what is there, too."""
+        for item in items:
+            if isinstance(item, AuditChange):
+                self._forget(item.at_us)
+                try:
+                    yield from self._apply(item)
+                except DECODE_ERRORS as error:
+                    yield Flaw(item.source, item.line, str(unreadable(error)))
+            else:
+                if isinstance(item, Entry):
+                    self._learn(item)
+                yield item
+        for binding in self._bindings.values():
+            yield Skipped(binding.source, binding.line, UNKNOWN)
+
+    def _learn(self, entry: Entry) -> None:
+        try:
+            about = _object_decoder.decode(entry.object)
+        except DECODE_ERRORS:
+            return  # the reader of the record says what is wrong with it
+        key = entry.kind, about.metadata.namespace, about.metadata.name
+        known = self._known.get(key)
+        version = _number(about.metadata.resource_version)
+        if entry.type == "DELETED":
+            if known is not None and known.uid == about.metadata.uid:
+                del self._known[key]
+        elif known is None or version >= known.version:
+            self._known[key] = _known_of(entry.kind, about, entry.object)
+
+    def _apply(self, change: AuditChange) -> Iterator[Item]:
+        match change.action:
+            case "object":
+                yield from self._seen(change)
+            case "bind":
+                yield from self._bound(change)
+            case "deletecollection":
+                yield from self._collection(change)
+            case "evict":
+                yield from self._deleted(change, is_final=False)
+            case "delete":
+                if change.answer == ABSENT:
+                    yield from self._deleted(change, is_final=False)
+                    return
+                about = _head_decoder.decode(change.answer)
+                if about.kind == change.kind:
+                    yield from self._seen(change)
+                elif about.kind == "Status":
+                    yield from self._deleted(change, is_final=True)
+                else:  # `_ONLY_METADATA`
+                    yield from self._deleted(change, is_final=_is_gone(about.metadata, is_deletion=True))
+
+    def _seen(self, change: AuditChange) -> Iterator[Item]:
+        """Take an object as it is after the change."""
+        about = _object_decoder.decode(change.answer)
+        if about.kind == _ONLY_METADATA:
+            yield from self._seen_metadata(change, about.metadata)
+            return
+        if about.kind != change.kind or not about.metadata.uid:
+            yield Flaw(change.source, change.line, f"its responseObject is no {change.kind}")
+            return
+        key, known, uid = change.key, self._known.get(change.key), about.metadata.uid
+        reason = OVERTAKEN if uid in self._gone else None if known is None else _no_news(known, about, change.version)
+        if reason is not None:
+            yield Skipped(change.source, change.line, reason)
+            return
+        if known is not None and known.uid != uid:  # its deletion is missing
+            yield from self._ended(change, known)
+            known = None
+        if _is_gone(about.metadata, is_deletion=change.action == "delete"):
+            self._known.pop(key, None)
+            self._remember_gone(change.at_us, uid)
+            yield _entry(change, "DELETED", change.answer)
+            return
+        self._known[key] = _known_of(change.kind, about, change.answer)
+        yield _entry(change, "ADDED" if known is None and change.is_creation else "MODIFIED", change.answer)
+        binding = self._bindings.pop(key, None)
+        if binding is not None:
+            yield from self._bound(msgspec.structs.replace(binding, at_us=change.at_us))
+
+    def _seen_metadata(self, change: AuditChange, metadata: _Metadata) -> Iterator[Item]:
+        """Take what a client was told that asked for metadata only, as the garbage collector does."""
+        known = self._known.get(change.key)
+        if known is not None and known.uid == metadata.uid and _is_gone(metadata):
+            yield from self._ended(change, known)
+            return
+        if known is not None and known.uid == metadata.uid:
+            known.has_finalizers = bool(metadata.finalizers)
+        yield Skipped(change.source, change.line, UNCHANGED)
+
+    def _bound(self, change: AuditChange) -> Iterator[Item]:
+        known = self._known.get(change.key)
+        if known is None:
+            earlier = self._bindings.get(change.key)
+            if earlier is not None:
+                yield Skipped(earlier.source, earlier.line, UNKNOWN)
+            self._bindings[change.key] = change  # the answer to its creation may be complete later
+        elif known.node or _is_of_another(change, known):
+            yield Skipped(change.source, change.line, UNCHANGED if known.node == change.node else OVERTAKEN)
+        else:
+            fields = _fields_decoder.decode(known.object)
+            fields["spec"] = (fields.get("spec") or {}) | {"nodeName": change.node}
+            known.node, known.object = change.node, msgspec.Raw(msgspec.json.encode(fields))
+            yield _entry(change, "MODIFIED", known.object)
+
+    def _collection(self, change: AuditChange) -> Iterator[Item]:
+        """Take what a deletion of a collection lists: each object as it was before."""
+        for item in _objects_decoder.decode(change.answer).items:
+            metadata = _object_decoder.decode(item).metadata
+            one = msgspec.structs.replace(
+                change,
+                action="delete",
+                namespace=metadata.namespace,
+                name=metadata.name,
+                uid=metadata.uid,
+                version=_number(metadata.resource_version),
+            )
+            yield from self._deleted(one, is_final=change.kind == "Node")
+
+    def _deleted(self, change: AuditChange, *, is_final: bool) -> Iterator[Item]:
+        """Delete what is known, as the API server does; not final is what ends with the pod's grace period."""
+        known = self._known.get(change.key)
+        if known is None or _is_of_another(change, known):
+            is_known = known is not None or change.uid in self._gone
+            yield Skipped(change.source, change.line, OVERTAKEN if is_known else UNKNOWN)
+            return
+        grace = known.grace_seconds if change.grace_seconds is None else change.grace_seconds
+        grace = 0 if known.is_finished or not known.node else 1 if grace < 0 else grace
+        has_come_to_its_end = grace == 0 if not known.is_terminating else change.grace_seconds == 0
+        if is_final or (has_come_to_its_end and not known.has_finalizers):
+            yield from self._ended(change, known)
+        elif known.is_terminating:
+            yield Skipped(change.source, change.line, UNCHANGED)
+        else:
+            fields = _fields_decoder.decode(known.object)
+            fields["metadata"] |= {
+                "deletionTimestamp": time_text(change.at_us + grace * SECOND_US),
+                "deletionGracePeriodSeconds": grace,
+            }
+            known.is_terminating, known.object = True, msgspec.Raw(msgspec.json.encode(fields))
+            yield _entry(change, "MODIFIED", known.object)
+
+    def _ended(self, change: AuditChange, known: _Known) -> Iterator[Item]:
+        self._known.pop(change.key, None)
+        self._remember_gone(change.at_us, known.uid)
+        yield _entry(change, "DELETED", known.object)
+
+    def _remember_gone(self, at_us: int, uid: str) -> None:
+        self._gone.add(uid)
+        self._gone_in_order.append((at_us, uid))
+
+    def _forget(self, now_us: int) -> None:
+        while self._gone_in_order and self._gone_in_order[0][0] < now_us - REMEMBER_US:
+            self._gone.discard(self._gone_in_order.popleft()[1])
+
+
+def _known_of(kind: Kind, about: _Object, found: msgspec.Raw) -> _Known:
+    metadata, spec = about.metadata, about.spec
+    grace = None if spec is None else spec.termination_grace_period_seconds
+    return _Known(
+        uid=metadata.uid,
+        version=_number(metadata.resource_version),
+        node=(spec.node_name or "") if spec is not None else "",
+        grace_seconds=_DEFAULT_GRACE_SECONDS if grace is None else grace,
+        is_finished=about.status is not None and about.status.phase in TERMINAL_PHASES,
+        has_finalizers=bool(metadata.finalizers),
+        is_terminating=metadata.deletion_timestamp is not None,
+        object=msgspec.Raw(bytes(trimmed(kind, found))),  # a copy, for a view would keep the whole line
+    )
+
+
+def _no_news(known: _Known, about: _Object, version: int) -> str | None:
+    """Say why an object is not newer than what is known; None if it is."""
+    if version and version < known.version:
+        return OVERTAKEN
+    if known.uid != about.metadata.uid:
+        return None
+    if version and version == known.version and not _is_gone(about.metadata):
+        return UNCHANGED
+    # Neither is ever taken back, so what lacks it is from before; a binding and an eviction tell no version.
+    is_bound = about.spec is not None and bool(about.spec.node_name)
+    is_before = (known.node and not is_bound) or (known.is_terminating and about.metadata.deletion_timestamp is None)
+    return OVERTAKEN if is_before else None
+
+
+def _is_gone(metadata: _Metadata, *, is_deletion: bool = False) -> bool:
+    """Tell whether an answer shows the end of its object: nothing is left to wait for.
+
+    `store.go: ShouldDeleteDuringUpdate`. What has no grace period is deleted without a `deletionTimestamp`.
+    """
+    if metadata.finalizers:
+        return False
+    if metadata.deletion_timestamp is None:
+        return is_deletion
+    return not metadata.deletion_grace_period_seconds
+
+
+def _is_of_another(change: AuditChange, known: _Known) -> bool:
+    return bool(change.uid) and change.uid != known.uid
+
+
+def _entry(change: AuditChange, type_: str, found: msgspec.Raw) -> Entry | Flaw:
+    return entry_of(found, source=change.source, line=change.line, type_=type_, observed_at_us=change.at_us)
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isascii() and version.isdecimal() else 0

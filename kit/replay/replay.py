@@ -1,0 +1,94 @@
+"""A whole recording through the service's logic: every partition for itself, in bounded memory.
+
+Two runs over the same records give the same messages, byte for byte, however many records are taken at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from evictstream.kit.recordings.record import INPUT_ROLES, RecordedRecord
+from evictstream.kit.replay.pod_observer import PodObserver
+from evictstream.kit.replay.simulated_executor import SimulatedExecutor
+from evictstream.kit.replay.virtual_partition import ReplayedMessage, VirtualPartition
+from evictstream.streams.partition.epoch_news import EpochBegun, EpochNews
+from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import partition_config
+
+CHUNK_RECORDS: Final = 10_000
+"""Records held at once, 30 MB of large ones."""
+
+
+class Replay:
+    """One run.
+
+    Attributes:
+        records: taken so far.
+        first_us: time of the first record; None before it.
+        last_us: latest time of a record so far, microseconds since 1970.
+        epochs: that clusters have begun so far.
+    """
+
+    def __init__(
+        self, settings: Settings, *, partitions: int, plays_executor: bool, observer: PodObserver | None = None
+    ) -> None:
+        """Know nothing yet.
+
+        Args:
+            settings: whose rules and limits count; names of topics do not.
+            partitions: of the topics that were recorded.
+            plays_executor: each `Evict` succeeds and its pod goes; else results are those of the recording.
+            observer: looks at the pods that it wants to, after each record about them.
+        """
+        own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
+        config = partition_config(own, settings.max_record_bytes)
+        self.epochs: list[EpochBegun] = []
+        self._config = dataclasses.replace(config, epochs=EpochNews(self.epochs.append))
+        self._plays_executor = plays_executor
+        self._observer = observer
+        self._partitions: dict[int, VirtualPartition] = {}
+        self.records = 0
+        self.first_us: int | None = None
+        self.last_us = 0
+
+    @property
+    def set_back(self) -> int:
+        """Records whose time lay before that of an earlier one of their partition."""
+        return sum(partition.set_back for partition in self._partitions.values())
+
+    def run(self, records: Iterable[RecordedRecord], *, chunk: int = CHUNK_RECORDS) -> Iterator[ReplayedMessage]:
+        """Take records, each partition's in the order in which they are to be applied; outputs are passed over.
+
+        Messages come by partition within what was taken at once; sorted they are the same for every `chunk`.
+        """
+        inputs = (record for record in records if record.topic in INPUT_ROLES)
+        while taken := list(itertools.islice(inputs, chunk)):
+            if self.first_us is None:
+                self.first_us = taken[0].appended_us
+            self.records += len(taken)
+            self.last_us = max(self.last_us, *(record.appended_us for record in taken))
+            parts: defaultdict[int, list[RecordedRecord]] = defaultdict(list)
+            for record in taken:
+                parts[record.partition].append(record)
+            for number, part in sorted(parts.items()):
+                yield from self._partition(number).take(part)
+
+    def run_on(self, seconds: float = 0.0) -> Iterator[ReplayedMessage]:
+        """Let all partitions come to the time of the latest record, and so much further, with nothing new."""
+        to_us = self.last_us + int(seconds * 1_000_000)
+        for _, partition in sorted(self._partitions.items()):
+            yield from partition.advance(to_us)
+
+    def addresses(self) -> Iterator[str]:
+        """Give NAMESPACE/NAME of each pod that is known now."""
+        return itertools.chain.from_iterable(partition.addresses() for partition in self._partitions.values())
+
+    def _partition(self, number: int) -> VirtualPartition:
+        if number not in self._partitions:
+            executor = SimulatedExecutor(fails_one_in=0) if self._plays_executor else None
+            self._partitions[number] = VirtualPartition(number, self._config, executor, self._observer)
+        return self._partitions[number]

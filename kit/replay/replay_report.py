@@ -1,0 +1,193 @@
+"""One replay, and what another run made of the same recording beside it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TypeAlias
+
+from evictstream.kit.recordings.record import RecordedRecord
+from evictstream.kit.replay.comparison import (
+    DifferenceKind,
+    RunDifference,
+    compare,
+    other_run_reason,
+    upstream_reason,
+)
+from evictstream.kit.replay.evictions import EvictionsOfRun, ReplayedEviction
+from evictstream.kit.replay.replay import Replay
+from evictstream.kit.replay.upstream_run import UpstreamRun
+from evictstream.kit.replay.virtual_partition import ReplayedMessage
+from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.streams.errors import WrongUseError
+from evictstream.streams.settings import Settings
+
+Source: TypeAlias = Callable[[], Iterable[RecordedRecord]]
+"""Gives the recording from its beginning; it is called once for each reading."""
+
+UPSTREAM = "upstream"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayReport:
+    """What came of it.
+
+    Attributes:
+        replay: what was read.
+        evictions: in the order in which they began.
+        messages: counted by topic.
+        against: name of the other run; None if there is none.
+        same: departures that both runs have, within a second.
+        differences: all others, by time.
+    """
+
+    replay: Replay
+    evictions: EvictionsOfRun
+    messages: Counter[str]
+    against: str | None = None
+    same: int = 0
+    differences: tuple[RunDifference, ...] = ()
+
+    def rows(self) -> Iterator[tuple[str, int | str]]:
+        """Give what a table shows."""
+        replay, first_us = self.replay, self.replay.first_us
+        yield "records", replay.records
+        if first_us is not None:
+            yield "recorded", f"{instant_text(first_us)} to {instant_text(replay.last_us)}"
+        for begun in replay.epochs:
+            yield f"epoch {begun.epoch} of {begun.cluster} begins", instant_text(begun.at_us)
+        if replay.set_back:
+            yield "records whose time went back", replay.set_back
+        yield "evictions", len(self.evictions)
+        yield "  issued", sum(one.issued_at_us is not None for one in self.evictions)
+        for verdict, count in sorted(self._cancelled().items()):
+            yield f"  cancelled, {verdict}", count
+        yield "  not due at the end", sum(_is_open(one) for one in self.evictions)
+        yield "dead letters", self.messages["dead-letters"]
+
+    def summary(self) -> dict[str, object]:
+        """Give the same for programs."""
+        replay, first_us = self.replay, self.replay.first_us
+        return {
+            "records": replay.records,
+            "firstAt": None if first_us is None else instant_text(first_us),
+            "lastAt": None if first_us is None else instant_text(replay.last_us),
+            "epochs": [
+                {
+                    "cluster": one.cluster,
+                    "epoch": one.epoch,
+                    "clusterUid": one.cluster_uid,
+                    "at": instant_text(one.at_us),
+                }
+                for one in replay.epochs
+            ],
+            "setBack": replay.set_back,
+            "evictions": len(self.evictions),
+            "issued": sum(one.issued_at_us is not None for one in self.evictions),
+            "cancelled": self._cancelled(),
+            "notDue": sum(_is_open(one) for one in self.evictions),
+            "deadLetters": self.messages["dead-letters"],
+            "against": self.against,
+            "same": self.same,
+        }
+
+    def _cancelled(self) -> Counter[str]:
+        return Counter(
+            str(one.cancelled_for)
+            for one in self.evictions
+            if one.cancelled_for is not None and one.issued_at_us is None
+        )
+
+
+def report_of(
+    settings: Settings,
+    source: Source,
+    *,
+    partitions: int,
+    plays_executor: bool,
+    run_on_seconds: float = 0.0,
+    against: str | None = None,
+    keep: Callable[[ReplayedMessage], object] = lambda _: None,
+) -> ReplayReport:
+    """Replay, and compare.
+
+    Args:
+        settings: whose rules and limits count.
+        source: the recording, which is read once, or twice beside upstream.
+        partitions: of what was recorded.
+        plays_executor: each eviction succeeds and its pod goes.
+        run_on_seconds: how long time goes on after the last record.
+        against: `upstream`, or the path of a file with commands; None compares with nothing.
+        keep: gets every message, partition by partition.
+
+    Raises:
+        WrongUseError: `against` holds no commands. Also what the source raises.
+    """
+    replay = Replay(settings, partitions=partitions, plays_executor=plays_executor)
+    evictions, messages = EvictionsOfRun(), Counter[str]()
+    for message in _everything(replay, source(), run_on_seconds):
+        messages[message.topic] += 1
+        keep(message)
+        if message.topic == "commands":
+            evictions.take(message.value)
+    if against is None:
+        return ReplayReport(replay=replay, evictions=evictions, messages=messages)
+    until_us = replay.last_us + int(run_on_seconds * SECOND_US)
+    if against == UPSTREAM:
+        same, differences = _beside_upstream(settings, source, evictions, partitions=partitions, until_us=until_us)
+    else:
+        same, differences = _beside_run(evictions, _commands_of(Path(against)))
+    return ReplayReport(
+        replay=replay,
+        evictions=evictions,
+        messages=messages,
+        against=against,
+        same=same,
+        differences=tuple(sorted(differences, key=lambda one: one.first)),
+    )
+
+
+def _everything(replay: Replay, records: Iterable[RecordedRecord], seconds: float) -> Iterator[ReplayedMessage]:
+    yield from replay.run(records)
+    yield from replay.run_on(seconds)
+
+
+def _beside_upstream(
+    settings: Settings, source: Source, evictions: EvictionsOfRun, *, partitions: int, until_us: int
+) -> tuple[int, list[RunDifference]]:
+    ours = evictions.departures()
+    upstream = UpstreamRun(settings, partitions=partitions, service=ours)
+    for record in source():
+        upstream.take(record)
+    upstream.run_on(until_us)
+    same, differing = _split(compare(ours, upstream.departures))
+    return same, [one._replace(reason=upstream_reason(one, upstream)) for one in differing]
+
+
+def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int, list[RunDifference]]:
+    same, differing = _split(compare(evictions.departures(), others.departures()))
+    return same, [one._replace(reason=other_run_reason(one, evictions, others)) for one in differing]
+
+
+def _split(differences: Iterable[RunDifference]) -> tuple[int, list[RunDifference]]:
+    found = list(differences)
+    differing = [one for one in found if one.kind is not DifferenceKind.SAME]
+    return len(found) - len(differing), differing
+
+
+def _commands_of(path: Path) -> EvictionsOfRun:
+    found = EvictionsOfRun()
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                found.take(line)
+            except Unreadable as error:
+                raise WrongUseError(f"{path}, line {number}: no command ({error.reason})") from error
+    return found
+
+
+def _is_open(one: ReplayedEviction) -> bool:
+    return one.issued_at_us is None and one.cancelled_at_us is None

@@ -1,0 +1,251 @@
+"""The story of a pod in plain sentences, told from its decision records (docs/messages.md#decisions).
+
+A sentence says what its record says, and no more: where the record does not hold a cause, none is named.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, NamedTuple
+
+from evictstream.models.instants import SECOND_US, instant_text, instant_us
+from evictstream.models.kubernetes.matching import bounded_seconds
+from evictstream.models.kubernetes.taints import taint_text
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages.decision import DecisionRecord
+from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, DecisionWarning, EvictionState, Verdict
+
+ON_TIME_US: Final = SECOND_US
+"""Less is no lateness: a transaction and a clock take as much."""
+
+
+class Teller(enum.StrEnum):
+    """Where a sentence comes from."""
+
+    RECORDED = "recorded"
+    """The service has decided so: its own record says it."""
+    REPLAY = "replay"
+    """The service's rules decide so about a recording, without what held a worker up."""
+    PLAYED = "played"
+    """It follows from an executor that a replay plays: neither it nor the pod's end was recorded."""
+
+
+class ToldDecision(NamedTuple):
+    """A decision with where it comes from.
+
+    Attributes:
+        came_us: when the record was written, or was decided in a replay; microseconds since 1970.
+    """
+
+    record: DecisionRecord
+    came_us: int
+    teller: Teller
+
+
+class StoryLine(NamedTuple):
+    """One sentence or a few; `at` is the instant of what led to it (RFC 3339)."""
+
+    at: str
+    teller: Teller
+    text: str
+
+
+class _Known(NamedTuple):
+    """What has been said of an open eviction: its deadline and when that came, and the reason."""
+
+    deadline: str
+    came_us: int
+    reason: tuple[object, ...]
+
+
+class Storyteller:
+    """Tells decisions one after the other, those of one eviction in their order.
+
+    It remembers of each open eviction what it has said, some 200 bytes, so that a delay is told with its cause.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[tuple[Teller, str, str], _Known] = {}
+
+    def tell(self, told: ToldDecision) -> StoryLine:
+        """Tell the next decision."""
+        it = told.record
+        about = (_run_of(told.teller), it.cluster, it.eviction_id)
+        known = self._open.get(about)
+        text = " ".join(_sentences(told, known))
+        if it.decision in (DecisionKind.CANCELLED, DecisionKind.COMPLETED):
+            self._open.pop(about, None)
+        else:
+            came_us = told.came_us if known is None or known.deadline != it.deadline else known.came_us
+            self._open[about] = _Known(it.deadline, came_us, _reason(it))
+        return StoryLine(it.cause.at, told.teller, text)
+
+
+def story(decisions: Iterable[ToldDecision]) -> Iterator[StoryLine]:
+    """Tell decisions, those of one eviction in their order."""
+    return map(Storyteller().tell, decisions)
+
+
+def _run_of(teller: Teller) -> Teller:
+    """Return `REPLAY` for what a replay plays: both are one run."""
+    return Teller.REPLAY if teller is Teller.PLAYED else teller
+
+
+def _reason(it: DecisionRecord) -> tuple[object, ...]:
+    return it.taint, it.toleration, it.window_start, it.outage_start
+
+
+def _sentences(told: ToldDecision, known: _Known | None) -> Iterator[str]:
+    it = told.record
+    if it.decision in _PLANNED:
+        yield _stay(it)
+        yield _PLANNED[it.decision](it)
+    elif it.decision in (DecisionKind.ISSUED, DecisionKind.RETRIED):
+        yield from _attempt(told, known)
+    else:
+        yield _DONE[it.decision](it)
+    if DecisionWarning.LATER_TOLERATION_DIFFERS in it.warnings:
+        yield "A later toleration of the pod matches the taint with another time; the first one decides."
+    delay_us = told.came_us - instant_us(it.cause.at)
+    if delay_us >= ON_TIME_US:
+        yield f"This came at {instant_text(told.came_us)}, {_seconds(delay_us)} s later."
+
+
+def _attempt(told: ToldDecision, known: _Known | None) -> Iterator[str]:
+    it = told.record
+    if it.due_cause is not None:
+        yield _stay(it)
+        yield f"It has to leave at once, because of {CAUSES[it.due_cause.kind]}."
+        known = _Known(it.deadline, told.came_us, _reason(it))
+    elif known is not None and known.reason != _reason(it):  # it changed without moving the deadline
+        yield _stay(it)
+    if it.decision is DecisionKind.RETRIED:
+        yield f"Attempt {it.attempt} is issued. {_knowledge(it)}"
+    else:
+        anew = "" if it.attempt == 1 else f" anew, as attempt {it.attempt}"
+        yield f"The eviction is issued{anew}, {_late(told, known)}."
+
+
+def _knowledge(it: DecisionRecord) -> str:
+    """Say that a repeat rests on what the feed has said, which may be over."""
+    if it.heard_at is None:
+        return "By what the service knew, whose age is not recorded, the pod is still there and has to leave."
+    age_us = max(0, instant_us(it.cause.at) - instant_us(it.heard_at))
+    knew = f"By what the service knew, up to {_seconds(age_us)} s old (its feed's heartbeats of {it.heard_at})"
+    return f"{knew}, the pod is still there and has to leave."
+
+
+def _late(told: ToldDecision, known: _Known | None) -> str:
+    """Say how late it is, from when it was owed (semantics.md 12.5), and why, where records hold that."""
+    it = told.record
+    issued_us, owed_us = instant_us(it.cause.at), instant_us(it.known_at or it.deadline)
+    since = "its deadline" if it.known_at is None else f"its deadline was known, which was at {it.known_at}"
+    if issued_us - owed_us < ON_TIME_US:
+        return "on time" if it.known_at is None else f"as soon as {since}"
+    late = f"{_seconds(issued_us - owed_us)} s after {since}"
+    if known is None or known.deadline != it.deadline:
+        return f"{late}; what held it is not in these records"
+    if known.came_us - owed_us < ON_TIME_US:
+        return f"{late}: {_HELD[told.teller]}"
+    if issued_us - known.came_us < ON_TIME_US:
+        return f"{late}, as soon as that was decided"
+    return f"{late}. That was decided only at {instant_text(known.came_us)}: from then on {_HELD[told.teller]}"
+
+
+_HELD: Final[dict[Teller, str]] = {
+    Teller.RECORDED: "a closed gate, a take-over or a backlog held it",
+    Teller.REPLAY: "its feed was silent",
+    Teller.PLAYED: "its feed was silent",
+}
+"""A replay has no take-over, no backlog, and of all gates only that of a silent feed."""
+
+
+def _reported(it: DecisionRecord) -> str:
+    reason = f" ({it.outcome_reason})" if it.outcome_reason else ""
+    again = (
+        ""
+        if it.next_attempt_at is None
+        else f" Should nothing change, the next attempt comes at {it.next_attempt_at} at the earliest."
+    )
+    return f"The executor reports {it.outcome} of attempt {it.attempt}{reason}.{again}"
+
+
+def _cancelled(it: DecisionRecord) -> str:
+    is_issued = it.previous is not None and it.previous.state is not EvictionState.SCHEDULED
+    return f"The eviction is cancelled {f'after attempt {it.attempt}' if is_issued else _early(it)}: {_ended(it)}."
+
+
+def _ended(it: DecisionRecord) -> str:
+    return ENDED_BY[it.verdict](it) if it.verdict in ENDED_BY else str(it.verdict)
+
+
+def _stay(it: DecisionRecord) -> str:
+    taint = taint_text(it.taint)
+    if it.toleration is None:
+        return f"No toleration of the pod covers the taint {taint} of {it.node}, as of {it.deadline}."
+    seconds = bounded_seconds(it.toleration)
+    stay = "for ever" if seconds is None else f"for {seconds} s"
+    covers = f"The toleration {toleration_text(it.toleration)} covers the taint {taint} of {it.node} {stay}"
+    if it.outage_start is None:
+        return f"{covers} since {it.window_start}."
+    return f"{covers}, but the node's outage began before it, at {it.outage_start}, and leaves the pod less time."
+
+
+def toleration_text(toleration: Toleration) -> str:
+    """Write a toleration as `kubectl` writes taints, without its seconds."""
+    key = toleration.key or "of any key"
+    sign = _SIGNS.get(toleration.operator, "") if toleration.key else ""
+    value = f"{sign}{toleration.value}" if sign else ""
+    return f"{key}{value}" + (f":{toleration.effect}" if toleration.effect else "")
+
+
+_SIGNS: Final = {"": "=", "Equal": "=", "Gt": ">", "Lt": "<"}
+
+
+def _moved(it: DecisionRecord) -> str:
+    before = "" if it.previous is None else f"from {it.previous.deadline} "
+    return f"Its deadline moves {before}to {it.deadline}, because of {CAUSES[it.cause.kind]}."
+
+
+def _early(it: DecisionRecord) -> str:
+    early_us = instant_us(it.deadline) - instant_us(it.cause.at)
+    return f"{_seconds(early_us)} s before its deadline" if early_us >= 0 else "after its deadline"
+
+
+def _seconds(microseconds: int) -> str:
+    return f"{microseconds / SECOND_US:.1f}"
+
+
+CAUSES: Final[dict[CauseKind, str]] = {
+    CauseKind.NODE: "news of the node",
+    CauseKind.POD: "news of the pod",
+    CauseKind.RESULT: "a result",
+    CauseKind.TIMER: "its timer, at which the service decides anew",
+    CauseKind.CATCH_UP: "a take-over, which decides everything anew",
+    CauseKind.FORGET: "an operator",
+}
+ENDED_BY: Final[dict[Verdict, Callable[[DecisionRecord], str]]] = {
+    Verdict.TAINT_REMOVED: lambda it: f"the taint {taint_text(it.taint)} is gone",
+    # By its key alone: its value may be another now.
+    Verdict.TOLERATED: lambda it: f"the pod tolerates the taint {it.taint.key} for ever now",
+    Verdict.POD_GONE: lambda _: "the pod is gone",
+    Verdict.POD_REPLACED: lambda _: "another pod has its name",
+    Verdict.POD_FINISHED: lambda _: "the pod has finished",
+    Verdict.POD_TERMINATING: lambda _: "the pod is terminating",
+    Verdict.POD_MIRROR: lambda _: "it stands for a static pod",
+    Verdict.NODE_GONE: lambda _: "the node is gone",
+    Verdict.CLUSTER_FORGOTTEN: lambda _: "an operator took the cluster out of the service",
+    Verdict.UNDECIDABLE: lambda _: "lists of the pod or of its node are beyond a limit, so it is left alone",
+}
+_PLANNED: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
+    DecisionKind.SCHEDULED: lambda it: f"It has to leave at {it.deadline}.",
+    DecisionKind.DUE: lambda it: f"It has to leave at once{'' if it.toleration is None else f', since {it.deadline}'}.",
+    DecisionKind.MOVED: _moved,
+    DecisionKind.WITHDRAWN: lambda it: f"What was issued is withdrawn; it has to leave at {it.deadline}.",
+}
+_DONE: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
+    DecisionKind.REPORTED: _reported,
+    DecisionKind.CANCELLED: _cancelled,
+    DecisionKind.COMPLETED: lambda it: f"The eviction is done: {_ended(it)}.",
+}

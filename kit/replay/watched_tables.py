@@ -1,0 +1,228 @@
+"""What a recording tells a watcher: the service's own tables follow it, and each change of them is one that was seen.
+
+Listings, epochs, versions, repeats and records that the service would refuse count as they do there, so that a model of
+another controller is never told what the service was not.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final, NamedTuple
+
+from evictstream.kit.recordings.record import RecordedRecord, Role
+from evictstream.kit.replay.recorded_events import read_event
+from evictstream.kit.upstream.taint_eviction import Change, NodeGone, NodeSeen, PodGone, PodSeen
+from evictstream.models.eviction import Due, InputEffect, NodeAggregate, NothingDue, PodState, decide
+from evictstream.models.eviction.state import NodeState, TaintState
+from evictstream.models.kubernetes.objects import Pod
+from evictstream.models.messages.events import NodeEvent, PodEvent
+from evictstream.models.messages.signals import Forget, Listed, Signal
+from evictstream.models.messages.vocabulary import EventType
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partition.epoch_news import EpochNews
+from evictstream.streams.partition.eviction_partition import EvictionPartition
+from evictstream.streams.settings import Settings
+from evictstream.streams.worker.service_config import partition_config
+
+LATE_US: Final = 1_000_000
+"""A record that was appended so much after what it says was late."""
+
+
+class PodStanding(NamedTuple):
+    """A pod as the service knows it at an instant, and what it would decide.
+
+    Attributes:
+        node: None if it is not known.
+        pod: None if it is not known.
+        due: what is due for the pod by the rules; None if it is not known.
+        is_held: the feed is silent, so that nothing of its cluster is issued.
+        is_late: the node or the pod was heard of later than it was seen.
+        renewed: taints of the node whose later `timeAdded` alone shows that they were away.
+    """
+
+    node: NodeState | None
+    pod: PodState | None
+    due: Due | NothingDue | None
+    is_held: bool
+    is_late: bool
+    renewed: frozenset[str]
+
+
+class Heard(NamedTuple):
+    """What a record says.
+
+    Attributes:
+        node: its name; empty where the record is about none.
+        at_us: when that was seen, microseconds since 1970.
+    """
+
+    cluster: str
+    node: str
+    at_us: int
+    said: NodeEvent | PodEvent | Signal
+
+
+@dataclasses.dataclass(slots=True)
+class _Told:
+    """What watchers were told of a node.
+
+    Attributes:
+        uid: its UID; None if it is not there.
+        pods: its pods, by UID.
+        renewed: since when taints are there that never were seen to be away.
+    """
+
+    uid: str | None = None
+    pods: dict[str, Pod] = dataclasses.field(default_factory=dict)
+    renewed: dict[str, int] = dataclasses.field(default_factory=dict)
+
+    def follow_renewals(self, before: Sequence[TaintState], after: Sequence[TaintState]) -> None:
+        """Take note of taints that are others now, although they were there until now."""
+        since = {state.taint.key: state.since_us for state in before}
+        self.renewed = {
+            state.taint.key: state.since_us
+            for state in after
+            if since.get(state.taint.key, state.since_us) != state.since_us
+            or self.renewed.get(state.taint.key) == state.since_us
+        }
+
+    def end(self, pod_uid: str, at_us: int) -> list[Change]:
+        """Tell that a pod is gone, if it was known."""
+        pod = self.pods.pop(pod_uid, None)
+        return [] if pod is None else [PodGone(at_us, pod)]
+
+
+class WatchedTables:
+    """All partitions of a service, and what was told of them."""
+
+    def __init__(self, settings: Settings, *, partitions: int) -> None:
+        """Know nothing yet. `settings` gives rules and limits, `partitions` is the count of the recorded topics."""
+        own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
+        config = partition_config(own, settings.max_record_bytes)
+        self._config = dataclasses.replace(
+            config, now_us=lambda: self._now_us, clock_skew_us=None, epochs=EpochNews(lambda _: None)
+        )
+        self._topics: dict[Role, str] = {"nodes": config.nodes_topic, "pods": config.pods_topic}
+        self._partitions: dict[int, EvictionPartition] = {}
+        self._told: dict[tuple[int, str], dict[str, _Told]] = {}
+        self._late: set[tuple[str, str]] = set()
+        self._now_us = 0
+
+    def read(self, record: RecordedRecord) -> Heard | None:
+        """Read a record; None if it is none of nodes and pods, or the service refuses it."""
+        said = read_event(record, self._config.limits)
+        if said is None:
+            return None
+        cluster, _, node = (record.key or b"").decode().partition("/")
+        at_us = said.at_us if isinstance(said, NodeEvent | PodEvent | Listed) else record.appended_us
+        return Heard(cluster, node, at_us, said)
+
+    def apply(self, record: RecordedRecord, heard: Heard) -> list[Change]:
+        """Apply the next record, in order of time.
+
+        Returns:
+            What watchers of its cluster see. Instants are those that the record names, and may go back.
+        """
+        said, key, topic = heard.said, record.key or b"", self._topics[record.topic]
+        appended_us = record.appended_us
+        self._now_us = max(self._now_us, appended_us)
+        logic, counts = self._partition(record.partition), self._config.counters.of_input(topic)
+        before, known_before = _taints(logic.known_node(key)), _news(counts)
+        collections.deque(logic.apply(topic, [record], Outbox()), maxlen=0)
+        if isinstance(said, Listed | Forget):
+            return list(self._ended(record.partition, said))
+        if isinstance(said, Signal):
+            return []
+        if appended_us - said.at_us > LATE_US:
+            self._late.add((heard.cluster, said.pod.uid if isinstance(said, PodEvent) else said.node.uid))
+        if _news(counts) == known_before:
+            return []
+        nodes = self._told.setdefault((record.partition, heard.cluster), {})
+        told = nodes.setdefault(heard.node, _Told())
+        known = logic.known_node(key)
+        if isinstance(said, PodEvent):
+            found = _pod_changes(told, said, known)
+        else:
+            told.follow_renewals(before, _taints(known))
+            found = _node_changes(told, said, known)
+        _drop_empty(nodes, heard.node)
+        return found
+
+    def node(self, cluster: str, name: str) -> NodeState | None:
+        """Return what the service knows of a node now."""
+        known = self._known(cluster, name)
+        return None if known is None else known.node
+
+    def standing(self, cluster: str, node: str, pod_uid: str, at_us: int) -> PodStanding:
+        """Say what the service knows of a pod now, which is an instant not before the last record."""
+        known = self._known(cluster, node)
+        state = None if known is None else known.node
+        pod = None if known is None else known.pods.get(pod_uid)
+        place = partition_of(f"{cluster}/{node}".encode(), self._config.partitions)
+        told = self._told.get((place, cluster), {}).get(node, _Told())
+        return PodStanding(
+            node=state,
+            pod=pod,
+            due=None if pod is None else decide(state, pod, self._config.rules),
+            is_held=self._partition(place).is_silent(cluster, at_us),
+            is_late=(cluster, pod_uid) in self._late or (state is not None and (cluster, state.uid) in self._late),
+            renewed=frozenset(told.renewed),
+        )
+
+    def _known(self, cluster: str, node: str) -> NodeAggregate | None:
+        key = f"{cluster}/{node}".encode()
+        return self._partition(partition_of(key, self._config.partitions)).known_node(key)
+
+    def _ended(self, place: int, signal: Listed | Forget) -> Iterator[Change]:
+        """Tell what a listing did not hold, or what an operator took out."""
+        nodes = self._told.get((place, signal.cluster), {})
+        for name in [name for name in nodes if isinstance(signal, Forget) or signal.covers(name)]:
+            told = nodes[name]
+            known = self._partition(place).known_node(f"{signal.cluster}/{name}".encode())
+            for uid in [uid for uid in told.pods if known is None or uid not in known.pods]:
+                yield from told.end(uid, signal.at_us)
+            if told.uid is not None and (known is None or known.node is None):
+                told.uid = None
+                yield NodeGone(signal.at_us, name)
+            _drop_empty(nodes, name)
+
+    def _partition(self, number: int) -> EvictionPartition:
+        if number not in self._partitions:
+            self._partitions[number] = EvictionPartition(number, self._config)
+        return self._partitions[number]
+
+
+def _pod_changes(told: _Told, event: PodEvent, known: NodeAggregate | None) -> list[Change]:
+    if known is None or event.pod.uid not in known.pods:
+        return told.end(event.pod.uid, event.at_us)
+    told.pods[event.pod.uid] = event.pod
+    return [PodSeen(event.at_us, event.pod)]
+
+
+def _node_changes(told: _Told, event: NodeEvent, known: NodeAggregate | None) -> list[Change]:
+    if known is None or known.node is None:
+        told.uid = None
+        return [NodeGone(event.at_us, event.node.name)]
+    if event.type is EventType.DELETED:
+        return []  # of an earlier node of this name
+    told.uid = event.node.uid
+    return [NodeSeen(event.at_us, event.node)]
+
+
+def _drop_empty(nodes: dict[str, _Told], name: str) -> None:
+    told = nodes[name]
+    if told.uid is None and not told.pods:
+        del nodes[name]
+
+
+def _taints(known: NodeAggregate | None) -> tuple[TaintState, ...]:
+    return () if known is None or known.node is None else known.node.taints
+
+
+def _news(counts: Counter[str]) -> int:
+    """Count the records that were neither refused nor outdated, nor beyond a limit."""
+    return counts[InputEffect.CHANGED] + counts[InputEffect.UNCHANGED]

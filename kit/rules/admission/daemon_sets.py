@@ -1,0 +1,51 @@
+"""The tolerations that the DaemonSet controller gives to its pods (semantics.md 9.2).
+
+Source: `pkg/controller/daemon/util/daemonset_util.go`, `AddOrUpdateDaemonPodTolerations`.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from evictstream.kit.rules.admission.origins import AddedBy, AdmittedToleration, add_or_replace
+from evictstream.models.kubernetes.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHABLE, UNSCHEDULABLE
+from evictstream.models.kubernetes.tolerations import EXISTS, Toleration, Tolerations
+
+MEMORY_PRESSURE: Final = "node.kubernetes.io/memory-pressure"
+DISK_PRESSURE: Final = "node.kubernetes.io/disk-pressure"
+PID_PRESSURE: Final = "node.kubernetes.io/pid-pressure"
+NETWORK_UNAVAILABLE: Final = "node.kubernetes.io/network-unavailable"
+
+DAEMON_TOLERATIONS: Final[Tolerations] = tuple(
+    Toleration(key=key, operator=EXISTS, effect=effect)
+    for key, effect in (
+        (NOT_READY, NO_EXECUTE),
+        (UNREACHABLE, NO_EXECUTE),
+        (DISK_PRESSURE, NO_SCHEDULE),
+        (MEMORY_PRESSURE, NO_SCHEDULE),
+        (PID_PRESSURE, NO_SCHEDULE),
+        (UNSCHEDULABLE, NO_SCHEDULE),
+    )
+)
+"""The tolerations of every pod of a DaemonSet, in this order, all of them for ever."""
+
+HOST_NETWORK_TOLERATION: Final = Toleration(key=NETWORK_UNAVAILABLE, operator=EXISTS, effect=NO_SCHEDULE)
+"""One more for pods that use the network of their node."""
+
+
+def daemon_set_tolerations(
+    admitted: Sequence[AdmittedToleration], *, host_network: bool = False
+) -> tuple[AdmittedToleration, ...]:
+    """Add the tolerations of a DaemonSet's pod to those of its template.
+
+    A toleration of the template with the same identity is replaced in its place, which wipes its seconds. One with
+    another identity for the same taint stays in front and is then in use, because the first match decides.
+
+    Args:
+        admitted: the tolerations of the template.
+        host_network: `spec.hostNetwork` of the template.
+    """
+    added = (*DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION) if host_network else DAEMON_TOLERATIONS
+    result = tuple(admitted)
+    for toleration in added:
+        result = add_or_replace(result, toleration, AddedBy.DAEMON_SET)
+    return result

@@ -1,0 +1,125 @@
+"""A change that is thought of, and what the service would know after it: the same steps, applied to copies."""
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from evictstream.kit.rules.kubectl import TaintChanges, reorganize
+from evictstream.kit.rules.selectors import Requirement, selects
+from evictstream.kit.what_if.facts import NodeFacts
+from evictstream.models.eviction import NodeAggregate, NodeEvent, Origin, PodState, RuleParameters, node_slices
+from evictstream.models.kubernetes.objects import Node
+from evictstream.models.kubernetes.tolerations import Tolerations
+from evictstream.models.messages.vocabulary import EventType
+
+_NOT_WRITTEN: Final = Origin("", 0, 0)
+_NEWER: Final = "what-if"
+"""A resource version that is no number, and so newer than every other one."""
+
+
+class PlannedChange(msgspec.Struct, frozen=True, kw_only=True):
+    """What would be done to the chosen nodes, and to the tolerations of their pods.
+
+    Attributes:
+        taints: as `kubectl taint --overwrite` would change them.
+        cordon: as `kubectl cordon` does.
+        toleration_seconds: by key of a toleration, for tolerations that have a time at all.
+    """
+
+    taints: TaintChanges = TaintChanges()
+    cordon: bool = False
+    toleration_seconds: Mapping[str, int] = {}
+
+    @property
+    def changes_nodes(self) -> bool:
+        """Whether nodes have to be chosen for it."""
+        return self.cordon or bool(self.taints.add or self.taints.remove)
+
+
+class NodeChoice(msgspec.Struct, frozen=True, kw_only=True):
+    """Which nodes: those that meet all that is given, so all nodes if nothing is.
+
+    Attributes:
+        names: one of these, if there are some.
+        selector: conditions on labels.
+        zone: the zone, None for any.
+    """
+
+    names: frozenset[str] = frozenset()
+    selector: tuple[Requirement, ...] = ()
+    zone: str | None = None
+
+    def chooses(self, name: str, facts: NodeFacts) -> bool:
+        """Tell whether a node is chosen. One whose labels are not all known never is by a selector."""
+        if self.names and name not in self.names:
+            return False
+        if self.zone is not None and facts.zone != self.zone:
+            return False
+        return not self.selector or (facts.has_all_labels and selects(self.selector, facts.labels))
+
+
+def changed_facts(facts: NodeFacts, change: PlannedChange) -> NodeFacts:
+    """Return a node with other taints, or cordoned."""
+    taints = reorganize(facts.taints, change.taints, overwrite=True).taints
+    return msgspec.structs.replace(facts, taints=taints, unschedulable=facts.unschedulable or change.cordon)
+
+
+def is_changed(before: NodeFacts, after: NodeFacts) -> bool:
+    """Tell whether a node has other taints, in any order, or another cordon."""
+    taints = [{(one.key, one.value, one.effect) for one in facts.taints} for facts in (before, after)]
+    return taints[0] != taints[1] or before.unschedulable != after.unschedulable
+
+
+def changed_aggregate(
+    known: NodeAggregate, facts: NodeFacts, change: PlannedChange, *, at_us: int, rules: RuleParameters
+) -> NodeAggregate:
+    """Return a node with its pods as they would be known once the change was seen.
+
+    Args:
+        known: stays as it is.
+        facts: of the node, after the change.
+        change: of its pods' tolerations; that of the node is in `facts`.
+        at_us: when it is seen, microseconds since 1970.
+        rules: parameters of the rules.
+    """
+    found = NodeAggregate(known.cluster, known.name, known.first_ordinal)
+    found.node = known.node
+    edited: dict[int, Tolerations] = {}
+    for pod in known.pods.values():
+        found.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
+    if known.node is not None and change.changes_nodes:
+        # Its condition `Ready` would only matter for a later change: whether an outage goes on without a taint.
+        node = Node(known.name, known.node.uid, _NEWER, facts.taints)
+        event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
+        for _ in node_slices(found, event, rules):
+            pass
+    return found
+
+
+def _changed_pod(pod: PodState, seconds: Mapping[str, int], edited: dict[int, Tolerations], at_us: int) -> PodState:
+    found = copy.copy(pod)
+    if not seconds:
+        return found
+    tolerations = edited.get(id(pod.tolerations))
+    if tolerations is None:
+        tolerations = edited[id(pod.tolerations)] = edited_tolerations(pod.tolerations, seconds)
+    if tolerations != pod.tolerations:
+        found.tolerations, found.tolerations_since_us = tolerations, at_us
+    return found
+
+
+def edited_tolerations(tolerations: Tolerations, seconds: Mapping[str, int]) -> Tolerations:
+    """Give every toleration of a key, if it has a time at all, the time that is given for the key."""
+    return tuple(
+        msgspec.structs.replace(one, toleration_seconds=seconds[one.key])
+        if one.key in seconds and one.toleration_seconds is not None
+        else one
+        for one in tolerations
+    )
+
+
+def unknown_names(choice: NodeChoice, names: Iterable[str]) -> list[str]:
+    """List the chosen names that no node has."""
+    return sorted(choice.names.difference(names))

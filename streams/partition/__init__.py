@@ -1,0 +1,1 @@
+"""The logic of one partition: bytes in; rows, messages and wake-ups out."""

@@ -1,0 +1,52 @@
+"""What a partition is told once: topics, rules and limits."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+
+from evictstream.models.eviction import RuleParameters
+from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.envelope import InputLimits
+from evictstream.streams.engine.core.timers import LEAN_FLOOR
+from evictstream.streams.partition.counters import WorkerCounters
+from evictstream.streams.partition.epoch_news import EpochNews
+from evictstream.streams.partition.messages import MessageWriter
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionConfig:
+    """Topics, rules and limits, the same for all partitions of a worker.
+
+    Attributes:
+        record_limit_bytes: largest record that every topic of the service takes.
+        feed_silence_us: the gate `feed` closes for a cluster when its feed's latest heartbeat is older.
+        clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
+        now_us: reads the wall clock; tests and replays pass another.
+        counters: counts of the worker, which all its partitions share.
+        epochs: says that a cluster has begun a new epoch, which all partitions notice.
+        on_future_times: gets topic, partition and seconds when append times lie in the future.
+        lean_floor: a partition's heap with fewer wake-ups is never replaced by a leaner one.
+    """
+
+    nodes_topic: str
+    pods_topic: str
+    results_topic: str
+    commands_topic: str
+    decisions_topic: str
+    dead_letters_topic: str
+    partitions: int
+    rules: RuleParameters
+    limits: InputLimits
+    record_limit_bytes: int
+    feed_silence_us: int
+    now_us: Callable[[], int]
+    clock_skew_us: int | None = 5 * SECOND_US
+    counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
+    epochs: EpochNews = dataclasses.field(default_factory=EpochNews)
+    on_future_times: Callable[[str, int, float], None] = lambda *_: None
+    lean_floor: int = LEAN_FLOOR
+
+    def message_writer(self) -> MessageWriter:
+        """Make the writer of a partition's commands and decisions."""
+        return MessageWriter(self.commands_topic, self.decisions_topic)

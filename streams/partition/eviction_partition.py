@@ -1,0 +1,404 @@
+"""The logic of one partition: records change its node aggregates, and each change makes rows and messages.
+
+All state about a node is here: its taints, its pods, their evictions, and the state of its cluster. Records that cannot
+be read become dead letters, records without news cost a look-up and write nothing. Timers are only wake-ups: when
+one comes, the aggregate decides with its newest state whether anything is due.
+
+After a take-over the rows are loaded and the inputs are read to their end. Then every pod of every node with a
+`NoExecute` taint is decided anew before anything may fire.
+"""
+
+from __future__ import annotations
+
+import collections
+import itertools
+from typing import TYPE_CHECKING, TypeVar
+
+from evictstream.models.eviction import (
+    NodeAggregate,
+    NodeEvent,
+    Origin,
+    PodEvent,
+    ResultEvent,
+    RowKind,
+    RowLoader,
+    apply_pod,
+    apply_result,
+    decide_all_slices,
+    fire,
+    forget_slices,
+    node_slices,
+    unlisted_node_slices,
+    unlisted_pod_slices,
+    wakeups,
+    weight_of,
+)
+from evictstream.models.instants import MILLISECOND_US, SECOND_US
+from evictstream.models.messages.decoding import (
+    decode_pod_record,
+    read_decoded_pod,
+    read_node_record,
+    read_result_record,
+)
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.models.messages.vocabulary import DecisionKind, EventType
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.timers import TimerHeap
+from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partition.clusters import Clusters
+from evictstream.streams.partition.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
+from evictstream.streams.partition.fast_path import YIELD_AFTER_BYTES, FastPath
+from evictstream.streams.partition.future_times import FutureTimes
+from evictstream.streams.partition.overdue import open_evictions, overdue, owed_us
+from evictstream.streams.partition.record_sizes import SHARE, fitting
+from evictstream.streams.partition.step_effects import StepEffects
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from evictstream.models.eviction import Changes
+    from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.timers import Wakeup
+    from evictstream.streams.partition.config import PartitionConfig
+    from evictstream.streams.partition.overdue import Overdue, Waiting
+
+    Event = NodeEvent | PodEvent | ResultEvent
+    E = TypeVar("E", bound=Event)
+
+LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
+FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
+# A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
+SUSPECT_BYTES = 65_536
+POD_ROWS = f"{RowKind.POD}\0".encode()  # what the keys of most rows begin with
+_ISSUED = DecisionKind.ISSUED
+
+
+class EvictionPartition:
+    """State of one partition number; implements the engine's `PartitionLogic`.
+
+    Attributes:
+        times: caps append times from the future.
+        waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
+    """
+
+    def __init__(
+        self, partition: int, config: PartitionConfig, *, brokers_now_us: Callable[[], int] = lambda: 0
+    ) -> None:
+        """`brokers_now_us` reads the brokers' clock (microseconds), 0 while it is not known."""
+        self.partition = partition
+        self.times = FutureTimes(
+            partition,
+            now_us=config.now_us,
+            skew_us=config.clock_skew_us,
+            brokers_now_us=brokers_now_us,
+            on_capped=config.on_future_times,
+        )
+        self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
+        self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
+        self._look_again_at_us = 0
+        self._config = config
+        self._counters = config.counters
+        self._suspect_bytes = min(SUSPECT_BYTES, config.record_limit_bytes // SHARE)
+        self._aggregates: dict[str, NodeAggregate] = {}
+        self._loader = RowLoader()
+        self._by_key: dict[bytes, NodeAggregate] = {}
+        self._clusters = Clusters(config.epochs)
+        self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
+        self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
+        self._effects = StepEffects(partition, config, self._timers, self._clusters)
+        self._should_yield = False  # whether other tasks may run before the next record: the newest was much work
+
+    def load(self, key: bytes, value: bytes | None) -> None:
+        """Load one row of the changelog."""
+        if key.startswith(POD_ROWS) or not self._clusters.load(key, value):
+            self._loader.load(key, value)
+
+    def loaded(self) -> None:
+        """Build what follows from the rows: the index by record key, the timers, the counts by cluster."""
+        self._aggregates = {key: found for key, found in self._loader.aggregates.items() if not found.is_empty}
+        self._loader = RowLoader()  # its indexes are needed no more
+        for found in self._aggregates.values():
+            found.first_ordinal = self._clusters.first_ordinal(found.cluster)
+        self._by_key.update((found.record_key, found) for found in self._aggregates.values())
+        self._timers.rebuild()
+        evictions: list[tuple[NodeAggregate, str]] = []
+        for found in self._aggregates.values():
+            self._nodes[found.cluster] += 1
+            uids = open_evictions(found)
+            self._effects.pending[found.cluster] += len(uids)
+            evictions += [(found, uid) for uid in uids]
+        self._effects.unanswered.load(evictions)
+
+    def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
+        """Apply records of one input in offset order; yields where other tasks may run."""
+        self._effects.counts = self._counters.of_input(topic)
+        self._should_yield = False
+        records = self.times.believed(topic, records)
+        if topic == self._config.pods_topic:
+            yield from self._apply_pods(topic, records, outbox)
+            return
+        read = read_node_record if topic == self._config.nodes_topic else read_result_record
+        limits, partition = self._config.limits, self.partition
+        for record in records:
+            if self._should_yield:
+                yield record.offset
+            self._should_yield = len(record.value or b"") > YIELD_AFTER_BYTES
+            appended_at_us = record.timestamp * MILLISECOND_US
+            try:
+                event = read(record.key, record.value, appended_at_us, Origin(topic, partition, record.offset), limits)
+            except Unreadable as error:
+                self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
+                continue
+            for _ in self._step(event, topic, record, outbox):
+                yield record.offset
+
+    def _apply_pods(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
+        """Apply records of the pods topic, most of them by the fast path."""
+        limits, partition = self._config.limits, self.partition
+        for other in self._fast_path.apply(records, outbox, self._effects.counts):
+            if isinstance(other, int):
+                yield other
+                continue
+            record, found = other
+            key, value, appended_at_us = record.key, record.value, record.timestamp * MILLISECOND_US
+            self._should_yield = len(value or b"") > YIELD_AFTER_BYTES
+            try:
+                event = read_decoded_pod(
+                    found or decode_pod_record(value, limits),
+                    key,
+                    appended_at_us,
+                    Origin(topic, partition, record.offset),
+                    limits,
+                )
+            except Unreadable as error:
+                self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
+            else:
+                for _ in self._step(event, topic, record, outbox):
+                    yield record.offset
+            if self._should_yield:
+                yield record.offset + 1
+
+    def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Iterable[None]:
+        """Apply an event to its aggregate, unless it is refused; returns the slices still to be run, mostly none."""
+        if isinstance(event, Signal):
+            return self._signal(event, topic, record.timestamp * MILLISECOND_US, outbox)
+        admitted = self._admit(event, record, outbox)
+        if admitted is None:
+            return ()
+        aggregate, event = admitted
+        rules = self._config.rules
+        if isinstance(event, PodEvent):
+            changes = apply_pod(aggregate, event, rules)
+            pod = aggregate.pods.get(event.pod.uid)
+            if pod is not None and weight_of(aggregate.node, pod) > 1:
+                self._should_yield = True
+        elif isinstance(event, NodeEvent):
+            slices = node_slices(aggregate, event, rules)
+            changes = next(slices)
+            following = next(slices, None)
+            if following is not None:  # most nodes have few pods, or nothing to decide about them
+                whole = itertools.chain((changes, following), slices)
+                self._effects.counts[changes.effect._value_] += 1
+                return self._effects.put_slices(whole, aggregate, outbox)
+        else:
+            changes = apply_result(aggregate, event, rules)
+        # A new aggregate enters the indexes here and not above: without earlier rows no step has several slices.
+        if changes.rows and aggregate.record_key not in self._by_key:
+            self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
+            self._nodes[aggregate.cluster] += 1
+            self._effects.pending[aggregate.cluster] += 0
+        self._effects.put(changes, aggregate, outbox)
+        self._effects.counts[changes.effect._value_] += 1
+        return ()
+
+    def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
+        """Return the event's aggregate, new for an unknown node, and the event without what no record can hold.
+
+        `None` if the event is refused: its rows would be too large, or it is stale, forgotten or of another partition.
+        """
+        key, topic = record.key or b"", event.origin.topic
+        if len(record.value or b"") > self._suspect_bytes:
+            fit = fitting(event, self._config.record_limit_bytes)
+            if fit is None:
+                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_LARGE)
+                return None
+            event = fit
+        aggregate = self._by_key.get(key)
+        if aggregate is None:
+            # A record in a wrong partition would split a node from its pods. Only the first record of a node is
+            # checked: the hash, in Python, costs as much as the whole step.
+            if partition_of(key, self._config.partitions) != self.partition:
+                self._effects.add_dead_letter(topic, record, outbox, reason=WRONG_PARTITION, detail=ELSEWHERE)
+                return None
+            cluster, _, node = key.decode().partition("/")
+            aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
+        if not isinstance(event, ResultEvent):
+            if event.is_undecidable and event.type is not EventType.DELETED:
+                # Whether it is new does not count: after a crash the topics may be read in another order.
+                self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
+            if self._clusters.is_stale(aggregate.cluster, event.epoch):
+                self._effects.counts["stale"] += 1
+                return None
+        if self._clusters.any_forgotten and self._clusters.is_forgotten(
+            aggregate.cluster, record.timestamp * MILLISECOND_US
+        ):
+            self._effects.counts["forgotten"] += 1
+            return None
+        return aggregate, event
+
+    def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
+        outcome = "signal"
+        match signal:
+            case Heartbeat():
+                on_nodes = topic == self._config.nodes_topic
+                counts = self._clusters.heartbeat(
+                    signal, on_nodes=on_nodes, appended_at_us=appended_at_us, outbox=outbox
+                )
+                outcome = "signal" if counts else "foreign"
+            case Listed():
+                if self._clusters.admit(signal, appended_at_us, outbox):
+                    yield from self._effects.put_listing(
+                        self._unlisted(signal, on_nodes=topic == self._config.nodes_topic), outbox
+                    )
+                else:
+                    outcome = "foreign"
+            case Forget(cluster=cluster, at_us=at_us):
+                yield from self._forget(cluster, at_us, appended_at_us, outbox)
+            case AcceptGap():
+                self._clusters.accept_gap(outbox)
+            case _:
+                pass  # bookmarks and unbound pods change no state
+        self._effects.counts[outcome] += 1
+
+    def _unlisted(self, listed: Listed, *, on_nodes: bool) -> Iterator[tuple[NodeAggregate, Changes]]:
+        """Remove, node by node, the objects that a complete listing does not hold."""
+        slices = unlisted_node_slices if on_nodes else unlisted_pod_slices
+        for aggregate in list(self._aggregates.values()):
+            if aggregate.cluster == listed.cluster and listed.covers(aggregate.name):
+                for changes in slices(aggregate, listed, self._config.rules):
+                    yield aggregate, changes
+
+    def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
+        prefix, aside = f"{cluster}/", Outbox()
+        for name in [name for name in self._aggregates if name.startswith(prefix)]:
+            aggregate = self._aggregates.pop(name, None)
+            if aggregate is None:  # while other tasks ran, a timer dropped the last that it remembered
+                continue
+            del self._by_key[aggregate.record_key]
+            for changes in forget_slices(aggregate, at_us, self._config.rules):
+                self._effects.put(changes, aggregate, aside)
+                yield
+        outbox.absorb(aside)
+        self.waiting_for_feed.pop(cluster, None)
+        self._nodes.pop(cluster, None)
+        self._effects.pending.pop(cluster, None)
+        self._clusters.forget(cluster, appended_at_us, outbox)
+
+    def caught_up(self, outbox: Outbox) -> Iterator[None]:
+        """Decide every pod anew: the inputs are read to the end that they had at take-over. Yields after each node."""
+        now_us, rules, latest_us = self._config.now_us(), self._config.rules, self.times.latest_us()
+        if latest_us is not None:
+            self._clusters.cap_times(latest_us, self.times.present_us(), outbox)
+        for aggregate in list(self._by_key.values()):
+            slices = decide_all_slices(aggregate, now_us, rules, latest_us=latest_us)
+            yield from self._effects.put_slices(slices, aggregate, outbox)
+            yield
+
+    def known_nodes(self) -> Iterable[NodeAggregate]:
+        """Return all that is known, node by node; to be read, not to be changed."""
+        return self._aggregates.values()
+
+    def known_node(self, key: bytes) -> NodeAggregate | None:
+        """Return what is known under the key of a node's records; to be read, not to be changed."""
+        return self._by_key.get(key)
+
+    def next_due_at_us(self) -> int | None:
+        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""
+        next_at_us = self._timers.next_at_us()
+        if not self.waiting_for_feed:
+            return next_at_us
+        return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
+
+    def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
+        """Handle due wake-ups in deadline order until their cost reaches `limit`; returns the cost. Most cost 1.
+
+        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat.
+        """
+        silent = set(self._clusters.silent(now_us - self._config.feed_silence_us))
+        self._wake_heard(silent)
+        self._look_again_at_us = now_us + LOOK_AGAIN_US
+        cost = 0
+        while cost < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
+            cost += 1
+            _, key, uid = wakeup
+            aggregate = self._by_key.get(key)
+            if aggregate is None:
+                continue
+            if aggregate in self._effects.stepped:
+                self._effects.postpone(wakeup)
+                continue
+            if uid and aggregate.cluster in silent:
+                self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
+                continue
+            changes = fire(aggregate, uid, now_us, self._config.rules, self._clusters.heard_us(aggregate.cluster))
+            pod = aggregate.pods.get(uid)
+            if pod is not None:
+                cost += weight_of(aggregate.node, pod) - 1
+            else:
+                cost += len(changes.rows) // FORGOTTEN_PODS_PER_COST
+            self._effects.put(changes, aggregate, outbox)
+            if changes.decisions and changes.decisions[-1].decision is _ISSUED:
+                self._counters.lateness.observe(max(0, now_us - owed_us(aggregate, uid, now_us)) / SECOND_US)
+            if aggregate.is_empty:
+                del self._by_key[key], self._aggregates[aggregate.key]
+                self._nodes[aggregate.cluster] -= 1
+                if not self._nodes[aggregate.cluster]:  # else the counts would grow with every cluster that ever was
+                    del self._nodes[aggregate.cluster], self._effects.pending[aggregate.cluster]
+        return cost
+
+    def open_evictions(self) -> dict[str, int]:
+        """Count open evictions by cluster: 0 for others that have nodes here, or a feed that sends heartbeats."""
+        return {**dict.fromkeys(self._clusters.heard(), 0), **self._effects.pending}
+
+    def unanswered(self) -> dict[str, Waiting]:
+        """Return how many evictions of each cluster were issued and not answered since, and since when the oldest."""
+        return self._effects.unanswered.by_cluster()
+
+    def silent_since_us(self, now_us: int) -> dict[str, int]:
+        """Return since when each feed is silent that is silent for too long."""
+        older_than_us = now_us - self._config.feed_silence_us
+        return {
+            name: self._clusters.states[name].silent_since_us() or 0 for name in self._clusters.silent(older_than_us)
+        }
+
+    def is_silent(self, cluster: str, now_us: int) -> bool:
+        """Whether a cluster's feed is silent for too long, so that nothing of it is issued."""
+        return self._clusters.is_silent(cluster, now_us - self._config.feed_silence_us)
+
+    def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
+        """Yield evictions that are due and have not fired, those that wait for their feed first.
+
+        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
+        """
+        for wakeups_ in self.waiting_for_feed.values():
+            some = itertools.islice(wakeups_.values(), limit)
+            yield from overdue(self._by_key, some, now_us, waits_for_feed=True)
+        yield from overdue(self._by_key, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
+
+    def _wake_heard(self, silent: set[str]) -> None:
+        for cluster in [name for name in self.waiting_for_feed if name not in silent]:
+            for wakeup in self.waiting_for_feed.pop(cluster).values():
+                self._timers.push(wakeup)
+
+    def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
+        """Close the gate `gap`: input expired before it was read."""
+        self._clusters.open_gap(lost, {found.cluster for found in self._aggregates.values()}, now_us, outbox)
+
+    def objection(self) -> str | None:
+        """Return why the gate `gap` is closed, or `None`."""
+        return None if self._clusters.gap is None else self._clusters.gap.reason
+
+    def _wanted_wakeups(self) -> Iterator[list[Wakeup]]:
+        for aggregate in list(self._by_key.values()):
+            yield [(at_us, aggregate.record_key, uid) for at_us, uid in wakeups(aggregate)]

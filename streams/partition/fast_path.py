@@ -1,0 +1,161 @@
+"""The fast path for the most frequent input: a known pod of which only the version or the tolerations changed.
+
+Five of six events are status changes. The fast path recognises them, and edits of tolerations while nothing is due for
+the pod: by types that the decoder checks, a look-up of the pod, and the text of the tolerations as it was last read. It
+makes no event of them. All other records go through `apply_pod`: stale, repeated and malformed ones too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from evictstream.models.eviction import InputEffect, RowKind, has_to_decide, row_key
+from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.instants import MILLISECOND_US
+from evictstream.models.kubernetes.resource_versions import read_version
+from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
+from evictstream.models.messages.envelope import DECODE_ERRORS, event_at_us
+from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
+from evictstream.models.messages.plain_pods import PlainPodWatch, decode_plain_pod
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from evictstream.models.eviction import NodeAggregate
+    from evictstream.models.messages.envelope import InputLimits
+    from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.outbox import Outbox
+    from evictstream.streams.partition.clusters import Clusters
+
+YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record: this much may take a third of a millisecond
+KEPT_TEXTS = 1_024  # lists of tolerations whose text is kept; a cluster has tens of different lists
+LONGEST_KEPT_BYTES = 4_096  # of such a text; real ones have some 300. All together 4 MiB, and the lists themselves
+
+_POD: Final = RowKind.POD  # see `evictstream.models.eviction` for these constants
+_UNCHANGED: Final = InputEffect.UNCHANGED._value_
+_CHANGED: Final = InputEffect.CHANGED._value_
+
+_texts: dict[int, tuple[Tolerations, msgspec.Raw]] = {}
+
+
+class Other(NamedTuple):
+    """A record that the fast path has not applied.
+
+    Attributes:
+        record: the record.
+        found: what it says, if it has been decoded.
+    """
+
+    record: Record
+    found: PlainPodWatch | None
+
+
+class FastPath:
+    """Applies plain changes to the nodes of one partition."""
+
+    __slots__ = ("_by_key", "_clusters", "_largest_bytes", "_limits")
+
+    def __init__(
+        self, by_key: Mapping[bytes, NodeAggregate], clusters: Clusters, limits: InputLimits, largest_bytes: int
+    ) -> None:
+        """Larger records than `largest_bytes` are no plain changes; `limits` hold for `observedAt`."""
+        self._by_key = by_key
+        self._clusters = clusters
+        self._limits = limits
+        self._largest_bytes = min(largest_bytes, limits.largest_value_bytes)
+
+    def apply(self, records: Iterable[Record], outbox: Outbox, counts: Counter[str]) -> Iterator[Other | int]:
+        """Apply each known pod's event with a newer version and at most other tolerations; leave the others alone.
+
+        Does exactly what `apply_pod` would do for such an event, in the order of the records.
+
+        Args:
+            records: of the pods topic, in offset order.
+            outbox: takes the rows that change.
+            counts: takes how many events have changed something, and how many nothing.
+
+        Yields:
+            Each record that has to be applied elsewhere before the next; and offsets before which all is applied, where
+            other tasks may run.
+        """
+        by_key, clusters, largest_bytes, texts = self._by_key, self._clusters, self._largest_bytes, _texts
+        newer = edited = 0
+        for record in records:
+            key, value = record.key, record.value
+            aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
+            if aggregate is None or value is None or len(value) > largest_bytes:
+                yield Other(record, None)
+                continue
+            try:
+                found = decode_plain_pod(value)
+            except DECODE_ERRORS:
+                yield Other(record, None)
+                continue
+            seen = found.object
+            spec, metadata = seen.spec, seen.metadata
+            annotations = metadata.annotations
+            pod = aggregate.pods.get(metadata.uid)
+            if (
+                pod is None
+                or pod.exemptions
+                or spec.node_name != aggregate.name
+                or found.cluster != aggregate.cluster
+                or (annotations is not None and annotations.mirror is not msgspec.UNSET)
+                or (clusters.any_epoch and clusters.is_stale(aggregate.cluster, found.epoch))
+                or (
+                    clusters.any_forgotten
+                    and clusters.is_forgotten(aggregate.cluster, record.timestamp * MILLISECOND_US)
+                )
+            ):
+                yield Other(record, found)
+                continue
+            version, known = read_version(metadata.resource_version, found.epoch), pod.version
+            if not isinstance(version, int) or not isinstance(known, int) or version <= known:
+                yield Other(record, found)
+                continue
+            tolerations = pod.tolerations
+            kept = texts.get(id(tolerations))
+            if kept is None or kept[1] != spec.tolerations:
+                read = _read_tolerations(spec.tolerations)
+                is_edit = read is not tolerations and read != tolerations
+                if read is None or (is_edit and has_to_decide(aggregate, pod)):
+                    yield Other(record, found)
+                    continue
+            else:
+                read, is_edit = tolerations, False
+            pod.version = version
+            if not is_edit:
+                newer += 1
+            else:
+                pod.tolerations = read
+                pod.tolerations_since_us = event_at_us(
+                    found.observed_at, record.timestamp * MILLISECOND_US, self._limits
+                )
+                outbox.put(row_key(_POD, aggregate.key, pod.uid), pod_value(pod))
+                edited += 1
+            if len(value) > YIELD_AFTER_BYTES:
+                yield record.offset + 1
+        counts[_UNCHANGED] += newer
+        counts[_CHANGED] += edited
+
+
+def _read_tolerations(raw: msgspec.Raw) -> Tolerations | None:
+    """Read tolerations, and keep their text for the next pod that has them; `None` if malformed or beyond a limit."""
+    text = bytes(raw)
+    if is_too_long(text):
+        return None
+    try:
+        tolerations = read_tolerations(text)
+    except DECODE_ERRORS:
+        return None
+    if len(text) > LONGEST_TEXT and has_long_text(tolerations):
+        return None
+    kept = _texts.get(id(tolerations))
+    if (kept is None or kept[1] != raw) and len(text) <= LONGEST_KEPT_BYTES:
+        if len(_texts) >= KEPT_TEXTS:
+            _texts.clear()
+        _texts[id(tolerations)] = (tolerations, raw.copy())  # the reference keeps the id from being used again
+    return tolerations

@@ -1,0 +1,94 @@
+"""What is wrong with single clusters while the worker itself is fine: silent feeds, and evictions without an answer.
+
+Each is in the body of `/readyz`, where it makes no worker unready, and in the log once when it begins and once when it
+is over. A worker speaks for its own partitions, so it also says that it is over when these go to another worker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import structlog
+
+from evictstream.models.instants import SECOND_US
+from evictstream.streams.partition.overdue import NONE_WAITING, Waiting
+from evictstream.streams.worker.gates import Gate
+
+if TYPE_CHECKING:
+    from evictstream.streams.worker.snapshot import Snapshot
+
+log = structlog.get_logger(__name__)
+
+# An executor that runs answers within seconds, with `Accepted` each 20 s while the eviction is queued; after 30 s of
+# silence the attempt is repeated. So two attempts, and three words about them, are missing by then.
+UNANSWERED_LIMIT_SECONDS = 60.0
+
+
+class ClusterSign(NamedTuple):
+    """What is wrong with one cluster.
+
+    Attributes:
+        gate: `feed`, if that holds its evictions back; none if they were issued and are not answered.
+        evictions: how many it is about; 0 while a feed is silent and nothing is due.
+        reason: what was seen, and what to look at.
+    """
+
+    cluster: str
+    gate: Gate | None
+    evictions: int
+    reason: str
+
+
+def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
+    """Return the signs of a snapshot, by cluster."""
+    held: dict[str, Waiting] = {}
+    unanswered: dict[str, Waiting] = {}
+    for view in snapshot.partitions:
+        for cluster, since_us in view.silent_since_us.items():
+            count = view.waiting.get((Gate.FEED, cluster), NONE_WAITING).count
+            held[cluster] = held.get(cluster, NONE_WAITING).joined(Waiting(count, since_us))
+        for cluster, part in view.unanswered.items():
+            unanswered[cluster] = unanswered.get(cluster, NONE_WAITING).joined(part)
+    found = []
+    for cluster, part in held.items():
+        reason = (
+            f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s: does a feed run for this cluster?"
+        )
+        found.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
+    for cluster, part in unanswered.items():
+        age = _seconds(part, snapshot)
+        if age > UNANSWERED_LIMIT_SECONDS:
+            reason = f"issued and unanswered, the oldest for {age:.0f} s: does an executor run for this cluster?"
+            found.append(ClusterSign(cluster, None, part.count, reason))
+    return sorted(found, key=lambda sign: (sign.cluster, sign.gate or ""))
+
+
+def _seconds(part: Waiting, snapshot: Snapshot) -> float:
+    return max(0, snapshot.at_us - part.oldest_at_us) / SECOND_US
+
+
+class ClusterSigns:
+    """Logs when a sign begins and when it is over.
+
+    Attributes:
+        shown: those that have begun.
+    """
+
+    def __init__(self) -> None:
+        self.shown: set[tuple[str, Gate | None]] = set()
+
+    def look(self, snapshot: Snapshot) -> None:
+        """Compare a snapshot with what was logged before. A silent feed counts only while it holds something due."""
+        found = {(sign.cluster, sign.gate): sign for sign in cluster_signs(snapshot) if sign.evictions}
+        for place, sign in found.items():
+            if place not in self.shown:
+                log.warning(
+                    "evictions are unanswered" if sign.gate is None else "firing waits",
+                    cluster=sign.cluster,
+                    evictions=sign.evictions,
+                    reason=sign.reason,
+                    **({} if sign.gate is None else {"gate": str(sign.gate)}),
+                )
+        for cluster, gate in self.shown - found.keys():
+            log.info("evictions are answered again" if gate is None else "firing goes on", cluster=cluster)
+        self.shown = set(found)

@@ -1,0 +1,118 @@
+"""When firing waits. A closed gate delays an eviction and never drops one (docs/guarantees.md, "When firing waits").
+
+| gate | closed while |
+|---|---|
+| owner | the group rebalances, or the lease is older than the session timeout less a margin |
+| clock | the wall clock jumped forward, or differs from the brokers', or an append time lies ahead of both |
+| caught up | the inputs have not been read to the end that they had at take-over |
+| fresh view | everything in the log was last known to be applied too long ago |
+| gap | input expired unread, and was neither listed again nor accepted |
+| feed | (by cluster) the feed sends heartbeats, and the latest is too old |
+
+All but the last close a whole partition: the timer service calls `Gates.closed` right before it fires. The answers come
+from `streams.engine.core.lease`, `clock_watch.py`, `freshness.py` and, for `gap`, `clusters.py`. `feed` is not checked
+here: `EvictionPartition.fire` sets the wake-ups of silent clusters aside.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from evictstream.streams.engine.core.lease import Lease
+    from evictstream.streams.engine.core.ports import Clock, Group
+    from evictstream.streams.engine.core.writer import PartitionWriter
+    from evictstream.streams.partition.eviction_partition import EvictionPartition
+    from evictstream.streams.worker.clock_watch import ClockWatch
+    from evictstream.streams.worker.freshness import Freshness
+
+
+CONFIRMED = "the group confirmed this worker {} s ago"
+NOT_CONFIRMED = "the group has not confirmed this worker yet"
+APPLIED = "everything in the log was last known to be applied {} s ago"
+NOT_APPLIED = "it is not known yet that everything in the log is applied"
+
+
+class Gate(enum.StrEnum):
+    """Names of the gates, as logs and metrics show them."""
+
+    OWNER = "owner"
+    CLOCK = "clock"
+    CAUGHT_UP = "caught-up"
+    FRESH_VIEW = "fresh-view"
+    GAP = "gap"
+    FEED = "feed"
+
+
+PARTITION_GATES = tuple(gate for gate in Gate if gate is not Gate.FEED)
+"""The gates that close a whole partition."""
+
+
+class Closed(NamedTuple):
+    """A gate that is closed, and why."""
+
+    gate: Gate
+    reason: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class GateLimits:
+    """Limits beyond which gates close; each is explained at the setting of its name."""
+
+    lag_limit_seconds: float
+    clock_skew_limit_seconds: float
+    clock_jump_limit_seconds: float
+    clock_jump_hold_seconds: float
+
+
+class Gates:
+    """The gates in front of a worker's timers."""
+
+    def __init__(
+        self,
+        *,
+        lease: Lease,
+        group: Group,
+        clock_watch: ClockWatch,
+        freshness: Freshness,
+        lag_limit_seconds: float,
+        clock: Clock,
+    ) -> None:
+        self._lease = lease
+        self._group = group
+        self._clock_watch = clock_watch
+        self._clock = clock
+        self._freshness = freshness
+        self._lag_limit_seconds = lag_limit_seconds
+
+    def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
+        """Return the first closed gate of a partition, or `None` when its timers may fire."""
+        if self._group.is_rebalancing:
+            return Closed(Gate.OWNER, "the group rebalances")
+        if not self._lease.valid:
+            return Closed(Gate.OWNER, _since(self._lease.age_seconds, CONFIRMED, NOT_CONFIRMED))
+        if writer.last_commit is not None:
+            self._clock_watch.observe(writer.last_commit)
+        objection = self._clock_watch.objection(self._clock.monotonic())
+        if objection is not None:
+            return Closed(Gate.CLOCK, objection)
+        objection = writer.logic.times.objection()
+        if objection is not None:
+            return Closed(Gate.CLOCK, objection)
+        if not writer.caught_up:
+            return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at take-over")
+        age = self._freshness.age_seconds(writer)
+        if age > self._lag_limit_seconds:
+            return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))
+        gap = writer.logic.objection()
+        if gap is not None:
+            return Closed(Gate.GAP, gap)
+        return None
+
+
+def _since(age_seconds: float, sentence: str, never: str) -> str:
+    """Put an age into `sentence`; an infinite age, of what never happened, gives `never`."""
+    return never if math.isinf(age_seconds) else sentence.format(f"{age_seconds:.1f}")

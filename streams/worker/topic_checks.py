@@ -1,0 +1,53 @@
+"""Checks the topics before a worker starts. It reports differences and repairs none."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import TYPE_CHECKING
+
+import structlog
+
+from evictstream.streams.broker.admin import check_topics
+from evictstream.streams.broker.topic_specs import topic_specs
+from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
+from evictstream.streams.errors import OtherStateVersionError
+from evictstream.streams.worker.service_config import engine_config
+
+if TYPE_CHECKING:
+    from evictstream.streams.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+FRAMING_BYTES = 4_096  # most that Kafka's framing and evictstream's headers add to a record, alone in its batch
+
+
+async def checked_record_limit(settings: Settings) -> int:
+    """Check the topics of a worker; returns how large a record may be, by their smallest `max.message.bytes`.
+
+    Raises:
+        TopicsDifferError: a topic is missing, or differs so that a worker would decide wrongly.
+        OtherStateVersionError: the changelog is empty, and one of another state version exists.
+        BrokerUnreachableError: no Kafka answered in time.
+    """
+    used = [spec for spec in topic_specs(settings) if spec.name != settings.feeds_topic]
+    report = await asyncio.to_thread(check_topics, settings, used)
+    report.raise_if_breaking()
+    for difference in report.differences:
+        log.warning("topic is not as it should be", difference=str(difference))
+    await _refuse_empty_beside_another_version(settings, report.others)
+    limits = [int(found.actual) for found in report.differences if found.what == "max.message.bytes"]
+    return min(limits, default=settings.max_message_bytes) - FRAMING_BYTES
+
+
+async def _refuse_empty_beside_another_version(settings: Settings, topics: frozenset[str]) -> None:
+    """Refuse an empty changelog beside one of another state version: every window would start anew."""
+    pattern = re.compile(rf"{re.escape(settings.application_id)}-v\d+-state-changelog")
+    others = sorted(name for name in topics if pattern.fullmatch(name))
+    if not others:
+        return
+    places = [(settings.changelog_topic, number) for number in range(settings.partitions)]
+    async with KafkaLogReader(engine_config(settings)) as reader:
+        ends = await reader.starts_and_ends(places)
+    if not any(end for _, end in ends.values()):
+        raise OtherStateVersionError(changelog=settings.changelog_topic, others=tuple(others))

@@ -1,0 +1,39 @@
+"""Commands and results about the sample pod as they stand on the topics, each command with its decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from evictstream.kit.demo.input_writer import encode
+from evictstream.kit.demo.reader import Seen
+from evictstream.kit.oracle import InputRecord, MessageRecord
+from tests.kit.demo.samples import at, command, us
+
+DECISIONS = {"Schedule": "Scheduled", "Evict": "Issued", "Cancel": "Cancelled"}
+NOT_IN_RESULTS = {"action", "revision", "nodeUid", "reason", "windowStart", "deadline", "issuedAt"}
+
+
+def seen(seconds: float, action: str, deadline: float = 30, **more: Any) -> Seen:
+    more = {"windowStart": at(10), "issuedAt": at(seconds)} | more
+    return Seen(us(seconds), command(action, deadline, **more))
+
+
+def answer(seconds: float, outcome: str, attempt: int = 1) -> InputRecord:
+    """A result about the first eviction."""
+    same = {name: value for name, value in command("Evict", 30).items() if name not in NOT_IN_RESULTS}
+    value = encode({**same, "kind": "EvictionResult", "attempt": attempt, "outcome": outcome})
+    return InputRecord(topic="results", partition=0, offset=0, append_at_us=us(seconds), key=b"lab/n-1", value=value)
+
+
+def told(commands: Sequence[Seen]) -> list[MessageRecord]:
+    """Write commands, each with the decision that belongs to it."""
+    found: list[MessageRecord] = []
+    for number, one in enumerate(sorted(commands, key=lambda one: one.at_us)):
+        value = {**one.command, **one.command["reason"], "decision": DECISIONS[one.command["action"]]}
+        decision = {**value, "cause": {"at": value["issuedAt"]}}
+        common = {"partition": 0, "offset": number, "append_at_us": one.at_us}
+        key = f"lab/{value['node']}".encode()
+        found.append(MessageRecord(topic="commands", key=key, headers={}, value=encode(one.command), **common))
+        found.append(MessageRecord(topic="decisions", key=key, headers={}, value=encode(decision), **common))
+    return found

@@ -1,0 +1,234 @@
+"""Each kind of decision as a sentence, which says what its record says and no more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from evictstream.kit.replay.story import Teller, ToldDecision, story
+from evictstream.models.instants import instant_text, instant_us
+from evictstream.models.kubernetes.taints import BareTaint
+from evictstream.models.kubernetes.tolerations import Toleration
+from evictstream.models.messages.decision import DECISION_KIND, DecisionCause, DecisionRecord, PreviousDecision
+from evictstream.models.messages.vocabulary import (
+    API_VERSION,
+    CauseKind,
+    DecisionKind,
+    DecisionWarning,
+    EvictionState,
+    Outcome,
+    Verdict,
+)
+
+START, LATER = "2026-11-21T10:00:00.000000Z", "2026-11-21T10:00:20.000000Z"
+LAST = "2026-11-21T10:00:30.000000Z"
+KEY_FOR_20 = Toleration(key="k", operator="Exists", toleration_seconds=20)
+
+
+def decision(kind: DecisionKind, **changes: Any) -> DecisionRecord:
+    values: dict[str, Any] = {
+        "api_version": API_VERSION,
+        "kind": DECISION_KIND,
+        "decision": kind,
+        "verdict": Verdict.TOLERATION_EXPIRES,
+        "eviction_id": "e" * 32,
+        "revision": 1,
+        "attempt": 0,
+        "cluster": "c",
+        "namespace": "ns",
+        "pod": "p",
+        "pod_uid": "u",
+        "node": "n",
+        "cause": DecisionCause(kind=CauseKind.NODE, at=START),
+        "taint": BareTaint(key="k", value="v", effect="NoExecute"),
+        "window_start": START,
+        "deadline": LATER,
+        "toleration": KEY_FOR_20,
+    }
+    return DecisionRecord(**(values | changes))
+
+
+def issued(**changes: Any) -> DecisionRecord:
+    values: dict[str, Any] = {"cause": timer(LATER), "attempt": 1}
+    return decision(DecisionKind.ISSUED, **(values | changes))
+
+
+def timer(at: str) -> DecisionCause:
+    return DecisionCause(kind=CauseKind.TIMER, at=at)
+
+
+def after(at: str, seconds: float) -> str:
+    return instant_text(instant_us(at) + int(seconds * 1e6))
+
+
+def told(record: DecisionRecord, came: str | None = None, teller: Teller = Teller.RECORDED) -> ToldDecision:
+    return ToldDecision(record, instant_us(came or record.cause.at), teller)
+
+
+PREVIOUS = PreviousDecision(state=EvictionState.SCHEDULED, deadline=START, revision=1, attempt=0)
+COVERS = f"The toleration k covers the taint k=v:NoExecute of n for 20 s since {START}."
+CASES = [
+    pytest.param(decision(DecisionKind.SCHEDULED), f"{COVERS} It has to leave at {LATER}.", id="scheduled"),
+    pytest.param(
+        decision(DecisionKind.DUE, toleration=None, verdict=Verdict.UNTOLERATED, deadline=START),
+        f"No toleration of the pod covers the taint k=v:NoExecute of n, as of {START}. It has to leave at once.",
+        id="due",
+    ),
+    pytest.param(
+        decision(DecisionKind.DUE, cause=DecisionCause(kind=CauseKind.NODE, at=LATER)),
+        f"{COVERS} It has to leave at once, since {LATER}.",
+        id="due, as its time was over",
+    ),
+    pytest.param(
+        decision(DecisionKind.MOVED, previous=PREVIOUS, outage_start=START),
+        "The toleration k covers the taint k=v:NoExecute of n for 20 s, but the node's outage began before it, at"
+        f" {START}, and leaves the pod less time. Its deadline moves from {START} to {LATER}, because of news of the"
+        " node.",
+        id="moved",
+    ),
+    pytest.param(
+        issued(due_cause=DecisionCause(kind=CauseKind.NODE, at=LATER), toleration=None, verdict=Verdict.UNTOLERATED),
+        f"No toleration of the pod covers the taint k=v:NoExecute of n, as of {LATER}. It has to leave at once, because"
+        " of news of the node. The eviction is issued, on time.",
+        id="due and issued",
+    ),
+    pytest.param(
+        decision(DecisionKind.RETRIED, attempt=2, cause=timer(LATER), heard_at=after(START, 15.5)),
+        "Attempt 2 is issued. By what the service knew, up to 4.5 s old (its feed's heartbeats of"
+        f" {after(START, 15.5)}), the pod is still there and has to leave.",
+        id="retried",
+    ),
+    pytest.param(
+        decision(DecisionKind.RETRIED, attempt=2, cause=timer(LATER)),
+        "Attempt 2 is issued. By what the service knew, whose age is not recorded, the pod is still there and has to"
+        " leave.",
+        id="retried without heartbeats",
+    ),
+    pytest.param(
+        decision(DecisionKind.REPORTED, attempt=1, outcome=Outcome.FAILED, outcome_reason="500", next_attempt_at=LATER),
+        f"The executor reports Failed of attempt 1 (500). Should nothing change, the next attempt comes at {LATER} at"
+        " the earliest.",
+        id="reported",
+    ),
+    pytest.param(
+        decision(DecisionKind.WITHDRAWN, toleration=Toleration(key="k", value="v", toleration_seconds=20)),
+        f"The toleration k=v covers the taint k=v:NoExecute of n for 20 s since {START}."
+        f" What was issued is withdrawn; it has to leave at {LATER}.",
+        id="withdrawn",
+    ),
+    pytest.param(
+        decision(DecisionKind.CANCELLED, verdict=Verdict.TAINT_REMOVED, previous=PREVIOUS),
+        "The eviction is cancelled 20.0 s before its deadline: the taint k=v:NoExecute is gone.",
+        id="cancelled",
+    ),
+    pytest.param(
+        decision(
+            DecisionKind.CANCELLED,
+            verdict=Verdict.TOLERATED,
+            attempt=3,
+            previous=PreviousDecision(state=EvictionState.RETRYING, deadline=START, revision=1, attempt=3),
+        ),
+        "The eviction is cancelled after attempt 3: the pod tolerates the taint k for ever now.",
+        id="cancelled after attempts",
+    ),
+    pytest.param(
+        decision(DecisionKind.COMPLETED, verdict=Verdict.POD_GONE),
+        "The eviction is done: the pod is gone.",
+        id="completed",
+    ),
+    pytest.param(
+        decision(DecisionKind.SCHEDULED, warnings=(DecisionWarning.LATER_TOLERATION_DIFFERS,)),
+        f"{COVERS} It has to leave at {LATER}."
+        " A later toleration of the pod matches the taint with another time; the first one decides.",
+        id="with a warning",
+    ),
+    pytest.param(
+        decision(DecisionKind.SCHEDULED, toleration=Toleration("k", "Gt", "5", toleration_seconds=-1)),
+        f"The toleration k>5 covers the taint k=v:NoExecute of n for 0 s since {START}. It has to leave at {LATER}.",
+        id="a comparison, and seconds that count as none",
+    ),
+]
+
+
+@pytest.mark.parametrize(("record", "text"), CASES)
+def test_a_decision_is_a_sentence(record: DecisionRecord, text: str) -> None:
+    (line,) = story([told(record)])
+    assert line == (record.cause.at, Teller.RECORDED, text)
+
+
+def test_every_kind_has_a_sentence() -> None:
+    assert {case.values[0].decision for case in CASES} == set(DecisionKind)  # type: ignore[union-attr]
+
+
+def last_of(*decisions: ToldDecision) -> str:
+    return list(story(decisions))[-1].text
+
+
+def test_what_was_known_in_time_was_held() -> None:
+    late = issued(cause=timer(after(LATER, 12)))
+    text = last_of(told(decision(DecisionKind.SCHEDULED)), told(late))
+    assert text == (
+        "The eviction is issued, 12.0 s after its deadline: a closed gate, a take-over or a backlog held it."
+    )
+
+
+def test_a_replay_is_held_by_a_silent_feed_alone() -> None:
+    late = issued(cause=timer(after(LATER, 12)))
+    text = last_of(*(told(one, teller=Teller.REPLAY) for one in (decision(DecisionKind.SCHEDULED), late)))
+    assert text == "The eviction is issued, 12.0 s after its deadline: its feed was silent."
+
+
+def test_what_was_decided_late_was_not_held() -> None:
+    came = after(LATER, 30)
+    scheduled = told(decision(DecisionKind.SCHEDULED), came)
+    assert last_of(scheduled).endswith(f"This came at {came}, 50.0 s later.")
+    text = last_of(scheduled, told(issued(cause=timer(came))))
+    assert text == "The eviction is issued, 30.0 s after its deadline, as soon as that was decided."
+
+
+def test_what_was_decided_late_may_be_held_too() -> None:
+    came, later = after(LATER, 30), after(LATER, 40)
+    text = last_of(told(decision(DecisionKind.SCHEDULED), came), told(issued(cause=timer(later))))
+    assert text == (
+        f"The eviction is issued, 40.0 s after its deadline. That was decided only at {came}:"
+        " from then on a closed gate, a take-over or a backlog held it."
+    )
+
+
+def test_no_cause_is_named_where_no_record_holds_one() -> None:
+    text = last_of(told(issued(cause=timer(after(LATER, 9)))))
+    assert text == "The eviction is issued, 9.0 s after its deadline; what held it is not in these records."
+
+
+@pytest.mark.parametrize(
+    ("at", "text"),
+    [
+        (LATER, f"as soon as its deadline was known, which was at {LATER}."),
+        (
+            LAST,
+            (
+                f"10.0 s after its deadline was known, which was at {LATER}:"
+                " a closed gate, a take-over or a backlog held it."
+            ),
+        ),
+    ],
+)
+def test_nothing_is_late_before_its_deadline_was_known(at: str, text: str) -> None:
+    cause = DecisionCause(kind=CauseKind.POD, at=LATER)
+    moved = decision(DecisionKind.MOVED, deadline=START, known_at=LATER, cause=cause)
+    late = issued(deadline=START, known_at=LATER, cause=timer(at))
+    assert last_of(told(decision(DecisionKind.SCHEDULED)), told(moved), told(late)) == f"The eviction is issued, {text}"
+
+
+def test_another_reason_with_the_same_deadline_is_told() -> None:
+    other = issued(taint=BareTaint(key="other", effect="NoExecute"))
+    assert last_of(told(decision(DecisionKind.SCHEDULED)), told(other)) == (
+        f"The toleration k covers the taint other:NoExecute of n for 20 s since {START}."
+        " The eviction is issued, on time."
+    )
+
+
+def test_stories_of_a_service_and_of_a_replay_are_apart() -> None:
+    lines = story([told(decision(DecisionKind.SCHEDULED), LATER), told(issued(), teller=Teller.REPLAY)])
+    assert [line.teller for line in lines] == [Teller.RECORDED, Teller.REPLAY]

@@ -1,0 +1,248 @@
+"""The fast path does exactly what `apply_pod` would do, or nothing."""
+
+from __future__ import annotations
+
+import collections
+import copy
+import json
+from typing import Any, NamedTuple
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, RuleParameters, apply_pod
+from evictstream.models.eviction.state import NodeState, TaintState
+from evictstream.models.kubernetes import Taint
+from evictstream.models.messages.decoding import decode_pod_record, read_decoded_pod
+from evictstream.models.messages.envelope import DECODE_ERRORS, DEFAULT_LIMITS
+from evictstream.models.messages.plain_pods import decode_plain_pod
+from evictstream.models.messages.unreadable import Unreadable
+from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.partition.clusters import Clusters
+from evictstream.streams.partition.fast_path import YIELD_AFTER_BYTES, FastPath, Other
+
+KEY = b"lab/n0"
+RULES = RuleParameters()
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"namespace": "d", "name": "a", "uid": "u", "resourceVersion": "100"},
+    "spec": {"nodeName": "n0", "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}]},
+    "status": {"phase": "Running"},
+}
+
+
+def with_change(path: str, value: object) -> dict[str, Any]:
+    """A newer pod with one thing changed; `None` takes it out."""
+    pod = copy.deepcopy(POD)
+    pod["metadata"]["resourceVersion"] = "101"
+    *parents, last = path.split(".")
+    place = pod
+    for parent in parents:
+        place = place[parent]
+    if value is None:
+        place.pop(last, None)
+    else:
+        place[last] = value
+    return pod
+
+
+def known() -> NodeAggregate:
+    aggregate = NodeAggregate("lab", "n0")
+    step(aggregate, POD)
+    return aggregate
+
+
+class FakeRecord(NamedTuple):
+    """A record of the pods topic."""
+
+    value: bytes | None
+    key: bytes | None = KEY
+    offset: int = 7
+    timestamp: int = 10**12
+
+
+def encoded(pod: dict[str, Any], **more: object) -> bytes:
+    return json.dumps({"cluster": "lab", "type": "MODIFIED", "object": pod, **more}).encode()
+
+
+def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
+    """Apply it by `apply_pod`; returns the changes, or the error."""
+    try:
+        event = read_decoded_pod(decode_pod_record(encoded(pod)), KEY, 10**15, Origin("pods", 0, 0))
+    except Unreadable as error:
+        return error
+    assert isinstance(event, PodEvent)
+    return apply_pod(aggregate, event, RULES)
+
+
+def walk(aggregate: NodeAggregate, *records: FakeRecord) -> tuple[list[Other | int], Outbox]:
+    """Take records along the fast path; returns what it has left, and written."""
+    outbox = Outbox()
+    path = FastPath({KEY: aggregate}, Clusters(), DEFAULT_LIMITS, 65_536)
+    return list(path.apply(records, outbox, collections.Counter())), outbox
+
+
+def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes | None] | bool:
+    """Take one pod along the fast path; returns the row, whether it was applied without one, or `False`."""
+    left, outbox = walk(aggregate, FakeRecord(encoded(pod)))
+    assert len(left) + outbox.entries <= 1
+    return not left and next(iter(outbox.rows.items()), True)
+
+
+def test_a_status_change_takes_the_fast_path() -> None:
+    aggregate = known()
+    assert fast(aggregate, with_change("status.conditions", [{"type": "Ready", "status": "True"}]))
+    assert aggregate.pods["u"].version == 101
+
+
+def test_an_edit_takes_the_fast_path_while_nothing_is_due() -> None:
+    aggregate, twin = known(), known()
+    edited = with_change("spec.tolerations", [])
+    taken = fast(aggregate, edited)
+    assert isinstance(taken, tuple)
+    changes = step(twin, edited)
+    assert isinstance(changes, Changes)
+    assert list(changes.rows) == [taken]
+    assert aggregate.pods == twin.pods
+
+
+@pytest.mark.parametrize("tolerations", [[], [{"key": "k", "operator": "Exists", "tolerationSeconds": 7}]])
+def test_an_edit_on_a_tainted_node_goes_through_apply_pod(tolerations: list[object]) -> None:
+    aggregate = known()
+    taint = TaintState(Taint("k", "", "NoExecute"), 10**15, 10**15, None)
+    aggregate.node = NodeState(uid="n", version=1, taints=(taint,))
+    assert not fast(aggregate, with_change("spec.tolerations", tolerations))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        pytest.param("metadata.uid", "other", id="another pod of that name"),
+        pytest.param("metadata.resourceVersion", "100", id="duplicate"),
+        pytest.param("metadata.resourceVersion", "99", id="older"),
+        pytest.param("metadata.resourceVersion", "x101", id="version that is no number"),
+        pytest.param("metadata.resourceVersion", "", id="no version"),
+        pytest.param("metadata.name", None, id="no name"),
+        pytest.param("metadata.name", "q" * 1_100, id="name beyond the limit"),
+        pytest.param("metadata.deletionTimestamp", "2026-11-21T00:00:00Z", id="terminating"),
+        pytest.param("metadata.annotations", {"kubernetes.io/config.mirror": "x"}, id="mirror"),
+        pytest.param("spec.nodeName", "n1", id="another node"),
+        pytest.param("spec.nodeName", None, id="not bound"),
+        pytest.param("spec.tolerations", "none", id="tolerations unreadable"),
+        pytest.param("status.phase", "Failed", id="finished"),
+        pytest.param("kind", "Node", id="another kind"),
+        pytest.param("apiVersion", "v2", id="another version of the API"),
+        pytest.param("metadata", None, id="no metadata"),
+    ],
+)
+def test_everything_else_goes_through_apply_pod(path: str, value: object) -> None:
+    aggregate = known()
+    assert not fast(aggregate, with_change(path, value))
+    assert aggregate.pods["u"].version == 100
+
+
+PODS = st.builds(
+    with_change,
+    st.sampled_from(["metadata.uid", "metadata.resourceVersion", "spec.nodeName", "spec.tolerations", "status.phase"]),
+    st.sampled_from([None, "u", "n0", "101", "7", "Running", "Succeeded", [], POD["spec"]["tolerations"]]),
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(PODS)
+def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) -> None:
+    short, long = known(), known()
+    taken = fast(short, pod)
+    if taken:
+        changes = step(long, pod)
+        assert isinstance(changes, Changes)
+        assert list(changes.rows) == ([] if taken is True else [taken])
+        assert [*changes.commands, *changes.decisions, *changes.wakeups] == []
+        assert short.pods == long.pods
+    else:
+        assert short.pods == known().pods
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        pytest.param(FakeRecord(None), id="no value"),
+        pytest.param(FakeRecord(b"{"), id="broken"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1)), key=None), id="no key"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1)), key=b"lab/n1"), id="unknown node"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), type="DELETED")), id="deletion"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), cluster="other")), id="another cluster"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), observedAt="noon")), id="no time"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1), odd=1)), id="unknown field"),
+        pytest.param(FakeRecord(encoded(with_change("x", "." * 65_536))), id="large"),
+    ],
+)
+def test_other_records_are_left_as_they_are(record: FakeRecord) -> None:
+    aggregate = known()
+    left, outbox = walk(aggregate, record)
+    assert [one.record for one in left if isinstance(one, Other)] == [record]
+    assert not outbox
+    assert aggregate.pods == known().pods
+
+
+def test_records_of_an_ended_epoch_are_left() -> None:
+    aggregate, clusters = known(), Clusters()
+    clusters.load(b"cluster\0lab", b'{"epoch":1}')
+    path = FastPath({KEY: aggregate}, clusters, DEFAULT_LIMITS, 65_536)
+    old, new = FakeRecord(encoded(with_change("x", 1))), FakeRecord(encoded(with_change("x", 1), epoch=1))
+    left = list(path.apply([old, new], Outbox(), collections.Counter()))
+    assert [one.record for one in left if isinstance(one, Other)] == [old]
+
+
+def test_records_from_before_a_forgetting_are_left() -> None:
+    aggregate, clusters, record = known(), Clusters(), FakeRecord(encoded(with_change("x", 1)))
+    clusters.forget("lab", record.timestamp * 1_000, Outbox())
+    path = FastPath({KEY: aggregate}, clusters, DEFAULT_LIMITS, 65_536)
+    left = list(path.apply([record, record._replace(timestamp=record.timestamp + 1)], Outbox(), collections.Counter()))
+    assert [one.record for one in left if isinstance(one, Other)] == [record]
+
+
+def test_a_pod_that_was_left_alone_goes_through_apply_pod() -> None:
+    aggregate = NodeAggregate("lab", "n0")
+    step(aggregate, {**POD, "status": {"phase": "Failed"}})
+    assert not fast(aggregate, with_change("x", 1))
+
+
+def test_another_spelling_of_known_tolerations_is_no_edit() -> None:
+    aggregate = known()
+    for version, spelled in enumerate((b'"operator": "Exists"', b'"operator":"Exists"', b'"operator" :"Exists"'), 101):
+        pod = {**POD, "metadata": {**POD["metadata"], "resourceVersion": str(version)}}
+        left, outbox = walk(aggregate, FakeRecord(encoded(pod).replace(b'"operator": "Exists"', spelled)))
+        assert (left, outbox.entries) == ([], 0)
+        assert aggregate.pods["u"].version == version
+
+
+def test_other_tasks_may_run_behind_a_large_record() -> None:
+    large = FakeRecord(encoded(with_change("x", "." * YIELD_AFTER_BYTES)))
+    assert walk(known(), large)[0] == [large.offset + 1]
+
+
+WATCHES = st.fixed_dictionaries(
+    {"cluster": st.sampled_from(["lab", None, 1]), "type": st.sampled_from(["ADDED", "MODIFIED", "DELETED", None])},
+    optional={
+        "object": PODS,
+        "epoch": st.sampled_from([0, 1, -1, "1"]),
+        "observedAt": st.sampled_from(["2026-11-24T00:00:00Z", "noon", None]),
+        "listedAt": st.sampled_from(["2026-11-24T00:00:00Z", "noon"]),
+    },
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(WATCHES)
+def test_what_the_fast_paths_types_take_all_readers_take(watch: dict[str, Any]) -> None:
+    value = json.dumps(watch).encode()
+    try:
+        plain = decode_plain_pod(value)
+    except DECODE_ERRORS:
+        return
+    every = decode_pod_record(value)
+    assert json.loads(msgspec.json.encode(plain)) == json.loads(msgspec.json.encode(every))

@@ -1,0 +1,78 @@
+"""A writer and partitions as gates and freshness see them, without a broker."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+
+from evictstream.streams.engine.core.ports import Committed, Place
+from evictstream.streams.partition.future_times import FutureTimes
+
+
+@dataclasses.dataclass
+class FakeLogic:
+    """A logic with one timer."""
+
+    due_at_us: int | None = None
+    gap: str | None = None
+
+    def next_due_at_us(self) -> int | None:
+        return self.due_at_us
+
+    @property
+    def times(self) -> FutureTimes:
+        return FutureTimes(0, now_us=lambda: 0, skew_us=None, brokers_now_us=lambda: 0, on_capped=lambda *_: None)
+
+    def objection(self) -> str | None:
+        return self.gap
+
+
+@dataclasses.dataclass
+class FakeWriter:
+    """A live writer."""
+
+    partition: int = 0
+    positions: dict[str, int] = dataclasses.field(default_factory=dict)
+    caught_up: bool = True
+    live: bool = True
+    has_room: bool = True
+    last_commit: Committed | None = None
+    logic: FakeLogic = dataclasses.field(default_factory=FakeLogic)
+    fired: list[int] = dataclasses.field(default_factory=list)
+    probes: int = 0
+
+    def probe(self) -> None:
+        self.probes += 1
+
+    def fire(self, now_us: int, limit: int) -> int:
+        assert limit > 0
+        self.fired.append(now_us)
+        self.logic.due_at_us = None
+        return 1
+
+
+class FakePartitions:
+    """Partitions with these writers."""
+
+    def __init__(self, *writers: FakeWriter) -> None:
+        self.writers = writers
+
+    def live(self) -> Iterator[FakeWriter]:
+        return iter(self.writers)
+
+
+class FakeGroup:
+    """A membership in which inputs end where a test says."""
+
+    def __init__(self, ends: Mapping[Place, int]) -> None:
+        self.is_rebalancing = False
+        self.ends = dict(ends)
+
+    async def end_offsets(self, places: Sequence[Place]) -> dict[Place, int]:
+        return {place: self.ends[place] for place in places}
+
+    async def seek(self, positions: Mapping[Place, int]) -> dict[Place, int]:
+        return dict.fromkeys(positions, 0)
+
+    def leave(self) -> None:
+        """Nothing: no test leaves."""

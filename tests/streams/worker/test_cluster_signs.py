@@ -1,0 +1,166 @@
+"""What is wrong with a cluster is seen: evictions without an answer, and a silent feed that holds something due."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import cast
+
+import pytest
+import structlog
+
+from evictstream.streams.engine.core.waits import WaitKind
+from evictstream.streams.partition.eviction_partition import EvictionPartition
+from evictstream.streams.partition.overdue import Waiting
+from evictstream.streams.settings import Settings
+from evictstream.streams.worker.cluster_signs import UNANSWERED_LIMIT_SECONDS, ClusterSigns, cluster_signs
+from evictstream.streams.worker.gates import Gate
+from evictstream.streams.worker.health import Health
+from evictstream.streams.worker.snapshot import PartitionView, Snapshot
+from evictstream.streams.worker.watchdog import Watchdog, limits_of
+from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, Story
+from tests.streams.worker.test_metrics import view
+
+LIMIT = UNANSWERED_LIMIT_SECONDS
+
+
+def at(seconds: float) -> int:
+    return NOON_US + round(seconds * SECOND_US)
+
+
+class Owed(Story):
+    """Two pods of a tainted node that were evicted at second 1 and 2."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.heartbeat(0)
+        self.node(0, TAINT)
+        self.pod(1, "a", None)
+        self.fire(1)
+        self.pod(2, "b", None)
+        self.fire(2)
+
+    def unanswered(self) -> tuple[int, float] | None:
+        """Count and age of the oldest, seconds, 0 being noon."""
+        found = self.logic.unanswered().get("lab")
+        return None if found is None else (found.count, (found.oldest_at_us - NOON_US) / SECOND_US)
+
+    def restarted(self) -> EvictionPartition:
+        logic = EvictionPartition(0, self.config)
+        for key, value in self.outbox.rows.items():
+            logic.load(key, value)
+        logic.loaded()
+        return logic
+
+
+def test_what_was_issued_is_unanswered_until_a_result_comes() -> None:
+    story = Owed()
+    assert story.unanswered() == (2, 1)
+    story.result(3, "Accepted")  # of `b`, the newest command
+    assert story.unanswered() == (1, 1)
+    story.fire(40)
+    assert story.unanswered() == (1, 1), "a repeat is no answer"
+    story.result(41, "Failed")
+    assert story.unanswered() is None
+
+
+@pytest.mark.parametrize("end", ["taint", "pod", "cluster"])
+def test_what_has_ended_is_not_unanswered(end: str) -> None:
+    story = Owed()
+    if end == "taint":
+        story.node(3)
+    elif end == "cluster":
+        story.forget(3)
+    else:
+        story.pod(3, "a", None, "DELETED")
+        story.pod(3, "b", None, "MODIFIED", deletionTimestamp="2026-11-21T12:00:31Z")
+    assert story.unanswered() is None
+
+
+def test_an_attempt_after_a_result_is_unanswered_anew() -> None:
+    story = Owed()
+    story.result(3, "Failed")
+    story.fire(5)
+    assert story.unanswered() == (2, 1)
+    story.pod(6, "a", None, "DELETED")
+    found = story.unanswered()
+    assert found is not None
+    assert found[0] == 1
+    assert 3 < found[1] <= 5
+
+
+def test_since_when_is_the_same_after_a_restart() -> None:
+    story = Owed()
+    story.fire(40)  # both are repeated
+    assert story.restarted().unanswered() == story.logic.unanswered() == {"lab": Waiting(2, at(1))}
+
+
+def test_metrics_show_what_is_unanswered() -> None:
+    story = Owed()
+    story.views = (view(pending={"lab": 2, "calm": 0}, unanswered=story.logic.unanswered()),)
+    story.now_us = at(31)
+    seen = story.scrape()
+    assert seen["evictstream_evictions_unanswered", "lab"] == 2
+    assert seen["evictstream_evictions_unanswered_oldest_seconds", "lab"] == 30
+    assert seen["evictstream_evictions_unanswered", "calm"] == 0
+    assert seen["evictstream_evictions_unanswered_oldest_seconds", "calm"] == 0
+
+
+def snapshot(now: float, *views: PartitionView) -> Snapshot:
+    return Snapshot(is_settled=True, partitions=views, at_us=at(now))
+
+
+def owing(count: int, since: float) -> PartitionView:
+    return view(unanswered={"lab": Waiting(count, at(since))} if count else {})
+
+
+def silent(count: int, since: float) -> PartitionView:
+    waiting = {(Gate.FEED, "lab"): Waiting(count, at(since))} if count else {}
+    return view(silent_since_us={"lab": at(since)}, waiting=waiting)
+
+
+def test_owed_evictions_are_a_sign_beyond_the_limit() -> None:
+    two = (owing(3, 10), dataclasses.replace(owing(1, 5), partition=1))
+    assert cluster_signs(snapshot(5 + LIMIT, *two)) == []
+    (sign,) = cluster_signs(snapshot(6 + LIMIT, *two))
+    assert (sign.cluster, sign.gate, sign.evictions) == ("lab", None, 4)
+    assert "executor" in sign.reason
+
+
+def test_each_sign_is_logged_once_when_it_begins_and_ends() -> None:
+    signs = ClusterSigns()
+    story = [
+        (snapshot(70, owing(3, 0)), 1),
+        (snapshot(71, owing(4, 0)), 0),
+        (snapshot(72, owing(4, 0), silent(2, 0)), 1),
+        (snapshot(73, owing(4, 0), silent(1, 0)), 0),
+        (snapshot(74, silent(1, 0)), 1),
+        (snapshot(75, silent(0, 0)), 1),
+        (snapshot(76), 0),
+    ]
+    for seen, lines in story:
+        with structlog.testing.capture_logs() as logged:
+            signs.look(seen)
+        assert len(logged) == lines
+        assert all(line["cluster"] == "lab" for line in logged)
+
+
+def test_a_feed_that_holds_nothing_is_in_no_log() -> None:
+    signs = ClusterSigns()
+    signs.look(snapshot(90, silent(0, 0)))
+    assert signs.shown == set()
+
+
+def test_readyz_names_a_cluster_and_stays_ready() -> None:
+    watchdog = Watchdog(lambda _: dict.fromkeys(WaitKind, 0.0), limits_of(Settings()), print)
+    report = Health(watchdog, lambda: snapshot(85, silent(48, 0), owing(3, 0))).ready(0.0)
+    assert report.status == 200
+    body = cast("dict[str, list[dict[str, object]]]", report.body)
+    found = [(one["cluster"], one.get("gate"), one["evictions"]) for one in body["clusters"]]
+    assert found == [("lab", None, 3), ("lab", "feed", 48)]
+    assert "85 s" in str(body["clusters"][1]["reason"])
+
+
+def test_a_silent_feed_is_seen_by_its_partition() -> None:
+    story = Owed()
+    assert story.logic.silent_since_us(at(30)) == {}
+    assert story.logic.silent_since_us(at(100)) == {"lab": at(0)}

@@ -1,0 +1,36 @@
+"""How old the view of a partition is."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evictstream.streams.worker.freshness import SAMPLES_KEPT, Freshness
+from tests.streams.worker.fakes import FakeGroup
+
+
+@pytest.mark.parametrize("behind_seconds", [0, 5, SAMPLES_KEPT + 5, 20 * SAMPLES_KEPT])
+def test_a_constant_backlog_has_its_age(behind_seconds: int) -> None:
+    now = 1_000
+    writer: Any = SimpleNamespace(partition=0, positions={"nodes": 0})
+    partitions: Any = SimpleNamespace(live=lambda: iter([writer]))
+    clock: Any = SimpleNamespace(monotonic=lambda: float(now), now_us=lambda: now * 1_000_000)
+
+    group = FakeGroup({})
+    freshness = Freshness(partitions, group, clock)
+
+    async def look() -> float:
+        nonlocal now
+        ages = []
+        for _ in range(100 * SAMPLES_KEPT):
+            now += 1
+            group.ends["nodes", 0] = now  # a record in each second
+            writer.positions["nodes"] = now - behind_seconds
+            await freshness.ask_once()
+            ages.append(freshness.age_seconds(writer))
+        return max(ages[len(ages) // 2 :])
+
+    assert behind_seconds <= asyncio.run(look()) <= behind_seconds + 2 * max(1, behind_seconds - SAMPLES_KEPT)
