@@ -1,4 +1,4 @@
-"""What an executor decides before it acts: which commands count, in which order, and whether one is still true.
+"""Decisions of an executor before it acts: which commands count, in which order, and whether one still applies.
 
-Pure: the executor (`evictstream.streams.executor`) hands in commands, what the API server has answered, and the time.
+Pure: the executor (`evictstream.streams.executor`) passes commands, answers of the API server, and the time.
 """

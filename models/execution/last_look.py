@@ -1,8 +1,8 @@
-"""The last look: whether a pod still has to leave, by what the API server holds now.
+"""The last look: whether a pod still has to leave, by the present objects of the API server.
 
-A command is as old as the feed, Kafka and the executor's queue make it. What is read here is younger than all of them,
-so a pod that moved, a toleration that was edited and a taint that was removed meanwhile save the pod although no
-`Cancel` has come yet. The last look only ever says no: what leaves, and when, is decided by the service.
+Feed, Kafka and the executor's queue delay a command. The objects that are read here are newer, so a pod that moved, an
+edited toleration or a removed taint protects the pod before its `Cancel` arrives. The last look can only veto: the
+service decides which pods leave, and when.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ DISRUPTION_TARGET: Final = "DisruptionTarget"
 
 
 class PodCondition(msgspec.Struct, frozen=True, gc=False):
-    """A condition of a pod, as far as it is of use here."""
+    """A condition of a pod, with the fields that are used here."""
 
     type: str = ""
     status: str = ""
 
 
 class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
-    """A pod as the API server holds it.
+    """A pod as the API server has it.
 
     Attributes:
-        resource_version: the precondition of a write that rests on this look.
+        resource_version: the precondition of a write after this look.
         is_disruption_target: whether it has the condition `DisruptionTarget` already.
     """
 
@@ -52,14 +52,14 @@ class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
 
 class SeenNode(msgspec.Struct, frozen=True, gc=False):
-    """A node as the API server holds it; of its taints only those with the effect `NoExecute`."""
+    """A node as the API server has it, with its `NoExecute` taints only."""
 
     uid: str
     taints: Sequence[Taint]
 
 
 class Veto(msgspec.Struct, frozen=True, gc=False):
-    """Why a command must not be carried out, and what to answer."""
+    """Why a command must not be carried out, and the outcome to report."""
 
     outcome: Outcome
     reason: str
@@ -102,10 +102,10 @@ _nodes: Final = msgspec.json.Decoder(_Node)
 
 
 def read_pod(text: bytes) -> SeenPod:
-    """Read a pod. One that is deeper than a decoder reads is read without what lies too deep, which decides nothing.
+    """Read a pod. Fields that are nested too deeply for the decoder are left out; none of them matters here.
 
     Raises:
-        msgspec.DecodeError: it is none.
+        msgspec.DecodeError: it is not a pod.
     """
     pod = decode_any_depth(_pods, text)
     return SeenPod(
@@ -139,29 +139,29 @@ def last_look(
     now_us: int,
     comparison_operators: bool,
 ) -> Veto | None:
-    """Say why an `Evict` must not be carried out; None if it still is true.
+    """Return why an `Evict` must not be carried out; None if it still applies.
 
     Args:
         command: with the action `Evict`.
-        pod: what has its namespace and name; None if nothing has.
-        node: what has its node's name; None if nothing has.
-        now_us: the executor's clock. If it is behind the service's, the time of the command counts: it was due then.
+        pod: with the command's namespace and name; None if there is none.
+        node: with the command's node name; None if there is none.
+        now_us: the executor's clock. If it is behind the service's, `issuedAt` counts: the eviction was due then.
         comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
     """
     if pod is None:
         return Veto(Outcome.GONE, "there is no such pod")
     if pod.uid != command.pod_uid:
         return Veto(Outcome.GONE, f"another pod has this name, with UID {pod.uid}")
-    found = _of_pod(command, pod)
-    if found is None and node is None:
-        found = "the node is gone"
-    if found is None and node is not None:
+    reason = _of_pod(command, pod)
+    if reason is None and node is None:
+        reason = "the node is gone"
+    if reason is None and node is not None:
         if command.node_uid and node.uid != command.node_uid:
-            found = f"another node has this name, with UID {node.uid}"
+            reason = f"another node has this name, with UID {node.uid}"
         else:
             at_us = max(now_us, instant_us(command.issued_at))
-            found = _of_taints(command, pod, node, at_us, comparison_operators=comparison_operators)
-    return None if found is None else Veto(Outcome.OBSOLETE, found)
+            reason = _of_taints(command, pod, node, at_us, comparison_operators=comparison_operators)
+    return None if reason is None else Veto(Outcome.OBSOLETE, reason)
 
 
 def _of_pod(command: EvictionCommand, pod: SeenPod) -> str | None:
@@ -171,7 +171,7 @@ def _of_pod(command: EvictionCommand, pod: SeenPod) -> str | None:
         return f"the pod has ended: {pod.phase}"
     if pod.node != command.node:
         return f"the pod is bound to {pod.node or 'no node'}"
-    return "the pod stands for a static pod" if pod.is_mirror else None
+    return "the pod is a mirror pod" if pod.is_mirror else None
 
 
 def _of_taints(
@@ -181,9 +181,9 @@ def _of_taints(
         return "the node has no NoExecute taint"
     in_use = tolerations_in_use(pod.tolerations, node.taints, comparison_operators=comparison_operators)
     if in_use is None:
-        return None  # due at once, whatever the command's own reason was
+        return None  # a taint is not tolerated: due at once, whatever the reason of the command
     if all(bounded_seconds(toleration) is None for toleration in in_use):
-        return "the pod tolerates all NoExecute taints for ever"
+        return "the pod tolerates all NoExecute taints forever"
     before = command.reason.toleration
     if before is None:
         return f"the pod tolerates {taint_text(command.reason.taint)} now"
@@ -205,7 +205,7 @@ def _of_window(
     toleration = first_match(pod.tolerations, taint, comparison_operators=comparison_operators)
     seconds = None if toleration is None else bounded_seconds(toleration)
     if toleration is None or seconds is None:
-        return f"the pod tolerates {taint_text(taint)} for ever"
+        return f"the pod tolerates {taint_text(taint)} forever"
     reason = command.reason.taint
     is_another = taint.value != reason.value or not is_same_toleration(toleration, before)
     if (
@@ -213,9 +213,9 @@ def _of_window(
         and taint.key == reason.key
         and is_another
         and looks_at_value(pod.tolerations, taint, in_use=toleration, comparison_operators=comparison_operators)
-    ):  # its window begins when the value came (semantics.md 12.4), and that is not known here
-        return f"the pod tolerates {taint_text(taint)} for {seconds} s from when that value came"
-    # The window began when it began; only the seconds can have been edited since.
+    ):  # its window begins when the value was set (semantics.md 12.4), at a time that is unknown here
+        return f"the pod tolerates {taint_text(taint)} for {seconds} s since it has that value"
+    # The window has the same start; only the seconds can have been edited since.
     moved_us = (seconds - (bounded_seconds(before) or 0)) * SECOND_US
     if instant_us(command.deadline) + moved_us > at_us:
         return f"the pod tolerates {taint_text(taint)} for {seconds} s now"
@@ -224,7 +224,7 @@ def _of_window(
 
 def _same_reason(reason: BareTaint, taints: Sequence[Taint]) -> Taint | None:
     """Find the command's taint; not-ready and unreachable are one outage (semantics.md 7.2)."""
-    found = {taint.key: taint for taint in taints}
-    if reason.key not in found and reason.key in HEALTH_KEYS:
-        return found.get(other_health_key(reason.key))
-    return found.get(reason.key)
+    by_key = {taint.key: taint for taint in taints}
+    if reason.key not in by_key and reason.key in HEALTH_KEYS:
+        return by_key.get(other_health_key(reason.key))
+    return by_key.get(reason.key)

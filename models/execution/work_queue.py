@@ -1,24 +1,50 @@
-"""Evictions that wait for their turn: in order in each namespace, in turns between namespaces, one at a time for a pod.
+"""Evictions that wait for their turn: namespaces take turns, each in its own order, one eviction at a time for a pod.
 
-Pods of a node need not wait for one another: each eviction has its own pod as precondition, and what orders commands is
-their `evictionId`. No namespace has all that may run at once, so that slow ones, whose webhook is dead, leave room.
-Each operation costs the same whatever waits, but for those that are said to look at everything.
+Pods of a node need not wait for one another: each eviction has its own pod as precondition, and `evictionId` orders
+commands. No namespace takes all the places that may run at once, so a namespace with slow writes, as behind a dead
+webhook, leaves room for the others. Every operation costs the same however many evictions wait, except where its
+docstring says that it looks at all of them.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import enum
 import heapq
 import itertools
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from evictstream.models.messages.command import EvictionCommand
 
 SHARE: Final = 3
 """A namespace may run so many times as many as could still begin: three quarters of all if it is alone, three sevenths
-each if there are two. The rest is free for the next one."""
+each if there are two. The rest stays free for the next namespace."""
+
+
+class QueueState(enum.Enum):
+    """Where an `Evict` stands between its command and its answer."""
+
+    QUEUED = enum.auto()
+    """It waits for its turn, or for the time until which it was put off."""
+    RUNNING = enum.auto()
+    """A worker carries it out."""
+    SUPERSEDED = enum.auto()
+    """A worker carries it out, and a newer command of the eviction has arrived: there is no further try."""
+    ABANDONED = enum.auto()
+    """A worker carries it out, and another executor owns its partition: only a final outcome is reported."""
+    ENDED = enum.auto()
+    """It is out of the queue, with or without an answer."""
+
+
+_MOVES: Final[Mapping[QueueState, frozenset[QueueState]]] = {
+    QueueState.QUEUED: frozenset({QueueState.RUNNING, QueueState.ENDED}),
+    QueueState.RUNNING: frozenset({QueueState.QUEUED, QueueState.SUPERSEDED, QueueState.ABANDONED, QueueState.ENDED}),
+    QueueState.SUPERSEDED: frozenset({QueueState.ABANDONED, QueueState.ENDED}),
+    QueueState.ABANDONED: frozenset({QueueState.ENDED}),
+    QueueState.ENDED: frozenset(),
+}
 
 
 @dataclasses.dataclass(slots=True, eq=False, kw_only=True)
@@ -26,32 +52,39 @@ class QueuedEviction:
     """An `Evict` that is queued or being carried out.
 
     Attributes:
-        command: what to do.
-        partition: where the command stands in its topic.
-        offset: the same.
+        command: the `Evict`.
+        partition: of the commands topic.
+        offset: of the command in that partition.
         queued_at: monotonic seconds.
-        said_at: monotonic seconds when `Accepted` was said last, or `queued_at`.
-        seen_at: monotonic seconds when the first `Evict` of the eviction was read.
+        accept_at: monotonic seconds at which the next `Accepted` is due.
+        seen_at: monotonic seconds at which the first `Evict` of the eviction was read.
         tries: how often it was put off.
-        is_running: whether a worker has it.
-        is_withdrawn: whether it must not be done any more.
-        is_given_up: whether it must not be answered either, unless it is done: who reads its partition next does both.
+        state: changed by `move` alone.
     """
 
     command: EvictionCommand
     partition: int
     offset: int
     queued_at: float
-    said_at: float
+    accept_at: float
     seen_at: float
     tries: int = 0
-    is_running: bool = False
-    is_withdrawn: bool = False
-    is_given_up: bool = False
+    state: QueueState = QueueState.QUEUED
+
+    def move(self, state: QueueState) -> None:
+        """Change the state.
+
+        Raises:
+            RuntimeError: no eviction goes from its present state to that one: an invariant was broken.
+        """
+        if state not in _MOVES[self.state]:
+            message = f"an eviction cannot go from {self.state.name} to {state.name}"
+            raise RuntimeError(message)
+        self.state = state
 
 
 class WorkQueue:
-    """All that waits in one cluster. The caller keeps the number of entries within its limit."""
+    """All evictions of one cluster that wait or run. The caller limits their number."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, QueuedEviction] = {}  # by `evictionId`
@@ -59,7 +92,7 @@ class WorkQueue:
         # What may begin, by namespace; namespaces in the order of their turns.
         self._ready: dict[str, deque[QueuedEviction]] = {}
         self._turns: deque[str] = deque()
-        self._behind: dict[str, deque[QueuedEviction]] = {}  # by UID of a pod that is being evicted: what comes after
+        self._behind: dict[str, deque[QueuedEviction]] = {}  # by UID of a pod that is being evicted: its next evictions
         self._running_in: Counter[str] = Counter()
         self._put_off: list[tuple[float, int, QueuedEviction]] = []
         self._numbers = itertools.count()
@@ -69,7 +102,7 @@ class WorkQueue:
         return len(self._waiting) + len(self._running)
 
     def __iter__(self) -> Iterator[QueuedEviction]:
-        """All that wait or run; looks at everything."""
+        """All that wait or run; looks at all of them."""
         return iter((*self._waiting.values(), *self._running.values()))
 
     @property
@@ -77,23 +110,27 @@ class WorkQueue:
         """How many wait."""
         return len(self._waiting)
 
-    def put(self, waiting: QueuedEviction) -> None:
-        """Queue an eviction behind all others of its namespace. No other one of its `evictionId` may wait."""
-        self._waiting[waiting.command.eviction_id] = waiting
-        self._append(waiting)
+    def runs(self, partition: int) -> bool:
+        """Whether an eviction of a partition is being carried out; looks at all that run."""
+        return any(eviction.partition == partition for eviction in self._running.values())
+
+    def put(self, eviction: QueuedEviction) -> None:
+        """Queue an eviction behind all others of its namespace. No other one with its `evictionId` may wait."""
+        self._waiting[eviction.command.eviction_id] = eviction
+        self._append(eviction)
 
     def withdraw(self, eviction_id: str) -> QueuedEviction | None:
-        """Take an eviction out that no worker has; None if there is none. One that runs is only marked."""
+        """Take out an eviction that no worker has; None if none waits. One that runs is not tried again."""
         running = self._running.get(eviction_id)
-        if running is not None:
-            running.is_withdrawn = True
+        if running is not None and running.state is QueueState.RUNNING:
+            running.move(QueueState.SUPERSEDED)
         waiting = self._waiting.pop(eviction_id, None)
         if waiting is not None:
-            waiting.is_withdrawn = True
+            waiting.move(QueueState.ENDED)
         return waiting
 
     def take(self, now: float, most: int) -> QueuedEviction | None:
-        """Give a worker what is next; its pod is busy until `finish` or `put_off`. None if nothing may begin.
+        """Give the next eviction to a worker; its pod is busy until `finish` or `put_off`. None if none may begin.
 
         Looks at as many namespaces as have something running at most.
 
@@ -102,96 +139,99 @@ class WorkQueue:
             most: how many may run at once.
         """
         while self._put_off and self._put_off[0][0] <= now:
-            waiting = heapq.heappop(self._put_off)[2]
-            if not waiting.is_withdrawn:
-                self._append(waiting)
+            eviction = heapq.heappop(self._put_off)[2]
+            if eviction.state is QueueState.QUEUED:
+                self._append(eviction)
         share = SHARE * (most - len(self._running))
         for _ in range(len(self._turns) if share > 0 else 0):
             namespace = self._turns.popleft()
             if self._running_in[namespace] >= share:
                 self._turns.append(namespace)
                 continue
-            found = self._first(namespace)
-            if found is not None:
-                return self._begin(found)
+            first = self._first(namespace)
+            if first is not None:
+                return self._begin(first)
         return None
 
     def next_at(self) -> float | None:
-        """When what was put off comes back, monotonic seconds; None if nothing was."""
+        """When the next eviction that was put off comes back, monotonic seconds; None if none was put off."""
         return self._put_off[0][0] if self._put_off else None
 
-    def finish(self, waiting: QueuedEviction) -> None:
-        """Forget what a worker has done; the next of its pod may begin."""
-        self._release(waiting)
+    def finish(self, eviction: QueuedEviction) -> None:
+        """Remove an eviction that a worker has ended; the next one of its pod may begin."""
+        eviction.move(QueueState.ENDED)
+        self._release(eviction)
 
-    def put_off(self, waiting: QueuedEviction, until: float) -> None:
-        """Queue again, at that monotonic second, what a worker could not do now; others go first."""
-        waiting.is_running = False
-        waiting.tries += 1
-        self._release(waiting)
-        self._waiting[waiting.command.eviction_id] = waiting
-        heapq.heappush(self._put_off, (until, next(self._numbers), waiting))
+    def put_off(self, eviction: QueuedEviction, until: float) -> None:
+        """Queue an eviction that runs again at that monotonic second; others go first."""
+        eviction.move(QueueState.QUEUED)
+        eviction.tries += 1
+        self._release(eviction)
+        self._waiting[eviction.command.eviction_id] = eviction
+        heapq.heappush(self._put_off, (until, next(self._numbers), eviction))
 
     def remove_partition(self, partition: int) -> list[QueuedEviction]:
-        """Give up everything of a partition, without an answer; looks at everything. Returns also what a worker has."""
-        found = [waiting for waiting in self if waiting.partition == partition]
-        for waiting in found:
-            waiting.is_given_up = waiting.is_withdrawn = True
-            if not waiting.is_running:
-                del self._waiting[waiting.command.eviction_id]
-        return found
+        """Remove all evictions of a partition without an answer; looks at all. Returns also those that run."""
+        removed = [eviction for eviction in self if eviction.partition == partition]
+        for eviction in removed:
+            if eviction.state is QueueState.QUEUED:
+                eviction.move(QueueState.ENDED)
+                del self._waiting[eviction.command.eviction_id]
+            elif eviction.state is not QueueState.ABANDONED:
+                eviction.move(QueueState.ABANDONED)
+        return removed
 
     def remove_older(self, before: float) -> list[QueuedEviction]:
-        """Take out what was queued before that monotonic second and does not run; looks at everything."""
-        found = [waiting for waiting in self._waiting.values() if waiting.queued_at <= before]
-        for waiting in found:
-            waiting.is_withdrawn = True
-            del self._waiting[waiting.command.eviction_id]
-        return found
+        """Remove all that were queued before that monotonic second and do not run; looks at all that wait."""
+        removed = [eviction for eviction in self._waiting.values() if eviction.queued_at <= before]
+        for eviction in removed:
+            eviction.move(QueueState.ENDED)
+            del self._waiting[eviction.command.eviction_id]
+        return removed
 
-    def _append(self, waiting: QueuedEviction) -> None:
-        behind = self._behind.get(waiting.command.pod_uid)
+    def _append(self, eviction: QueuedEviction) -> None:
+        behind = self._behind.get(eviction.command.pod_uid)
         if behind is not None:
-            behind.append(waiting)
+            behind.append(eviction)
             return
-        namespace = waiting.command.namespace
+        namespace = eviction.command.namespace
         if namespace not in self._ready:
             self._ready[namespace] = deque()
             self._turns.append(namespace)
-        self._ready[namespace].append(waiting)
+        self._ready[namespace].append(eviction)
 
     def _first(self, namespace: str) -> QueuedEviction | None:
-        """Take the first one of a namespace whose turn it is; None if all were withdrawn, or their pods are busy."""
-        ready, found = self._ready[namespace], None
-        while ready and found is None:
+        """Take the first eviction of a namespace at its turn; None if all were withdrawn or their pods are busy."""
+        ready, eviction = self._ready[namespace], None
+        while ready and eviction is None:
             first = ready.popleft()
-            if first.is_withdrawn:
+            if first.state is not QueueState.QUEUED:
                 continue
             if first.command.pod_uid in self._behind:
                 self._behind[first.command.pod_uid].append(first)
             else:
-                found = first
+                eviction = first
         if ready:
             self._turns.append(namespace)
         else:
             del self._ready[namespace]
-        return found
+        return eviction
 
-    def _begin(self, waiting: QueuedEviction) -> QueuedEviction:
-        command = waiting.command
-        waiting.is_running = True
+    def _begin(self, eviction: QueuedEviction) -> QueuedEviction:
+        command = eviction.command
+        eviction.move(QueueState.RUNNING)
         del self._waiting[command.eviction_id]
-        self._running[command.eviction_id] = waiting
+        self._running[command.eviction_id] = eviction
         self._running_in[command.namespace] += 1
         self._behind[command.pod_uid] = deque()
-        return waiting
+        return eviction
 
-    def _release(self, waiting: QueuedEviction) -> None:
-        command = waiting.command
-        if self._running.get(command.eviction_id) is waiting:
+    def _release(self, eviction: QueuedEviction) -> None:
+        command = eviction.command
+        if self._running.get(command.eviction_id) is eviction:
             del self._running[command.eviction_id]
         self._running_in[command.namespace] -= 1
         if not self._running_in[command.namespace]:
             del self._running_in[command.namespace]
-        for next_one in self._behind.pop(command.pod_uid):
-            self._append(next_one)
+        for following in self._behind.pop(command.pod_uid):
+            self._append(following)

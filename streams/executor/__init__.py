@@ -1,7 +1,8 @@
-"""Carries out eviction commands: from the commands topic to the API servers, and what was done to the results topic.
+"""The executor: carries out eviction commands in live clusters, and writes their results.
 
-`execution` runs a `cluster_life` for each cluster, which checks the cluster and has all that it needs. In it
-`command_consumer` reads, answers and commits; `cluster_executor` holds what waits and has the threads; `eviction` does
-one eviction with the requests of `pod_requests`, in the cluster that `cluster_identity` has found. What is decided
-without asking anybody is in `evictstream.models.execution`.
+`execution` runs a `cluster_life` for each cluster, which checks the cluster and creates its parts. `command_consumer`
+reads the commands of the assigned partitions, and `command_answers` queues, answers and commits them.
+`cluster_executor` has the queue and the worker threads; `eviction` does one eviction with the requests of
+`pod_requests`, in the cluster that `cluster_identity` has verified. Decisions without I/O are in
+`evictstream.models.execution`.
 """

@@ -1,4 +1,4 @@
-"""Asks the API server, before anything else, whether this executor may do what its mode needs."""
+"""Checks with the API server, before any command is read, that this executor has the rights of its mode."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ class _Review(msgspec.Struct, tag_field="kind", tag="SelfSubjectAccessReview"):
 def check_rights(
     cluster: str, connection: Connection, mode: ExecutorMode, *, writes_events: bool, deletes_late: bool
 ) -> None:
-    """Check what a mode needs.
+    """Check the rights that a mode needs.
 
     Args:
         cluster: its name.
         connection: to its API server.
         mode: of the executor.
         writes_events: whether it writes Events.
-        deletes_late: whether the mode `evict` deletes after a while.
+        deletes_late: whether the mode `evict` deletes after `--delete-after`.
 
     Raises:
-        MissingRightsError: something is not allowed.
+        MissingRightsError: a right is missing.
         KubernetesError: the API server does not answer.
     """
     needed = [*READS, *WRITES[mode]]
@@ -73,4 +73,4 @@ def _is_allowed(connection: Connection, verb: str, resource: str) -> bool:
     try:
         return msgspec.json.decode(answer.body, type=_Review).status.allowed
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ApiUnreachableError(host=connection.host, reason="it does not say what is allowed") from error
+        raise ApiUnreachableError(host=connection.host, reason="its answer is not a SelfSubjectAccessReview") from error

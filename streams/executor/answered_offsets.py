@@ -1,8 +1,8 @@
-"""Which commands of a partition have an outcome, kept in the group's commit, so that a restart repeats none of them.
+"""Which commands of a partition have an outcome, stored in the group's commit, so that a restart repeats none of them.
 
-Kafka keeps one offset for a group and partition. Evictions end out of order: one waits for a disruption budget while a
-thousand behind it are done. The commit is the first offset without an outcome; the metadata of the commit, a text
-beside it, says which of those behind it have one.
+Kafka stores one offset for a group and partition. Evictions end out of order: one waits for a disruption budget while a
+thousand after it are done. The committed offset is the first without an outcome; the metadata of the commit, a text,
+lists which later offsets have one.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections import deque
 from typing import Final
 
 MOST_AHEAD: Final = 20_000
-"""Commands of the cluster behind the first one without an outcome that may be answered before reading waits for it.
-Records of other clusters do not count: they must not hold up this one."""
+"""Answered commands of the cluster after the first one without an outcome; with so many, reading waits for that one.
+Records of other clusters do not count: they must not delay this cluster."""
 
 MOST_BITS: Final = 24_000
-"""Offsets that the metadata tells of at most: in base64 4,000 characters, and a broker takes 4,096
-(`offset.metadata.max.bytes`). What is answered beyond is not kept, and looked at once more after a restart."""
+"""The most offsets that the metadata covers: in base64 4,000 characters, and a broker accepts 4,096
+(`offset.metadata.max.bytes`). Later answered commands are not stored, and get one more last look after a restart."""
 
 _PREFIX: Final = "v1:"
 
 
 class AnsweredOffsets:
-    """What has an outcome in one partition, from its first offset without one.
+    """The offsets of one partition that have an outcome.
 
     Attributes:
-        first_open: the first offset without an outcome: what is committed.
+        first_open: the first offset without an outcome, which is committed.
     """
 
     def __init__(self, first_open: int, metadata: str = "") -> None:
@@ -35,21 +35,21 @@ class AnsweredOffsets:
 
         Args:
             first_open: the committed offset.
-            metadata: what was committed beside it; that of another program counts as nothing.
+            metadata: of the commit; that of another program is ignored.
         """
         self.first_open = first_open
         self._answered = _read(metadata, first_open)
-        self._passed: deque[list[int]] = deque()  # runs of offsets that need no outcome: begin, and what comes after it
+        self._passed: deque[list[int]] = deque()  # runs of offsets that need no outcome: begin and end
         self._advance()
 
     def add(self, offset: int) -> None:
-        """Take note that an offset has an outcome."""
+        """Record that an offset has an outcome."""
         if offset >= self.first_open:
             self._answered.add(offset)
             self._advance()
 
     def pass_over(self, begin: int, end: int) -> None:
-        """Take note that the offsets from `begin`, up to and without `end`, need no outcome. Call it in their order."""
+        """Record that the offsets from `begin` up to, but without `end` need no outcome. Call it in their order."""
         if end <= begin:
             return
         if self._passed and self._passed[-1][1] == begin:
@@ -67,7 +67,7 @@ class AnsweredOffsets:
         return len(self._answered) >= MOST_AHEAD
 
     def metadata(self) -> str:
-        """Write which offsets behind `first_open` have an outcome."""
+        """Encode which offsets after `first_open` have an outcome."""
         if not self._answered:
             return ""
         bits = bytearray(min(max(self._answered) - self.first_open, MOST_BITS - 1) // 8 + 1)

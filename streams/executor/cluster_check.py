@@ -1,4 +1,4 @@
-"""What is asked of a cluster before anything is done there: what this executor may do, and which cluster it is."""
+"""The check of a cluster before its commands are read: the executor's rights, and the cluster's identity."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings
 
 RIGHTS_SECONDS: Final = 10.0
-"""How long missing rights are asked for again: an API server that has just started knows no roles for some seconds."""
+"""How long missing rights are checked again: an API server that has just started knows no roles for some seconds."""
 
 RIGHTS_PAUSE_SECONDS: Final = 1.0
 
@@ -33,7 +33,7 @@ def check_cluster(
         MissingRightsError: the mode needs more rights.
         ClusterNameTakenError: another cluster is fed under the name.
         KubernetesError: the API server does not answer, or refuses.
-        BrokerError: what is kept of the cluster cannot be read.
+        BrokerError: the feed's state of the cluster cannot be read.
     """
     give_up_at = time.monotonic() + RIGHTS_SECONDS
     while True:
@@ -51,7 +51,7 @@ def check_cluster(
                 raise
             time.sleep(RIGHTS_PAUSE_SECONDS)
     uid = connection.cluster_uid()
-    kept = read_state(settings, order.name)
-    if kept is not None and kept.cluster_uid != uid:
-        raise ClusterNameTakenError(cluster=order.name, uid=uid, other_uid=kept.cluster_uid)
+    state = read_state(settings, order.name)
+    if state is not None and state.cluster_uid != uid:
+        raise ClusterNameTakenError(cluster=order.name, uid=uid, other_uid=state.cluster_uid)
     return uid

@@ -1,6 +1,6 @@
-"""The evictions of one cluster: a queue with a limit on its rate, and the threads that work on it.
+"""The evictions of one cluster: a queue with a limit on its rate, and the worker threads.
 
-There are as many threads as work needs, up to a limit that follows from the rate: slow calls must not hold quick ones.
+There are as many threads as needed, up to a limit that follows from the rate: slow requests must not block quick ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 import structlog
 
 from evictstream.models.execution.command_log import CommandAnswer
-from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
+from evictstream.models.execution.work_queue import QueuedEviction, QueueState, WorkQueue
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.errors import KubernetesError
@@ -25,7 +25,7 @@ from evictstream.streams.executor.rate_limit import RateLimit
 log = structlog.get_logger(__name__)
 
 SECONDS_AT_ONCE: Final = 2.0
-"""The rate is kept while evictions take so long: so many seconds of it run at once."""
+"""Evictions may take this long without lowering the rate: as many run at once as the rate starts in this time."""
 
 FEWEST_AT_ONCE: Final = 16
 MOST_AT_ONCE: Final = 200
@@ -33,17 +33,17 @@ MOST_AT_ONCE: Final = 200
 takes 10 s this makes 10 evictions a second of two writes each."""
 
 IDLE_SECONDS: Final = 10.0
-"""After so long without work a thread ends, but for one."""
+"""A thread ends after this time without work, except the last one."""
 
 LOOK_SECONDS: Final = 0.5
-"""Longest wait of an idle worker, and so how late it notices a stop."""
+"""The longest wait of an idle worker, and so how late it notices a stop."""
 
 WAIT_SECONDS: Final = 600.0
-"""Longest time that an eviction is put off, from when it was queued; then it is `Failed`, and the service sends it
-again when it is still owed. Less than the service's own `accepted_limit_seconds`, 900 s."""
+"""The longest an eviction waits after it was queued; then it is `Failed`, and the service sends it again if it is still
+due. Less than the service's own `accepted_limit_seconds`, 900 s."""
 
 Respond = Callable[[QueuedEviction, CommandAnswer], None]
-"""Takes the outcome of an eviction; called by workers, and must not wait."""
+"""Receives the outcome of an eviction. Workers call it, so it must not block."""
 
 
 def most_at_once(rate: float) -> int:
@@ -52,14 +52,14 @@ def most_at_once(rate: float) -> int:
 
 
 class ClusterExecutor:
-    """What waits and runs in one cluster. All methods may be called by any thread.
+    """The evictions of one cluster that wait or run. All methods may be called by any thread.
 
     Attributes:
         name: of the cluster.
         mode: what the evictor may do.
-        outcomes: answers so far.
+        outcomes: answers so far, by outcome.
         seconds: from the command's reading to its answer, by bucket.
-        hindrance: why the whole cluster is put off; None if it is not.
+        hindrance: why no eviction of the cluster can be done now; None if they can.
     """
 
     def __init__(self, name: str, evictor: IdentifiedEvictor, *, rate: float, burst: int, respond: Respond) -> None:
@@ -81,114 +81,112 @@ class ClusterExecutor:
         self._idle = 0
 
     def stop(self) -> None:
-        """Begin no other eviction."""
+        """Begin no further eviction."""
         with self._changed:
             self._is_stopped = True
             self._changed.notify_all()
 
     def join(self, timeout_seconds: float) -> None:
-        """Wait until what runs has ended."""
+        """Wait until the evictions that run have ended."""
         end_at = time.monotonic() + timeout_seconds
         for thread in tuple(self._threads):
             thread.join(max(0.0, end_at - time.monotonic()))
 
     def are_workers_alive(self) -> bool:
-        """Whether no worker has ended by mistake."""
+        """Whether no worker thread has crashed."""
         return all(thread.is_alive() for thread in tuple(self._threads))
 
     def __len__(self) -> int:
         """How many evictions wait or run."""
         return len(self._queue)
 
-    def put(self, waiting: QueuedEviction) -> None:
-        """Queue an eviction; what waits of an earlier attempt is to be withdrawn before."""
+    def put(self, eviction: QueuedEviction) -> None:
+        """Queue an eviction. Withdraw its earlier attempt first."""
         with self._changed:
-            self._queue.put(waiting)
+            self._queue.put(eviction)
             self._call_worker()
 
     def withdraw(self, eviction_id: str) -> QueuedEviction | None:
-        """Take out what waits of an eviction, and return it; None if none waits. One that runs is left to its end."""
+        """Take out an eviction that waits; None if none waits. One that runs continues, and is not tried again."""
         with self._changed:
             return self._queue.withdraw(eviction_id)
 
     def permit(self, until: float) -> None:
-        """Let workers begin evictions until that monotonic second, then no more before the next permission."""
+        """Let workers begin evictions until that monotonic second, and none after it without another permission."""
         with self._changed:
             is_late = self._permitted_until <= time.monotonic()
             self._permitted_until = until
             if is_late:
                 self._changed.notify_all()
-            if self._queue.waits:  # perhaps what was put off
+            if self._queue.waits:  # perhaps one that was put off is due
                 self._call_worker()
 
     def remove_partition(self, partition: int) -> list[QueuedEviction]:
-        """Take out all that waits of a partition, since another executor does it now; returns it, and what runs."""
+        """Remove the evictions of a partition that leaves; returns them, and those that run."""
         with self._changed:
             return self._queue.remove_partition(partition)
 
     def runs(self, partition: int) -> bool:
         """Whether an eviction of a partition is being carried out."""
         with self._changed:
-            return any(waiting.is_running and waiting.partition == partition for waiting in self._queue)
+            return self._queue.runs(partition)
 
-    def unsaid(self, before: float) -> list[QueuedEviction]:
-        """List what was last said to be `Accepted` before that monotonic second."""
+    def due_for_accepted(self, now: float) -> list[QueuedEviction]:
+        """List the evictions whose next `Accepted` is due."""
         with self._changed:
-            return [waiting for waiting in self._queue if waiting.said_at <= before]
+            return [eviction for eviction in self._queue if eviction.accept_at <= now]
 
-    def give_back(self, now: float) -> list[tuple[QueuedEviction, CommandAnswer]]:
-        """Take out what has waited for `WAIT_SECONDS`, whether or not workers come to it, and return its answer."""
+    def expire(self, now: float) -> list[tuple[QueuedEviction, CommandAnswer]]:
+        """Remove the evictions that have waited for `WAIT_SECONDS`, also if no worker is free, with their answers."""
         with self._changed:
-            reason = self.hindrance or f"it has waited for {WAIT_SECONDS:g} s"
-            found = [
-                (one, CommandAnswer(Outcome.FAILED, reason)) for one in self._queue.remove_older(now - WAIT_SECONDS)
-            ]
-            self.outcomes[Outcome.FAILED] += len(found)
-            for one, _ in found:
-                self.seconds.observe(now - one.queued_at)
-            return found
+            answer = CommandAnswer(Outcome.FAILED, self.hindrance or f"it has waited for {WAIT_SECONDS:g} s")
+            expired = self._queue.remove_older(now - WAIT_SECONDS)
+            self.outcomes[Outcome.FAILED] += len(expired)
+            for eviction in expired:
+                self.seconds.observe(now - eviction.queued_at)
+            return [(eviction, answer) for eviction in expired]
 
     def oldest_seconds(self, now: float) -> float:
-        """Return how long the oldest entry has waited."""
+        """Return how long the oldest eviction has waited."""
         with self._changed:
-            return max((now - waiting.queued_at for waiting in self._queue), default=0.0)
+            return max((now - eviction.queued_at for eviction in self._queue), default=0.0)
 
     def _call_worker(self) -> None:
-        """Wake a thread that has nothing to do, or begin another one."""
+        """Wake an idle thread, or start another one."""
         if self._idle or len(self._threads) >= self._most or self._is_stopped:
             self._changed.notify()
             return
         thread = threading.Thread(target=self._work, name=f"{self.name} worker", daemon=True)
         self._threads.add(thread)
-        self._idle += 1  # until it has begun
+        self._idle += 1  # until it has started
         thread.start()
 
     def _work(self) -> None:
         with self._changed:
             self._idle -= 1
-        while (waiting := self._next()) is not None:
+        while (eviction := self._next()) is not None:
             try:
-                done: CommandAnswer | PutOff = self._evictor.evict(waiting.command, waiting.tries, waiting.seen_at)
+                done: CommandAnswer | PutOff = self._evictor.evict(eviction.command, eviction.tries, eviction.seen_at)
             except KubernetesError as error:  # it is not this cluster's API server, or another cluster's answers
                 done = PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
-            except Exception as error:  # nothing may end a worker; the eviction is owed, so it comes again
-                log.exception("an eviction failed", cluster=self.name, eviction=waiting.command.eviction_id)
+            except Exception as error:  # no error may end a worker; the service sends a failed eviction again
+                log.exception("eviction failed", cluster=self.name, eviction=eviction.command.eviction_id)
                 done = CommandAnswer(Outcome.FAILED, f"{type(error).__name__} in the executor")
-            self._end(waiting, done)
+            self._end(eviction, done)
 
     def _next(self) -> QueuedEviction | None:
-        """Wait for a turn; None when stopped, or idle for long."""
+        """Wait for the next eviction; None when stopped, or idle for `IDLE_SECONDS`."""
         with self._changed:
             idle_at = time.monotonic() + IDLE_SECONDS
             while not self._is_stopped:
                 now = time.monotonic()
                 if now > idle_at and self._idle and not self._queue:
                     break
-                waiting, pause = self._turn(now)
-                if waiting is not None:
+                eviction, pause = self._turn(now)
+                if eviction is not None:
                     if self._queue.waits:
                         self._call_worker()
-                    return waiting
+                    return eviction
                 self._idle += 1
                 self._changed.wait(min(max(pause, 0.001), LOOK_SECONDS))
                 self._idle -= 1
@@ -196,41 +194,41 @@ class ClusterExecutor:
             return None
 
     def _turn(self, now: float) -> tuple[QueuedEviction | None, float]:
-        """Take what may begin now; else None, and how long to wait for it."""
+        """Take an eviction that may begin now; else None, and how long to wait."""
         pause = LOOK_SECONDS if now >= self._permitted_until else self._closed_until - now
         if pause <= 0:
             pause = self._limit.wait_seconds(now)
         if pause > 0:
             return None, pause
-        waiting = self._queue.take(now, self._most)
-        if waiting is not None:
+        eviction = self._queue.take(now, self._most)
+        if eviction is not None:
             self._limit.spend()
-            return waiting, 0.0
+            return eviction, 0.0
         next_at = self._queue.next_at()
         return None, LOOK_SECONDS if next_at is None else next_at - now
 
-    def _end(self, waiting: QueuedEviction, done: CommandAnswer | PutOff) -> None:
+    def _end(self, eviction: QueuedEviction, done: CommandAnswer | PutOff) -> None:
         now = time.monotonic()
         with self._changed:
             if isinstance(done, PutOff):
                 self._close(done, now)
-                if waiting.is_given_up:
-                    self._queue.finish(waiting)
+                if eviction.state is QueueState.ABANDONED:
+                    self._queue.finish(eviction)
                     return
-                if not waiting.is_withdrawn and now - waiting.queued_at < WAIT_SECONDS:
-                    self._queue.put_off(waiting, now + done.seconds)
+                if eviction.state is QueueState.RUNNING and now - eviction.queued_at < WAIT_SECONDS:
+                    self._queue.put_off(eviction, now + done.seconds)
                     return
                 done = (
                     CommandAnswer(Outcome.OBSOLETE, "a newer command has come")
-                    if waiting.is_withdrawn
+                    if eviction.state is QueueState.SUPERSEDED
                     else CommandAnswer(Outcome.FAILED, done.reason)
                 )
             else:
                 self._open()
-            self._respond(waiting, done)  # before `runs` says that nothing runs any more
-            self._queue.finish(waiting)
+            self._respond(eviction, done)  # before `runs` is false: a partition leaves after its last answer
+            self._queue.finish(eviction)
             self.outcomes[done.outcome] += 1
-            self.seconds.observe(now - waiting.queued_at)
+            self.seconds.observe(now - eviction.queued_at)
             self._changed.notify()
 
     def _close(self, put_off: PutOff, now: float) -> None:
@@ -238,10 +236,10 @@ class ClusterExecutor:
         if not put_off.is_of_cluster:
             return
         if self.hindrance is None:
-            log.warning("evictions of the cluster wait", cluster=self.name, reason=put_off.reason)
+            log.warning("cluster does not take evictions", cluster=self.name, reason=put_off.reason)
         self.hindrance = put_off.reason
 
     def _open(self) -> None:
         if self.hindrance is not None:
-            log.info("evictions of the cluster go on", cluster=self.name)
+            log.info("cluster takes evictions again", cluster=self.name)
             self.hindrance = None

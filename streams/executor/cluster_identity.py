@@ -1,7 +1,7 @@
-"""Whether a command is for the cluster that answers here: a name may lead to another one, or one may be rebuilt.
+"""Whether a command is for the cluster that answers here: a name may lead to another cluster, or one may be rebuilt.
 
-The connection sends nothing to another cluster than the expected one. Which one is to be expected says the feed: in
-what it keeps on the topic `feeds`, and in the `clusterUid` of commands.
+The connection sends requests to the expected cluster only. The feed defines which one is expected: by its state on the
+topic `feeds`, and by the `clusterUid` of commands.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from evictstream.streams.settings import Settings
 log = structlog.get_logger(__name__)
 
 LOOK_SECONDS: Final = 10.0
-"""Between two looks at which cluster answers, and which one is fed: as often as the connection asks by itself."""
+"""Between two checks of which cluster answers and which one is fed: as often as the connection checks by itself."""
 
 
 class ClusterIdentity:
-    """The UID of the cluster that commands are carried out in. Used by several threads."""
+    """The UID of the cluster in which commands are carried out. Used by several threads."""
 
     def __init__(self, name: str, uid: str, *, connection: Connection, settings: Settings) -> None:
-        """Expect the cluster that was found at the start.
+        """Expect the cluster that was checked at the start.
 
         Args:
             name: as commands call it.
             uid: of its namespace `kube-system`.
             connection: to its API server.
-            settings: which topic says what is fed.
+            settings: names the topic of the feeds' states.
         """
         self._name = name
         self._uid = uid
@@ -50,32 +50,32 @@ class ClusterIdentity:
         connection.expect_cluster(uid)
 
     def objection(self, command: EvictionCommand) -> CommandAnswer | PutOff | None:
-        """Say why a command must not be carried out here, or not yet; None if it is for this cluster, or for any.
+        """Return why a command must not be carried out here, or not yet; None if it may.
 
-        A command for another cluster is obsolete if this one is the cluster that is fed now. Else it stays owed: what
-        is wrong is perhaps where this executor leads.
+        A command for another cluster is obsolete if the cluster here is the one that is fed now. Otherwise the eviction
+        is put off: perhaps this executor is connected to the wrong cluster.
         """
-        wanted = command.cluster_uid
-        if wanted is None or wanted == self._uid:
+        uid = command.cluster_uid
+        if uid is None or uid == self._uid:
             return None
         self.look_again()
-        if wanted == self._uid:
+        if uid == self._uid:
             return None
         seen = self._seen_uid
-        reason = f"it is for the cluster with UID {wanted}, and at {self._connection.host} answers the one with {seen}"
+        reason = f"it is for the cluster with UID {uid}, and at {self._connection.host} answers the one with {seen}"
         if self._fed_uid == self._uid == seen:
             return CommandAnswer(Outcome.OBSOLETE, reason)
-        is_of_cluster = self._fed_uid == wanted or seen != self._uid
+        is_of_cluster = self._fed_uid == uid or seen != self._uid
         return PutOff(seconds=CREDENTIALS_SECONDS, reason=reason, is_of_cluster=is_of_cluster)
 
     def look_again(self) -> None:
-        """Ask which cluster answers and which one is fed, at most each `LOOK_SECONDS`; go over to one that is both."""
+        """Check which cluster answers and which is fed, at most once in `LOOK_SECONDS`; change to one that is both."""
         if time.monotonic() - self._looked_at < LOOK_SECONDS or not self._lock.acquire(blocking=False):
-            return  # lately, or another thread does it
+            return  # checked lately, or another thread does it
         try:
             self._look()
         except (KubernetesError, BrokerError) as error:
-            log.warning("which cluster it is was not found out", cluster=self._name, error=str(error))
+            log.warning("cluster UID could not be checked", cluster=self._name, error=str(error))
         finally:
             self._looked_at = time.monotonic()
             self._lock.release()
@@ -85,16 +85,16 @@ class ClusterIdentity:
         self._seen_uid = uid
         self._fed_uid = None if kept is None else kept.cluster_uid
         if uid != self._uid and uid == self._fed_uid:
-            log.warning("another cluster has taken its place", cluster=self._name, uid=uid, before=self._uid)
+            log.warning("cluster was replaced", cluster=self._name, uid=uid, before=self._uid)
             self._uid = uid
             self._connection.expect_cluster(uid)
 
 
 class IdentifiedEvictor:
-    """Carries out what is for the cluster that answers.
+    """Carries out the commands of the cluster that answers.
 
     Attributes:
-        mode: what it may do.
+        mode: which write it may do.
     """
 
     def __init__(self, evictor: PodEvictor, identity: ClusterIdentity) -> None:
@@ -103,10 +103,10 @@ class IdentifiedEvictor:
         self._identity = identity
 
     def evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
-        """Do it once, as `PodEvictor.evict`."""
-        found = self._identity.objection(command)
-        if found is None:
-            found = self._evictor.evict(command, tries, seen_at)
-            if isinstance(found, PutOff) and found.is_of_cluster:
-                self._identity.look_again()  # the cluster was rebuilt perhaps, and is fed again
-        return found
+        """Try an eviction once, as `PodEvictor.evict`."""
+        done = self._identity.objection(command)
+        if done is None:
+            done = self._evictor.evict(command, tries, seen_at)
+            if isinstance(done, PutOff) and done.is_of_cluster:
+                self._identity.look_again()  # perhaps the cluster was rebuilt, and is fed again
+        return done

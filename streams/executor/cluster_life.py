@@ -1,7 +1,7 @@
-"""One cluster of an executor's process: a thread with all that it needs, so that no other cluster waits for it.
+"""One cluster of an executor's process, in a thread of its own, so that no other cluster waits for it.
 
-It has its own connection, consumer, consumer group, queue and bounds. What is wrong with it is tried again here, and
-shown; the others run on. They share the producer of results alone, which takes records of any number of threads.
+It has its own connection, consumer, consumer group, queue and limits. A failure of one cluster is reported and tried
+again here, and the other clusters continue. They share only the producer of results, which is safe for threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import structlog
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
-from evictstream.models.execution.command_log import CommandAnswer
+from evictstream.models.execution.command_log import CommandAnswer, CommandLog
 from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action, Outcome
@@ -33,11 +33,16 @@ from evictstream.streams.errors import (
 from evictstream.streams.executor.cluster_check import check_cluster
 from evictstream.streams.executor.cluster_executor import ClusterExecutor, most_at_once
 from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
+from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
+from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
+from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
+from evictstream.streams.executor.partition_starts import PartitionStarts
 from evictstream.streams.executor.pod_events import PodEvents
 from evictstream.streams.executor.pod_requests import PodRequests
+from evictstream.streams.executor.results import ResultWriter
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection
 from evictstream.streams.settings import Settings
@@ -48,22 +53,22 @@ OLDEST_SECONDS: Final = 3_600.0
 """An `Evict` that was issued longer ago is obsolete. The service repeats what is owed after 900 s at the latest."""
 
 SESSION_SECONDS: Final = 15.0
-"""An executor that is silent for so long has lost its partitions to the others."""
+"""An executor without heartbeats for so long loses its partitions to the others."""
 
 HEARTBEAT_SECONDS: Final = 0.5
-"""With an answer to it a member learns that another one joins or leaves; what moves waits for up to one of them."""
+"""The answer to a heartbeat tells a member that another one joins or leaves, so a move waits for up to one of them."""
 
 REFUSED_SECONDS: Final = 10.0
-"""Between two tries of a cluster that cannot be served as it is: somebody has to grant a right, or change a file."""
+"""Between two tries of a cluster that needs a change first: a right has to be granted, or a file edited."""
 
 STOP_SECONDS: Final = 10.0
 """For evictions that are being carried out at a stop; Kubernetes gives a container 30 s."""
 
 OTHER_REQUESTS: Final = 2
-"""Beside those of evictions: Events, and which cluster it is."""
+"""Connections besides those of evictions: for Events, and for the check of the cluster's UID."""
 
 FETCH_BYTES: Final = 1_048_576
-"""Commands fetched at once: some thousand. The library's 50 MiB would be there for each cluster."""
+"""Bytes of one fetch: some thousand commands. The library's default of 50 MiB would count for each cluster."""
 
 PARTITION_FETCH_BYTES: Final = 262_144
 RECORDS_AT_ONCE: Final = 500
@@ -73,12 +78,12 @@ class ClusterLife(threading.Thread):
     """Serves one cluster until it is stopped.
 
     Attributes:
-        order: what to do.
-        problem: why nothing is done for the cluster now; None while it is served.
-        refusal: what has to be changed before it can be served; None while it is served, or may be soon.
-        executor: what waits and runs; None before it is served for the first time.
-        reader: of its commands; the same.
-        events: of its pods; None without.
+        order: cluster, access and mode.
+        problem: why the cluster is not served now; None while it is served.
+        refusal: the error that needs a change before it can be served; None while it is served, or may be soon.
+        executor: of its evictions; None before it is served for the first time.
+        reader: of its commands; None before it is served for the first time.
+        events: of its pods; None without Events.
     """
 
     def __init__(self, order: ClusterOrder, options: ExecutionOptions, *, settings: Settings, producer: Any) -> None:
@@ -89,7 +94,7 @@ class ClusterLife(threading.Thread):
         self.executor: ClusterExecutor | None = None
         self.reader: CommandConsumer | None = None
         self.events: PodEvents | None = None
-        # One for the life of the process: it keeps to the place that it has found first.
+        # One for the life of the process: it keeps the address that it has found first.
         self._access = dataclasses.replace(order.access, connections=most_at_once(options.rate) + OTHER_REQUESTS)
         self._options = options
         self._settings = settings
@@ -102,11 +107,11 @@ class ClusterLife(threading.Thread):
         return self.problem is None
 
     def stop(self) -> None:
-        """End what runs, answer, commit, and leave the group."""
+        """Let running evictions end, send results, commit, and leave the group."""
         self._stopped.set()
 
     def run(self) -> None:
-        """Check the cluster and serve it; again after a while where that ends."""
+        """Check the cluster and serve it; try again after a pause when that fails."""
         backoff = Backoff()
         while not self._stopped.is_set():
             try:
@@ -120,14 +125,14 @@ class ClusterLife(threading.Thread):
                     self._refuse(error)
             except EvictstreamError as error:
                 self._refuse(error)
-            except Exception as error:  # of whatever kind: it must not end the other clusters
-                log.exception("a cluster cannot be served", cluster=self.order.name)
+            except Exception as error:  # of any kind: it must not end the other clusters
+                log.exception("cluster cannot be served", cluster=self.order.name)
                 self._refuse(error)
 
     def _wait(self, error: Exception, seconds: float, *, needs_a_change: bool = False) -> None:
         self.refusal = error if needs_a_change else None
         if self.problem != str(error):
-            log.warning("the cluster is not served", cluster=self.order.name, error=str(error))
+            log.warning("cluster is not served", cluster=self.order.name, error=str(error))
         self.problem = str(error)
         self._stopped.wait(seconds)
 
@@ -140,16 +145,17 @@ class ClusterLife(threading.Thread):
             uid = check_cluster(
                 self.order, self._options, connection, settings=self._settings, is_stopped=self._stopped.is_set
             )
-            log.info("executes", cluster=self.order.name, mode=str(self.order.mode), host=connection.host)
+            log.info("executor started", cluster=self.order.name, mode=str(self.order.mode), host=connection.host)
             backoff.reset()
             self._serve(connection, uid)
-        except CredentialsError as error:  # the context is there: what signs in may be away for seconds
+        except CredentialsError as error:  # the context exists: a plugin that signs in may fail for seconds
             self._wait(error, max(backoff.next_seconds(), CREDENTIALS_SECONDS))
         finally:
             connection.close()
 
     def _serve(self, connection: Connection, uid: str) -> None:
-        answers: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
+        outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
+        partitions: dict[int, CommandsPartition] = {}
         evictor = PodEvictor(
             requests=PodRequests(connection),
             mode=self.order.mode,
@@ -162,21 +168,28 @@ class ClusterLife(threading.Thread):
             IdentifiedEvictor(evictor, identity),
             rate=self._options.rate,
             burst=self._options.burst,
-            respond=lambda waiting, answer: answers.append((waiting, answer)),
+            respond=lambda eviction, answer: outcomes.append((eviction, answer)),
         )
         events: PodEvents | None = None
         if self._options.events != "none" and self.order.mode is not ExecutorMode.OBSERVE:
             events = PodEvents(self.order.name, connection)
         with self._consumer() as consumer:
+            answers = CommandAnswers(
+                cluster=executor,
+                command_log=CommandLog(oldest_seconds=OLDEST_SECONDS),
+                results=ResultWriter(self._producer, self._settings.results_topic),
+                commits=GroupCommits(consumer, self._settings.commands_topic, partitions),
+                partitions=partitions,
+                outcomes=outcomes,
+                notify=self._notify,
+            )
             reader = CommandConsumer(
                 settings=self._settings,
                 consumer=consumer,
-                producer=self._producer,
                 cluster=executor,
-                start_us=self._options.start_us,
-                oldest_seconds=OLDEST_SECONDS,
                 answers=answers,
-                tell=self._tell,
+                partitions=partitions,
+                starts=PartitionStarts(consumer, start_us=self._options.start_us, oldest_seconds=OLDEST_SECONDS),
             )
             if events is not None:
                 events.start()
@@ -190,12 +203,12 @@ class ClusterLife(threading.Thread):
                 if events is not None:
                     events.stop()
 
-    def _tell(self, command: EvictionCommand, answer: CommandAnswer | None) -> None:
-        """Write an Event, if this is worth one."""
+    def _notify(self, command: EvictionCommand, answer: CommandAnswer | None) -> None:
+        """Write a Kubernetes Event, if the options ask for one."""
         is_eviction = answer is not None and answer.outcome is Outcome.SUCCEEDED
         is_ahead = answer is None and command.action is not Action.EVICT and self._options.events == "all"
         if self.events is not None and (is_eviction or is_ahead):
-            self.events.tell(command)
+            self.events.add(command)
 
     @contextlib.contextmanager
     def _consumer(self) -> Iterator[GroupConsumer]:

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
-from evictstream.models.execution.work_queue import QueuedEviction
+from evictstream.models.execution.work_queue import QueuedEviction, QueueState
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 
 CATCH_UP_SECONDS: Final = 10.0
-"""Evictions wait so long for what was in the partition when it was assigned: a `Cancel` may be among it."""
+"""The longest wait of evictions until the partition has been read to its end at the assignment: a `Cancel` may be
+there."""
 
 
 class CommandsPartition:
-    """What was read, what is open, and what is held until the rest has been read.
+    """Position, open commands, and the evictions that wait until the partition has caught up.
 
     Attributes:
         answered: which offsets have an outcome.
-        unsaid: offsets of commands whose outcome Kafka has not confirmed yet.
-        held: evictions by `evictionId`, until what was there at the assignment has been read.
-        is_paused: whether nothing more is read now.
+        unconfirmed: offsets of commands whose result was sent, and not confirmed by Kafka yet.
+        pending: evictions by `evictionId` that wait until the partition has caught up.
+        is_paused: whether nothing more is fetched now.
+        leave_by: monotonic second at which the partition leaves this executor at the latest; None while it stays.
     """
 
     def __init__(self, *, start: int, answered: AnsweredOffsets, end: int, now: float) -> None:
@@ -26,14 +29,15 @@ class CommandsPartition:
 
         Args:
             start: the first offset to read.
-            answered: what the commit says.
+            answered: read from the group's commit.
             end: where the partition ends now.
             now: monotonic seconds.
         """
         self.answered = answered
-        self.unsaid: set[int] = set()
-        self.held: dict[str, QueuedEviction] = {}
+        self.unconfirmed: set[int] = set()
+        self.pending: dict[str, QueuedEviction] = {}
         self.is_paused = False
+        self.leave_by: float | None = None
         self._position = start
         self._end = end
         self._assigned_at = now
@@ -41,35 +45,59 @@ class CommandsPartition:
 
     @property
     def position(self) -> int:
-        """The offset of what is read next."""
+        """The offset that is read next."""
         return self._position
 
-    def reach(self, offset: int) -> None:
-        """Take note that reading goes on at `offset`; what lies between has no record, but a transaction's marker."""
+    @property
+    def is_leaving(self) -> bool:
+        """Whether the group gives the partition to another executor."""
+        return self.leave_by is not None
+
+    def must_leave(self, now: float) -> bool:
+        """Whether handing over has taken as long as it may."""
+        return self.leave_by is not None and now >= self.leave_by
+
+    def advance_to(self, offset: int) -> None:
+        """Continue at `offset`. The offsets before it have no record: markers of transactions, or aborted records."""
         self.answered.pass_over(self._position, offset)
         self._position = max(self._position, offset)
 
-    def has_read(self, offset: int) -> None:
-        """Take note of a record; it is open until `answered` has its offset."""
+    def note_read(self, offset: int) -> None:
+        """Record that a command was read; it is open until `answered` has its offset."""
         self._position = offset + 1
 
-    def pass_over(self, offset: int) -> None:
-        """Take note of a record that needs no outcome."""
+    def skip(self, offset: int) -> None:
+        """Record that a record was read that needs no outcome."""
         self.answered.pass_over(offset, offset + 1)
         self._position = offset + 1
 
     def is_caught_up(self, now: float) -> bool:
-        """Whether evictions need not be held any more."""
+        """Whether evictions may be queued: the partition was read to its end at the assignment, or that took long."""
         return self._position >= self._end or now - self._assigned_at > CATCH_UP_SECONDS
 
-    def commit(self) -> tuple[int, str] | None:
-        """Return offset and metadata to commit; None if they have not changed since the last time."""
-        found = (self.answered.first_open, self.answered.metadata())
-        if found == self._committed:
-            return None
-        self._committed = found
-        return found
+    def withdraw(self, eviction_id: str) -> QueuedEviction | None:
+        """Take out a pending eviction; None if there is none."""
+        eviction = self.pending.pop(eviction_id, None)
+        if eviction is not None:
+            eviction.move(QueueState.ENDED)
+        return eviction
 
-    def is_uncommitted(self) -> None:
-        """Have the next `commit` return what it returned before: Kafka has refused it."""
+    def take_pending(self, now: float) -> Iterable[QueuedEviction]:
+        """Take out all pending evictions once the partition has caught up."""
+        if not self.pending or not self.is_caught_up(now):
+            return ()
+        evictions = tuple(self.pending.values())
+        self.pending.clear()
+        return evictions
+
+    def take_commit(self) -> tuple[int, str] | None:
+        """Return offset and metadata to commit; None if they have not changed since the last call."""
+        commit = (self.answered.first_open, self.answered.metadata())
+        if commit == self._committed:
+            return None
+        self._committed = commit
+        return commit
+
+    def forget_commit(self) -> None:
+        """Have `take_commit` return the commit again: Kafka has refused it."""
         self._committed = None

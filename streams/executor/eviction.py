@@ -1,4 +1,4 @@
-"""One eviction: a last look, then the write that the mode allows, and what came of it."""
+"""One eviction: a last look, then the write that the mode allows, and the outcome."""
 
 from __future__ import annotations
 
@@ -19,38 +19,37 @@ from evictstream.streams.errors import ApiUnreachableError, KubernetesError, Not
 from evictstream.streams.executor.pod_requests import ApiReply, PodRequests
 
 MOST_LOOKS: Final = 3
-"""Each change of the pod between look and write needs another look. Nothing changes a pod that often."""
+"""Each change of the pod between look and write needs another look. No pod should change more often."""
 
 OLDEST_LOOK_SECONDS: Final = 15.0
-"""A write that would be sent later than this after the begin of its look needs another one: the process was frozen, for
-longer than a session, credentials were renewed, or requests take seconds. No precondition would tell that the node's
-taint is gone."""
+"""A write needs another look if the look began longer ago than this: the process was frozen for longer than a session,
+credentials were renewed, or requests take seconds. No precondition of the write covers the node's taints."""
 
 FIRST_PAUSE_SECONDS: Final = 1.0
 LONGEST_PAUSE_SECONDS: Final = 30.0
 """Between tries of an eviction that the API server cannot do now."""
 
 CREDENTIALS_SECONDS: Final = 5.0
-"""Between tries while credentials are refused, or another cluster answers. They are read again each time: a token that
-rotates is soon there."""
+"""Between tries while credentials are refused, or another cluster answers. Credentials are read again each time, so a
+rotated token is soon in use."""
 
 BUDGET_SECONDS: Final = 10.0
 """Between tries against a disruption budget, where the API server does not say when; it usually says 10 s."""
 
 ALONE_SECONDS: Final = 1.0
-"""How long others wait where one object has a doubtful answer and nothing has been heard about others. So one that a
-proxy treats badly costs the others a second at most of each of its own pauses."""
+"""How long other evictions wait when one object has a doubtful answer and there is no answer about others. If a proxy
+only fails that object, the others lose a second at most in each of its pauses."""
 
 
 class ExecutorMode(enum.StrEnum):
     """What an executor does with an `Evict` that has passed the last look."""
 
     OBSERVE = "observe"
-    """Nothing: it answers `Observed`."""
+    """It writes nothing, and answers `Observed`."""
     DELETE = "delete"
-    """It sets `DisruptionTarget` and deletes, as upstream's controller."""
+    """It sets `DisruptionTarget` and deletes, as the upstream controller does."""
     EVICT = "evict"
-    """It asks the Eviction API, which keeps to disruption budgets."""
+    """It uses the Eviction API, which respects disruption budgets."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +58,9 @@ class PutOff:
 
     Attributes:
         seconds: until the next try.
-        reason: why.
+        reason: of the delay.
         is_of_cluster: whether no other eviction of the cluster can be done either, so that it is not ready.
-        others_seconds: how long the others wait; None for as long where it is of the cluster, else not at all.
+        others_seconds: how long the others wait; None for `seconds` if `is_of_cluster`, else not at all.
     """
 
     seconds: float
@@ -71,7 +70,7 @@ class PutOff:
 
     @property
     def cluster_seconds(self) -> float:
-        """How long no eviction of the cluster is to begin."""
+        """How long no eviction of the cluster may begin."""
         if self.others_seconds is not None:
             return min(self.seconds, self.others_seconds)
         return self.seconds if self.is_of_cluster else 0.0
@@ -83,9 +82,9 @@ class PodEvictor:
 
     Attributes:
         requests: to the cluster's API server.
-        mode: what it may do.
-        delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first seen
-            here, a pod is deleted without asking the Eviction API; None never.
+        mode: which write it may do.
+        delete_after_seconds: in the mode `evict`, how long after its deadline, and after its eviction was first read
+            here, a pod is deleted without the Eviction API; None for never.
         comparison_operators: whether the tolerations `Gt` and `Lt` compare, as in the cluster.
     """
 
@@ -96,20 +95,20 @@ class PodEvictor:
     _others: OtherObjects = dataclasses.field(default_factory=OtherObjects, init=False)
 
     def evict(self, command: EvictionCommand, tries: int, seen_at: float = math.inf) -> CommandAnswer | PutOff:
-        """Do it, once.
+        """Try an eviction once.
 
         Args:
             command: with the action `Evict`.
             tries: how often it was put off before.
-            seen_at: when the first `Evict` of the eviction was read here, monotonic seconds: no clock that is ahead
-                shortens `delete_after_seconds`.
+            seen_at: when the first `Evict` of the eviction was read here, monotonic seconds, so that a clock that is
+                ahead does not shorten `delete_after_seconds`.
         """
         if not (_is_segment(command.namespace) and _is_segment(command.pod) and _is_segment(command.node)):
             return CommandAnswer(Outcome.REFUSED, "a name in the command cannot be that of an object")
-        found = self._evict(command, tries, seen_at)
-        if isinstance(found, CommandAnswer):
+        done = self._evict(command, tries, seen_at)
+        if isinstance(done, CommandAnswer):
             self._others.forget(command.pod_uid)
-        return found
+        return done
 
     def _evict(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff:
         try:
@@ -120,7 +119,7 @@ class PodEvictor:
                         return done
         except ApiUnreachableError as error:
             return self._in_doubt(command, str(error), _pause_seconds(tries), is_answered=error.is_answered)
-        except KubernetesError as error:  # no credentials, or another cluster than the one that is meant
+        except KubernetesError as error:  # no credentials, or another cluster answers
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
         return CommandAnswer(
             Outcome.FAILED,
@@ -128,7 +127,7 @@ class PodEvictor:
         )
 
     def _look_and_write(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff | None:
-        """Return None if the pod has changed since the look, or may have."""
+        """Return None if the pod has changed since the look, or may have changed."""
         look_until = time.monotonic() + OLDEST_LOOK_SECONDS
         pod = self.requests.pod(command)
         if isinstance(pod, ApiReply):
@@ -144,7 +143,7 @@ class PodEvictor:
         assert pod is not None  # noqa: S101 - without a pod there is a veto
         if self.mode is ExecutorMode.OBSERVE:
             return CommandAnswer(Outcome.OBSERVED, "observes only")
-        if self.mode is ExecutorMode.DELETE or self._is_past_asking(command, now_us, seen_at):
+        if self.mode is ExecutorMode.DELETE or self._may_delete(command, now_us, seen_at):
             return self._delete(command, pod, tries, look_until)
         return self._of_reply(command, self.requests.evict(command, send_until=look_until), tries)
 
@@ -178,9 +177,9 @@ class PodEvictor:
         return PutOff(seconds=seconds, reason=reply.text, is_of_cluster=reply.meaning in _OF_CLUSTER)
 
     def _in_doubt(self, command: EvictionCommand, reason: str, seconds: float, *, is_answered: bool) -> PutOff:
-        """Put off what was not answered by the API server; the others too, unless they get answers.
+        """Put off an eviction without an answer of the API server; the others too, unless they get answers.
 
-        A strange answer to one request does not say at once that the cluster is not ready; no answer does.
+        Without any answer the cluster is not ready at once; after a strange answer to one request it may still be.
         """
         trouble = self._others.trouble(command.pod_uid, time.monotonic())
         is_hindered = trouble in {Trouble.OF_CLUSTER, Trouble.PROBABLY_OF_CLUSTER}
@@ -192,14 +191,14 @@ class PodEvictor:
             others_seconds=ALONE_SECONDS if is_alone else None,
         )
 
-    def _is_past_asking(self, command: EvictionCommand, now_us: int, seen_at: float) -> bool:
+    def _may_delete(self, command: EvictionCommand, now_us: int, seen_at: float) -> bool:
         if self.delete_after_seconds is None or time.monotonic() <= seen_at + self.delete_after_seconds:
             return False
         return now_us > instant_us(command.deadline) + int(self.delete_after_seconds * SECOND_US)
 
 
 _OF_CLUSTER: Final = frozenset({Meaning.DOUBTFUL, Meaning.CLUSTER_WAITS, Meaning.CREDENTIALS})
-"""Meanings that say nothing of the API server's being well."""
+"""Meanings that do not show that the API server works."""
 
 
 _OUTCOMES: Final = {
@@ -216,5 +215,5 @@ def _pause_seconds(tries: int) -> float:
 
 
 def _is_segment(name: str) -> bool:
-    """As `IsValidPathSegmentName` (apimachinery, pkg/api/validation/path): what else would be another path."""
+    """As `IsValidPathSegmentName` (apimachinery, pkg/api/validation/path): other names would make another path."""
     return bool(name) and name not in {".", ".."} and "/" not in name and "%" not in name

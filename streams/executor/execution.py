@@ -1,4 +1,4 @@
-"""Runs the executors of several clusters in one process: each has its own thread, consumer group and connection."""
+"""Runs the executors of several clusters in one process, each with its own thread, consumer group and connection."""
 
 from __future__ import annotations
 
@@ -25,35 +25,36 @@ LONGEST_OUTAGE_SECONDS: Final = 86_400.0
 """How long a result may wait for Kafka."""
 
 LOOK_SECONDS: Final = 0.1
-"""Between two looks whether to stop, and whether any cluster can be served."""
+"""Between two checks whether to stop, and whether any cluster can be served."""
 
 END_SECONDS: Final = 20.0
-"""For a cluster that is served to end what runs, answer and leave; Kubernetes gives a container 30 s."""
+"""For a served cluster to end running evictions, send results and leave; Kubernetes gives a container 30 s."""
 
 UNSERVED_END_SECONDS: Final = 1.0
-"""For one that is not: a plugin or an API server may hang, and it has nothing to end."""
+"""For a cluster that is not served: it has nothing to end, and a plugin or its API server may hang."""
 
 
 def execute_commands(
     orders: Sequence[ClusterOrder], options: ExecutionOptions, *, settings: Settings, is_stopped: Callable[[], bool]
 ) -> None:
-    """Carry out commands until stopped, then end what runs, and leave the groups.
+    """Carry out commands until stopped, then let running evictions end, and leave the groups.
 
-    What is wrong with one cluster is tried again, while the others are served. It ends with an error if none is served
-    and each of them needs a change: a right, a file, another name.
+    A cluster that fails is tried again, while the others are served. It ends with an error if no cluster is served and
+    each of them needs a change: a right, a file, another name.
 
     Args:
         orders: one for each cluster.
-        options: for all of them.
-        settings: which Kafka and topics, health's address, and `comparison_operators`.
-        is_stopped: asked several times a second.
+        options: for all clusters.
+        settings: Kafka, topics, address of the health endpoint, and `comparison_operators`.
+        is_stopped: called several times a second.
 
     Raises:
-        CredentialsError: of no cluster the configuration can be read.
+        CredentialsError: the configuration cannot be read, for every cluster.
         MissingRightsError: the mode needs more rights, in every cluster.
         ClusterNameTakenError: another cluster is fed under the name, for every cluster.
-        AddressTakenError: health cannot be served.
-        BrokerError: Kafka is not as needed.
+        AddressTakenError: the health endpoint cannot be opened.
+        BrokerError: Kafka refuses.
+        TopicsDifferError: topics are missing or differ.
     """
     REACH.watch()
     health = ExecutorHealth()
@@ -78,7 +79,7 @@ def execute_commands(
         for life in lives
         if life.executor is not None
     }
-    log.info("executor ends", outcomes=counts)
+    log.info("executor stopped", outcomes=counts)
 
 
 def _end(lives: Sequence[ClusterLife]) -> None:

@@ -1,4 +1,4 @@
-"""What probes and Prometheus are told of an executor."""
+"""Probes and Prometheus metrics of an executor."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
 
 STILL_SECONDS: Final = 120.0
-"""A reader that has not gone round for so long is stuck: it does so each 50 ms, and waits 30 s for Kafka at most."""
+"""A reader without a poll for so long is stuck: it polls each 50 ms to 250 ms, and waits 30 s for Kafka at most."""
 
 
 class ExecutorHealth(Collector):
-    """Answers probes, and makes metrics at each scrape from plain numbers."""
+    """Answers probes, and makes metrics from plain numbers at each scrape."""
 
     def __init__(self) -> None:
         self.lives: Sequence[ClusterLife] = ()
 
     def live(self, now: float) -> Report:
-        """Report whether every reader goes round and no worker has ended. A cluster that is not served is no reason."""
+        """Report whether every reader polls and no worker has crashed. A cluster that is not served is no failure."""
         stuck = [life.order.name for life in self.lives if _is_stuck(life, now)]
         return Report(UNAVAILABLE if stuck else OK, {"status": "stuck" if stuck else "ok", "clusters": stuck})
 
     def ready(self, now: float) -> Report:
-        """Report whether every cluster is served. An executor without a partition stands by, and is ready.
+        """Report whether every cluster is served. An executor without a partition is a standby, and is ready.
 
-        While Kafka is away none is, nor while an open transaction keeps commands from being read.
+        No cluster is ready while Kafka is unavailable, nor one whose commands an open transaction blocks.
         """
         hindered = {life.order.name: reason for life in self.lives if (reason := _hindrance(life)) is not None}
-        held = {life.order.name: found for life in self.lives if (found := _held(life, now))}
+        blocked = {life.order.name: seconds for life in self.lives if (seconds := _blocked_seconds(life, now))}
         partitions = {life.order.name: sorted(life.reader.partitions) for life in self.lives if life.reader is not None}
         kafka = REACH.problem()
-        is_ready = self.lives and not hindered and not held and kafka is None
+        is_ready = self.lives and not hindered and not blocked and kafka is None
         body: dict[str, object] = {
             "status": "ready" if is_ready else "not ready",
             **({} if kafka is None else {"kafka": kafka}),
             "hindered": hindered,
-            **({} if not held else {"heldByOpenTransactions": held}),
+            **({} if not blocked else {"heldByOpenTransactions": blocked}),
             "partitions": partitions,
         }
         return Report(OK if is_ready else UNAVAILABLE, body)
 
     def collect(self) -> Iterable[Metric]:
-        """Make all metrics from the numbers of this moment."""
+        """Make all metrics from the present numbers."""
         build = GaugeMetricFamily("evictstream_build_info", "Version; always 1.", labels=("version",))
         build.add_metric([importlib.metadata.version("evictstream")], 1)
         yield build
@@ -61,21 +61,21 @@ class ExecutorHealth(Collector):
     def _of_readers(self) -> Iterator[Metric]:
         read = CounterMetricFamily("evictstream_executor_commands", "Commands read.", labels=("cluster", "action"))
         unreadable = CounterMetricFamily(
-            "evictstream_executor_unreadable", "Records that are no commands.", labels=("cluster",)
+            "evictstream_executor_unreadable", "Records that are not commands.", labels=("cluster",)
         )
         passed_over = CounterMetricFamily(
-            "evictstream_executor_passed_over", "Records of other clusters, left to theirs.", labels=("cluster",)
+            "evictstream_executor_passed_over", "Records of other clusters, passed over.", labels=("cluster",)
         )
         partitions = GaugeMetricFamily(
-            "evictstream_executor_partitions", "Partitions that are read for the cluster.", labels=("cluster",)
+            "evictstream_executor_partitions", "Partitions assigned for the cluster.", labels=("cluster",)
         )
-        held = GaugeMetricFamily(
+        blocked = GaugeMetricFamily(
             "evictstream_executor_held_seconds",
-            "How long commands have been kept from being read by an open transaction.",
+            "How long an open transaction has blocked commands.",
             labels=("cluster",),
         )
         resets = CounterMetricFamily(
-            "evictstream_executor_resets", "Partitions that ended before what was read of them.", labels=("cluster",)
+            "evictstream_executor_resets", "Partitions that ended before the offset that was read.", labels=("cluster",)
         )
         for life in self.lives:
             reader, name = life.reader, life.order.name
@@ -86,9 +86,9 @@ class ExecutorHealth(Collector):
             unreadable.add_metric([name], reader.unreadable + reader.left_out)
             passed_over.add_metric([name], reader.passed_over)
             partitions.add_metric([name], len(reader.partitions))
-            held.add_metric([name], reader.held.seconds(time.monotonic()))
+            blocked.add_metric([name], reader.open_transactions.seconds(time.monotonic()))
             resets.add_metric([name], reader.starts.resets)
-        yield from (read, unreadable, passed_over, partitions, held, resets)
+        yield from (read, unreadable, passed_over, partitions, blocked, resets)
 
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()
@@ -131,14 +131,14 @@ class ExecutorHealth(Collector):
 def _is_stuck(life: ClusterLife, now: float) -> bool:
     if not life.is_served or life.reader is None or life.executor is None:
         return False
-    return now - life.reader.looked_at > STILL_SECONDS or not life.executor.are_workers_alive()
+    return now - life.reader.polled_at > STILL_SECONDS or not life.executor.are_workers_alive()
 
 
-def _held(life: ClusterLife, now: float) -> dict[str, float]:
-    """Return by partition for how many seconds its commands have been kept from being read."""
+def _blocked_seconds(life: ClusterLife, now: float) -> dict[str, float]:
+    """Return by partition for how many seconds an open transaction has blocked its commands."""
     if not life.is_served or life.reader is None:
         return {}
-    return {str(number): round(age) for number, age in life.reader.held.held(now).items()}
+    return {str(number): round(age) for number, age in life.reader.open_transactions.held(now).items()}
 
 
 def _hindrance(life: ClusterLife) -> str | None:

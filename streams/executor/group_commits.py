@@ -1,4 +1,4 @@
-"""Commits of a consumer group: where each partition goes on, and what of it is answered already."""
+"""Commits of a consumer group: where reading of each partition continues, and which later commands are answered."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from evictstream.streams.broker.group_membership import GroupConsumer
 from evictstream.streams.executor.commands_partition import CommandsPartition
 
 SECONDS: Final = 1.0
-"""Between two commits of what has changed."""
+"""Between two commits."""
 
 
 class GroupCommits:
-    """Commits what has changed since the last commit of each partition. Used by one thread."""
+    """Commits the partitions that have changed since their last commit. Used by one thread."""
 
     def __init__(self, consumer: GroupConsumer, topic: str, partitions: Mapping[int, CommandsPartition]) -> None:
-        """Take the reader's partitions, by number, as it keeps them."""
+        """Take the consumer's partitions, by number, as it keeps them."""
         self._consumer = consumer
         self._topic = topic
         self._partitions = partitions
         self._due_at = 0.0
 
     def send(self, now: float) -> None:
-        """Commit all partitions, where that is due; one that Kafka refuses is committed the next time."""
+        """Commit all partitions that have changed, once a second. One that Kafka refuses is committed the next time."""
         if now < self._due_at:
             return
         self._due_at = now + SECONDS
@@ -47,7 +47,7 @@ class GroupCommits:
     def _changed(self, numbers: Iterable[int]) -> dict[TopicPartition, OffsetAndMetadata]:
         changed = {}
         for number in numbers:
-            commit = self._partitions[number].commit()
+            commit = self._partitions[number].take_commit()
             if commit is not None:
                 changed[TopicPartition(self._topic, number)] = OffsetAndMetadata(*commit, -1)
         return changed
@@ -56,4 +56,4 @@ class GroupCommits:
         if isinstance(response, Exception):
             for partition in offsets:
                 if partition.partition in self._partitions:
-                    self._partitions[partition.partition].is_uncommitted()
+                    self._partitions[partition.partition].forget_commit()

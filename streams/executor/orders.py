@@ -1,4 +1,4 @@
-"""What an executor is asked to do: for which clusters, how, and in which consumer groups."""
+"""Orders and options of an executor: its clusters, their modes, and their consumer groups."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ EventsOf = Literal["none", "evictions", "all"]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterOrder:
-    """What to do for one cluster.
+    """The order for one cluster.
 
     Attributes:
-        name: as commands call it.
+        name: as in commands.
         access: to its API server.
-        mode: what may be done there.
+        mode: which write is allowed there.
     """
 
     name: str
@@ -28,14 +28,14 @@ class ClusterOrder:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionOptions:
-    """What holds for all clusters of a process.
+    """Options for all clusters of a process.
 
     Attributes:
-        group: how the names of its consumer groups begin; no slash.
+        group: prefix of the names of its consumer groups; no slash.
         instance: name of this process in its groups, for static membership; None without.
         rate: evictions a second, for each cluster.
         burst: evictions at once.
-        start_us: where to begin, microseconds since 1970; None where the group stopped, or an hour ago.
+        start_us: where to begin, microseconds since 1970; None for where the group stopped, or an hour ago.
         delete_after_seconds: as for `PodEvictor`.
         events: which Kubernetes Events are written.
     """
@@ -52,8 +52,8 @@ class ExecutionOptions:
 def group_of(order: ClusterOrder, options: ExecutionOptions) -> str:
     """Name the consumer group for one cluster.
 
-    All members of a group can do each of its commands: those that write are in one group, observers in another. The
-    name of theirs has a slash, which neither a cluster nor `ExecutionOptions.group` has, so it equals no other.
+    All members of a group can do each of its commands: executors that write are in one group, observers in another.
+    The name of the observers' group has a slash, which neither a cluster nor `ExecutionOptions.group` has.
     """
     acting = f"{options.group}-{order.name}"
     return f"{acting}/observe" if order.mode is ExecutorMode.OBSERVE else acting

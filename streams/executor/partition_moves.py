@@ -1,4 +1,4 @@
-"""Which partitions go to another executor, or went: kafka-python says so in its own thread, the reader acts on it."""
+"""Which partitions the group takes away: kafka-python reports it in its own thread, and the consumer acts on it."""
 
 from __future__ import annotations
 
@@ -13,66 +13,52 @@ from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.streams.broker.group_membership import GroupConsumer
 
 HAND_OVER_SECONDS: Final = 1.0
-"""How long a partition that another executor gets waits for what runs. All else goes on meanwhile. What takes longer is
-done by both: the second one looks first."""
+"""How long a revoked partition waits for evictions that run, while everything else continues. Longer ones are done by
+both executors: the second one looks first."""
 
-GiveUp = Callable[[Iterable[int]], list[QueuedEviction]]
-"""Begins nothing more of these partitions; returns what waited or runs. Called by any thread."""
+RemoveEvictions = Callable[[Iterable[int]], list[QueuedEviction]]
+"""Removes the evictions of these partitions from the queue, and returns them and those that run. Called by any
+thread."""
 
 
 class PartitionMoves(AsyncConsumerRebalanceListener):  # type: ignore[misc] # the library has no types
-    """Notes what the group takes away; the thread that polls does what follows, between two polls."""
+    """Keeps what the group has revoked, until the consumer's thread handles it between two polls."""
 
-    def __init__(self, consumer: GroupConsumer, give_up: GiveUp) -> None:
+    def __init__(self, consumer: GroupConsumer, remove_evictions: RemoveEvictions) -> None:
         self._consumer = consumer
-        self._give_up = give_up
+        self._remove_evictions = remove_evictions
         self._revoked: deque[set[int]] = deque()
         self._lost: deque[tuple[set[int], list[QueuedEviction]]] = deque()
-        self._leaving: dict[int, float] = {}
         self._is_ended = False
 
     async def on_partitions_assigned(self, assigned: Iterable[TopicPartition]) -> None:
-        """Do nothing: the reader takes over what is assigned."""
+        """Do nothing: the consumer takes over new partitions by itself."""
 
     async def on_partitions_revoked(self, revoked: Iterable[TopicPartition]) -> None:
-        """Have these partitions handed over. It must not wait: `poll` waits for it, and the reader for `poll`."""
+        """Have these partitions handed over. It must not wait: `poll` waits for it, and the consumer for `poll`."""
         if not self._is_ended:
             self._consumer.is_handing_over = True
             self._revoked.append({partition.partition for partition in revoked})
 
     async def on_partitions_lost(self, lost: Iterable[TopicPartition]) -> None:
-        """Begin nothing more of these partitions at once: another executor has them."""
+        """Remove their evictions from the queue at once: another executor has these partitions."""
         numbers = {partition.partition for partition in lost}
-        self._lost.append((numbers, self._give_up(numbers)))
+        self._lost.append((numbers, self._remove_evictions(numbers)))
 
     def lost(self) -> Iterator[tuple[set[int], list[QueuedEviction]]]:
-        """Yield what was lost since the last call, with what waited or ran of it."""
+        """Yield the partitions that were lost since the last call, with their evictions."""
         while self._lost:
             yield self._lost.popleft()
 
-    def begin(self, numbers: Iterable[int], now: float) -> Iterator[set[int]]:
-        """Yield those of these partitions that were revoked since the last call; from now on they are leaving."""
+    def revoked(self) -> Iterator[set[int]]:
+        """Yield the partitions that were revoked since the last call."""
         while self._revoked:
-            found = self._revoked.popleft() & set(numbers)
-            self._leaving |= dict.fromkeys(found, now + HAND_OVER_SECONDS)
-            yield found
+            yield self._revoked.popleft()
 
-    def leaving(self) -> tuple[tuple[int, float], ...]:
-        """Return partitions that have not been let go yet, with the second after which nothing is waited for."""
-        return tuple(self._leaving.items())
-
-    def __contains__(self, number: int) -> bool:
-        """Whether a partition is leaving."""
-        return number in self._leaving
-
-    def let_go(self, number: int) -> None:
-        """Take note that one was handed over."""
-        self._leaving.pop(number, None)
-
-    def settle(self) -> None:
-        """Let the group move them, once all were handed over."""
-        self._consumer.is_handing_over = bool(self._leaving)
+    def settle(self, *, is_handing_over: bool) -> None:
+        """Tell the library whether revoked partitions are still being handed over; if not, the group may move them."""
+        self._consumer.is_handing_over = is_handing_over
 
     def end(self) -> None:
-        """Hand nothing over any more: `close` of the consumer revokes all, and there is nothing left to do."""
+        """Ignore further revocations: `close` of the consumer revokes all, after everything was committed."""
         self._is_ended = True

@@ -1,4 +1,4 @@
-"""Where the reading of a partition begins: at the group's commit, or at a time."""
+"""Where reading of a partition begins: at the group's commit, or at a time."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ MILLISECONDS: Final = 1_000
 
 
 class PartitionStarts:
-    """Finds it for each partition that a consumer is assigned. Used by one thread.
+    """Finds where each newly assigned partition begins. Used by one thread.
 
     Attributes:
-        resets: how often a partition was read again by time, since its topic ended before what was committed or read.
+        resets: how often a partition was read again by time, because it ended before the committed or read offset.
     """
 
     def __init__(self, consumer: GroupConsumer, *, start_us: int | None, oldest_seconds: float) -> None:
@@ -30,8 +30,8 @@ class PartitionStarts:
         Args:
             consumer: in its group.
             start_us: where each partition begins the first time, microseconds since 1970, whatever is committed; None
-                at its commit.
-            oldest_seconds: how far back it begins where there is no commit, or none that counts.
+                to begin at its commit.
+            oldest_seconds: how far back a partition begins that has no usable commit.
         """
         self.resets = 0
         self._consumer = consumer
@@ -44,7 +44,7 @@ class PartitionStarts:
         """Move the consumer to where the partition begins.
 
         Raises:
-            KafkaError: Kafka has not said where that is.
+            KafkaError: Kafka does not answer where that is.
         """
         number = partition.partition
         committed = self._consumer.committed(partition, metadata=True)
@@ -53,28 +53,28 @@ class PartitionStarts:
             self.note_reset(partition, committed.offset, end)
         is_forced = self._start_us is not None and number not in self._begun
         if committed is None or is_forced or number in self._reset:
-            found = self._consumer.offsets_for_times({partition: self._start_ms(is_forced)})[partition]
-            answered = AnsweredOffsets(end if found is None else found.offset)
+            at_time = self._consumer.offsets_for_times({partition: self._start_ms(is_forced)})[partition]
+            answered = AnsweredOffsets(end if at_time is None else at_time.offset)
         else:
             answered = AnsweredOffsets(committed.offset, committed.metadata or "")
         self._consumer.seek(partition, answered.first_open)
-        self._consumer.resume(partition)  # it may have been paused when the reader stood still
+        self._consumer.resume(partition)  # it may have been paused before the process stalled
         self._begun.add(number)
         self._reset.discard(number)
         return CommandsPartition(start=answered.first_open, answered=answered, end=end, now=now)
 
-    def note_reset(self, partition: TopicPartition, reached: int, found: int) -> None:
-        """Have a partition begin by time: it was read or committed up to `reached`, and goes on at `found` before it.
+    def note_reset(self, partition: TopicPartition, reached: int, offset: int) -> None:
+        """Have a partition begin by time: it was read or committed up to `reached`, and continues at an earlier offset.
 
-        Kafka was restored, or an election has cut it. Other commands have those offsets now, and none of them counts as
-        answered. What was done before is looked at once more.
+        Kafka was restored, or a leader election has truncated the partition. Its offsets now belong to other commands,
+        none of which counts as answered. Evictions that were done before get one more last look.
         """
         log.error(
-            "the topic ends before what was read of it: reads what is there of the last hour",
+            "partition ends before the offset that was read; commands of the last hour are read again",
             topic=partition.topic,
             partition=partition.partition,
             reached=reached,
-            found=found,
+            offset=offset,
         )
         self.resets += 1
         self._reset.add(partition.partition)

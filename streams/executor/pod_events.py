@@ -1,4 +1,4 @@
-"""Kubernetes Events about evictions: best effort, on a thread of their own, and never in the way."""
+"""Kubernetes Events about evictions: best effort, in a thread of their own, without delay for evictions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_QUEUED: Final = 1_000
 """Events that wait; more are dropped and counted. An outage of the API server must not cost memory."""
 
 MOST_KEPT: Final = 4_096
-"""Events that are remembered, to count a repeat up instead of writing another one. As many as client-go keeps."""
+"""Events that are remembered, so that a repeat raises a count instead of a new Event. As many as client-go keeps."""
 
 COMPONENT: Final = "evictstream"
 
@@ -41,7 +41,7 @@ class PodEvents(threading.Thread):
 
     Attributes:
         written: how many.
-        dropped: how many were not, because too many waited or the API server did not take them.
+        dropped: how many were not written, because too many waited or the API server refused them.
     """
 
     def __init__(self, cluster: str, connection: Connection) -> None:
@@ -51,17 +51,17 @@ class PodEvents(threading.Thread):
         self._cluster = cluster
         self._connection = connection
         self._queue: queue.Queue[tuple[EvictionCommand, str] | None] = queue.Queue(MOST_QUEUED)
-        self._kept: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()  # name and count of an Event
+        self._written: OrderedDict[tuple[str, str], tuple[str, int]] = OrderedDict()  # name and count of an Event
 
-    def tell(self, command: EvictionCommand) -> None:
-        """Have an Event written: a pod is evicted, will be, or will not be any more. Returns at once."""
+    def add(self, command: EvictionCommand) -> None:
+        """Queue an Event: a pod is evicted, will be evicted, or will no longer be. Returns at once."""
         try:
             self._queue.put_nowait((command, _message(command)))
         except queue.Full:
             self.dropped += 1
 
     def stop(self) -> None:
-        """Write no more."""
+        """Write no more Events."""
         while True:
             try:
                 self._queue.put_nowait(None)
@@ -71,23 +71,23 @@ class PodEvents(threading.Thread):
                 return
 
     def run(self) -> None:
-        """Write one after the other."""
-        while (found := self._queue.get()) is not None:
+        """Write one Event after the other."""
+        while (queued := self._queue.get()) is not None:
             try:
-                if self._write(*found):
+                if self._write(*queued):
                     self.written += 1
                     continue
             except KubernetesError as error:
-                log.debug("an Event was not written", cluster=self._cluster, error=str(error))
+                log.debug("Event was not written", cluster=self._cluster, error=str(error))
             self.dropped += 1
 
     def _write(self, command: EvictionCommand, message: str) -> bool:
         path = f"/api/v1/namespaces/{quote(command.namespace, safe='')}/events"
         key = (command.pod_uid, REASONS[command.action])
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        kept = self._kept.pop(key, None)
-        if kept is not None:
-            name, count = kept[0], kept[1] + 1
+        earlier = self._written.pop(key, None)
+        if earlier is not None:
+            name, count = earlier[0], earlier[1] + 1
             change = {"count": count, "lastTimestamp": now, "message": message}
             answer = self._connection.send(
                 "PATCH", f"{path}/{quote(name, safe='')}", body=change, content_type="application/merge-patch+json"
@@ -102,9 +102,9 @@ class PodEvents(threading.Thread):
         return answer.is_done
 
     def _keep(self, key: tuple[str, str], name: str, count: int) -> None:
-        self._kept[key] = (name, count)
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
+        self._written[key] = (name, count)
+        if len(self._written) > MOST_KEPT:
+            self._written.popitem(last=False)
 
 
 def _event(command: EvictionCommand, name: str, message: str, now: str) -> dict[str, Any]:

@@ -19,16 +19,16 @@ from evictstream.streams.errors import ApiUnreachableError
 from evictstream.streams.kubernetes.connection import ApiAnswer, Connection
 
 NODE_FRESH_SECONDS: Final = 1.0
-"""How long an answer about a node serves for its other pods; the node's hundred pods would be a hundred requests."""
+"""How long an answer about a node is used for its other pods; else its hundred pods would be a hundred requests."""
 
 LONGEST_LOOK_SECONDS: Final = 90.0
-"""For the answer to another thread's question: longer than any request takes."""
+"""The longest wait for another thread's request for the node: longer than any request takes."""
 
 MOST_NODES: Final = 1_000
-"""Answers that are kept at once; beyond it all are dropped. Nodes of a second, not of the cluster."""
+"""Answers that are kept; beyond it all are dropped. These are the nodes of one second, not of the cluster."""
 
 CONDITION_REASON: Final = "DeletionByTaintManager"
-"""As upstream (pkg/controller/tainteviction/taint_eviction.go), so that job controllers treat both alike."""
+"""As upstream (pkg/controller/tainteviction/taint_eviction.go), so that Job controllers treat both the same."""
 
 CONDITION_MESSAGE: Final = "Taint manager: deleting due to NoExecute taint"
 
@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False)
 class _NodeLook:
-    """A question about a node, which many pods of it have at once, and its answer."""
+    """One request for a node, and its answer for all threads that need it."""
 
     asked_at: float
     node: SeenNode | ApiReply | None = None
@@ -47,13 +47,13 @@ class _NodeLook:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ApiReply:
-    """What was answered to one request.
+    """The answer to one request.
 
     Attributes:
         meaning: of the answer.
-        text: what was said, for people.
+        text: of the answer, for people.
         body: of the answer.
-        retry_after_seconds: what the server asks for; None if it does not.
+        retry_after_seconds: from the header `Retry-After`; None without.
     """
 
     meaning: Meaning
@@ -73,7 +73,7 @@ class PodRequests:
     def pod(self, command: EvictionCommand) -> SeenPod | ApiReply | None:
         """Read the pod with the command's namespace and name from etcd; None if there is none.
 
-        Returns an `ApiReply` where something else was answered.
+        Returns an `ApiReply` for any other answer.
 
         Raises:
             KubernetesError: no answer.
@@ -85,15 +85,15 @@ class PodRequests:
         now = time.monotonic()
         with self._lock:
             look = self._nodes.get(command.node)
-            is_asker = look is None or now - look.asked_at >= NODE_FRESH_SECONDS
-            if look is None or is_asker:
+            must_ask = look is None or now - look.asked_at >= NODE_FRESH_SECONDS
+            if look is None or must_ask:
                 if len(self._nodes) >= MOST_NODES:
                     self._nodes.clear()
                 look = self._nodes[command.node] = _NodeLook(asked_at=now)
-        if is_asker:
+        if must_ask:
             self._ask(look, command.node)
         elif not look.ended.wait(LONGEST_LOOK_SECONDS):
-            raise ApiUnreachableError(host=self._connection.host, reason=f"nothing is said of {command.node}")
+            raise ApiUnreachableError(host=self._connection.host, reason=f"no answer about the node {command.node}")
         if look.error is not None:
             raise look.error
         return look.node
@@ -112,10 +112,10 @@ class PodRequests:
             look.ended.set()
 
     def mark(self, command: EvictionCommand, seen: SeenPod, *, send_until: float) -> ApiReply:
-        """Set the condition `DisruptionTarget`, which tells a Job that its pod did not fail by itself.
+        """Set the condition `DisruptionTarget`, so that a Job does not count its pod as failed.
 
         Raises:
-            NotSentError: the monotonic time `send_until` was over before it could be sent.
+            NotSentError: it was not sent before the monotonic second `send_until`.
             ApiUnreachableError: no answer.
             KubernetesError: no credentials, or another cluster answers.
         """
@@ -139,7 +139,7 @@ class PodRequests:
         )
 
     def delete(self, command: EvictionCommand, resource_version: str, *, send_until: float) -> ApiReply:
-        """Delete the pod as it was seen, with its own grace period.
+        """Delete the pod in the version of the last look, with its own grace period.
 
         Raises: as `mark`.
         """
@@ -148,7 +148,7 @@ class PodRequests:
         return self._write(command, "DELETE", _pod_path(command), body=body, send_until=send_until)
 
     def evict(self, command: EvictionCommand, *, send_until: float) -> ApiReply:
-        """Ask for its eviction, which a disruption budget may refuse. The API server sets `DisruptionTarget` itself.
+        """Request its eviction, which a disruption budget may refuse. The API server sets `DisruptionTarget` itself.
 
         Raises: as `mark`.
         """
@@ -161,7 +161,7 @@ class PodRequests:
         return self._write(command, "POST", f"{_pod_path(command)}/eviction", body=eviction, send_until=send_until)
 
     def marked_version(self, reply: ApiReply) -> str | ApiReply:
-        """Read the pod's resource version from what was answered to `mark`."""
+        """Read the pod's resource version from the answer to `mark`."""
         pod = self._decoded(read_pod, reply)
         return pod if isinstance(pod, ApiReply) else pod.resource_version
 
@@ -178,14 +178,14 @@ class PodRequests:
     def _decoded(read: Callable[[bytes], T], reply: ApiReply) -> T | ApiReply:
         try:
             return read(reply.body)
-        except msgspec.DecodeError as error:  # it is the API server's object, and not as it should be
+        except msgspec.DecodeError as error:  # the object comes from the API server, and is malformed
             return dataclasses.replace(reply, meaning=Meaning.OBJECT_WAITS, text=f"it cannot be read: {error}")
 
 
 def _reply(answer: ApiAnswer, *, plural: str, name: str) -> ApiReply:
     wait = answer.retry_after_seconds
-    found = read_api_answer(answer.status, answer.body, plural=plural, name=name, has_retry_after=wait is not None)
-    return ApiReply(meaning=found.meaning, text=found.text, body=answer.body, retry_after_seconds=wait)
+    reading = read_api_answer(answer.status, answer.body, plural=plural, name=name, has_retry_after=wait is not None)
+    return ApiReply(meaning=reading.meaning, text=reading.text, body=answer.body, retry_after_seconds=wait)
 
 
 def _delete_options(preconditions: dict[str, str]) -> dict[str, object]:

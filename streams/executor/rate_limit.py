@@ -1,4 +1,4 @@
-"""At most so many evictions a second, and so many at once."""
+"""The limit on evictions a second, with a burst."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an executor says on the results topic, and what of it Kafka has."""
+"""Results of an executor: sent to the results topic, and confirmed by Kafka."""
 
 from __future__ import annotations
 
@@ -22,69 +22,69 @@ LONGEST_REASON: Final = 1_000
 """Characters of a reason: a webhook may answer with a page."""
 
 MOST_RESULTS_IN_FLIGHT: Final = 30_000
-"""While Kafka takes nothing, `Accepted` is not repeated beyond this."""
+"""While Kafka is unavailable, `Accepted` is not repeated beyond this."""
 
-Place = tuple[int, int]
+CommandPosition = tuple[int, int]
 """Partition and offset of a command."""
 
 
 class ResultWriter:
-    """Hands results to a producer, in order, and keeps them while it takes none."""
+    """Hands results to a producer in order, and keeps them while it takes none."""
 
     def __init__(self, producer: Any, topic: str) -> None:
         self._producer = producer
         self._topic = topic
-        self._unsent: deque[tuple[EvictionCommand, CommandAnswer, Place | None]] = deque()
-        self._landed: deque[Place | None] = deque()
+        self._unsent: deque[tuple[EvictionCommand, CommandAnswer, CommandPosition | None]] = deque()
+        self._ended: deque[CommandPosition | None] = deque()
         self._in_flight = 0
 
     @property
     def is_full(self) -> bool:
-        """Whether so much is on its way to Kafka that nothing should be repeated."""
+        """Whether so many results are on their way to Kafka that `Accepted` should not be repeated."""
         return self._in_flight >= MOST_RESULTS_IN_FLIGHT
 
-    def say(self, command: EvictionCommand, answer: CommandAnswer, place: Place | None) -> None:
-        """Have a result sent by the next `send`; `place` is the command's if this is its last result."""
+    def add(self, command: EvictionCommand, answer: CommandAnswer, position: CommandPosition | None) -> None:
+        """Have the next `send` send a result; `position` is the command's if this is its last result, else None."""
         self._in_flight += 1
-        self._unsent.append((command, answer, place))
+        self._unsent.append((command, answer, position))
 
     def send(self) -> None:
-        """Hand over what was said; what the producer does not take waits for the next time."""
+        """Hand results to the producer; those that it does not take wait for the next call."""
         while self._unsent:
-            command, answer, place = self._unsent[0]
+            command, answer, position = self._unsent[0]
             key = f"{command.cluster}/{command.node}".encode()
             try:
                 sent = self._producer.send(self._topic, key=key, value=result_text(command, answer))
             except KafkaError:
                 return
             self._unsent.popleft()
-            sent.add_callback(lambda _, place=place: self._landed.append(place))
-            sent.add_errback(lambda error, place=place: self._failed(place, error))
+            sent.add_callback(lambda _, position=position: self._ended.append(position))
+            sent.add_errback(lambda error, position=position: self._failed(position, error))
 
-    def delivered(self) -> Iterator[Place]:
-        """Yield the places of commands whose last result Kafka has, each once."""
-        while self._landed:
-            place = self._landed.popleft()
+    def confirmed(self) -> Iterator[CommandPosition]:
+        """Yield the positions of commands whose last result Kafka has confirmed, each once."""
+        while self._ended:
+            position = self._ended.popleft()
             self._in_flight -= 1
-            if place is not None:
-                yield place
+            if position is not None:
+                yield position
 
     def flush(self, seconds: float) -> None:
-        """Wait until Kafka has what was handed over.
+        """Wait until Kafka has all results that `send` handed over.
 
         Raises:
             KafkaError: it took longer.
         """
         self._producer.flush(timeout=seconds)
 
-    def _failed(self, place: Place | None, error: BaseException) -> None:
-        """Count it as said, in the producer's thread: the service takes silence for a failure and sends it again."""
-        log.error("a result was not written", error=str(error))
-        self._landed.append(place)
+    def _failed(self, position: CommandPosition | None, error: BaseException) -> None:
+        """Count it as confirmed, in the producer's thread: without a result the service sends the command again."""
+        log.error("result was not written", error=str(error))
+        self._ended.append(position)
 
 
 def as_observed(answer: CommandAnswer) -> CommandAnswer:
-    """Turn what an observer has found into its answer: the eviction is another executor's, and so is every outcome."""
+    """Return the answer of an observer in place of another outcome: that one belongs to the executor that acts."""
     if answer.outcome is Outcome.OBSERVED:
         return answer
     return CommandAnswer(Outcome.OBSERVED, f"would answer {answer.outcome}: {answer.reason}")

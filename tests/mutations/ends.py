@@ -41,7 +41,7 @@ OF_ENDS = (
     ),
     Mutation(
         "be ready behind a transaction that is left open",
-        (Change(product.EXECUTOR_HEALTH, "_held", "not life.is_served or life.reader is None", "True"),),
+        (Change(product.EXECUTOR_HEALTH, "_blocked_seconds", "not life.is_served or life.reader is None", "True"),),
         ("tests/streams/executor/test_open_transaction.py::test_an_open_transaction_is_told_until_it_ends",),
     ),
     Mutation(
@@ -60,15 +60,15 @@ OF_ENDS = (
             Change(
                 product.LAST_LOOK,
                 "_same_reason",
-                "reason.key not in found and reason.key in HEALTH_KEYS",
-                "reason.key in HEALTH_KEYS and other_health_key(reason.key) in found",
+                "reason.key not in by_key and reason.key in HEALTH_KEYS",
+                "reason.key in HEALTH_KEYS and other_health_key(reason.key) in by_key",
             ),
         ),
         (f"{LAST_LOOK}::test_the_other_health_taint_stands_for_no_present_one",),
     ),
     Mutation(
         "do a cancelled eviction",
-        (Change(product.COMMAND_LOG, "CommandLog.read", "known.is_cancelled", "False"),),
+        (Change(product.COMMAND_LOG, "CommandLog.read", "entry.is_cancelled", "False"),),
         (f"{LOG}::test_a_command_after_others",),
     ),
     Mutation(
@@ -104,13 +104,13 @@ OF_ENDS = (
         "take new commands for answered ones once Kafka was restored",
         (
             Change(product.PARTITION_STARTS, "PartitionStarts.begin", "committed.offset > end", "False"),
-            Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < found.position", "False"),
+            Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < partition.position", "False"),
         ),
         (f"{STARTS}::test_a_topic_that_ends_early_is_read_by_time",),
     ),
     Mutation(
         "take new commands for answered ones once Kafka was cut",
-        (Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < found.position", "False"),),
+        (Change(product.COMMAND_CONSUMER, "CommandConsumer._read", "record.offset < partition.position", "False"),),
         (f"{STARTS}::test_a_topic_that_goes_back_is_read_by_time",),
     ),
     Mutation(
@@ -118,7 +118,7 @@ OF_ENDS = (
         (
             Change(
                 product.EVICTION,
-                "PodEvictor._is_past_asking",
+                "PodEvictor._may_delete",
                 "time.monotonic() <= seen_at + self.delete_after_seconds",
                 "False",
             ),
@@ -177,7 +177,7 @@ OF_ENDS = (
     ),
     Mutation(
         "have evictions wait for workers that never come",
-        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor.give_back", "self._queue.remove_older(...)", "[]"),),
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor.expire", "self._queue.remove_older(...)", "[]"),),
         ("tests/streams/executor/test_cluster_executor.py::test_what_no_worker_comes_to_is_given_back",),
     ),
     Mutation(
@@ -214,7 +214,7 @@ OF_ENDS = (
             Change(
                 product.API_ANSWERS,
                 "_of_refusal",
-                "said.reason == 'NotFound' and is_of_object and details.kind == plural",
+                "status.reason == 'NotFound' and is_of_object and details.kind == plural",
                 "True",
             ),
         ),
@@ -222,12 +222,12 @@ OF_ENDS = (
     ),
     Mutation(
         "take a page with 200 for done",
-        (Change(product.API_ANSWERS, "_of_success", "found.kind == _KINDS[plural] and is_it", "True"),),
+        (Change(product.API_ANSWERS, "_of_success", "answer.kind == _KINDS[plural] and has_name", "True"),),
         (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
     ),
     Mutation(
         "take a webhook's word for the server's",
-        (Change(product.API_ANSWERS, "_of_refusal", "WEBHOOK.search(said.message or '')", "False"),),
+        (Change(product.API_ANSWERS, "_of_refusal", "WEBHOOK.search(status.message or '')", "False"),),
         (f"{ANSWERS}::test_an_answer_counts_by_who_gave_it",),
     ),
     Mutation(
@@ -270,7 +270,7 @@ OF_ENDS = (
         (
             Change(
                 product.COMMAND_CONSUMER,
-                "CommandConsumer._look_around",
+                "CommandConsumer._note_poll",
                 "stalled > STALL_SECONDS and self.partitions",
                 "False",
             ),
@@ -288,16 +288,16 @@ OF_ENDS = (
         (f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",),
     ),
     Mutation(
-        "pass over what was given up before",
-        (Change(product.COMMAND_LOG, "CommandLog.give_up", "known.is_given_up = True", "pass"),),
+        "pass over what was abandoned before",
+        (Change(product.COMMAND_LOG, "CommandLog.abandon", "entry.is_abandoned = True", "pass"),),
         (
-            f"{LOG}::test_what_was_given_up_is_done_when_read_again",
+            f"{LOG}::test_an_abandoned_command_is_done_when_read_again",
             f"{EXECUTION}::test_a_reader_that_stood_still_reads_anew_first",
         ),
     ),
     Mutation(
-        "answer what is put off and given up",
-        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._end", "waiting.is_given_up", "False"),),
+        "answer what is put off and abandoned",
+        (Change(product.CLUSTER_EXECUTOR, "ClusterExecutor._end", "eviction.state is QueueState.ABANDONED", "False"),),
         (f"{EXECUTION}::test_what_is_put_off_at_a_stop_comes_again",),
     ),
     Mutation(
@@ -312,7 +312,7 @@ OF_ENDS = (
     ),
     Mutation(
         "say as an observer what only one that acts may say",
-        (Change(product.COMMAND_CONSUMER, "CommandConsumer._say", "as_observed(answer)", "answer"),),
+        (Change(product.COMMAND_ANSWERS, "CommandAnswers._answer", "as_observed(answer)", "answer"),),
         (f"{UNLIKE}::test_an_observer_takes_nothing_from_one_that_acts",),
     ),
     Mutation(

@@ -58,7 +58,12 @@ class ModelExecutor:
     def _take(self, command: EvictionCommand, number: int, offset: int) -> None:
         now = self._cluster.now_us / 1e6
         queued = QueuedEviction(
-            command=command, partition=number, offset=offset, queued_at=now, said_at=now, seen_at=now
+            command=command,
+            partition=number,
+            offset=offset,
+            queued_at=now,
+            accept_at=now + ACCEPTED_SECONDS,
+            seen_at=now,
         )
         reading = self._log.read(command, self._cluster.now_us)
         if isinstance(reading, CommandAnswer):
@@ -114,8 +119,8 @@ class ModelExecutor:
             return
         now = self._cluster.now_us / 1e6
         for queued in self._queue:
-            if now - queued.said_at >= ACCEPTED_SECONDS:
-                queued.said_at = now
+            if queued.accept_at <= now:
+                queued.accept_at = now + ACCEPTED_SECONDS
                 self._send(queued.command, CommandAnswer(Outcome.ACCEPTED, "queued"))
 
     def commit(self) -> None:

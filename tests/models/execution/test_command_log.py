@@ -65,19 +65,19 @@ def test_an_answered_command_is_answered_again() -> None:
     assert log.read(command(), T0_US) == DONE
 
 
-def test_what_was_given_up_is_done_when_read_again() -> None:
+def test_an_abandoned_command_is_done_when_read_again() -> None:
     log = make_log()
     log.read(command(), T0_US)
-    log.give_up(command())
+    log.abandon(command())
 
     assert log.read(command(), T0_US) is Reading.EVICT
     assert log.read(command(), T0_US) is Reading.IGNORE
 
 
-def test_what_ends_after_giving_up_is_not_done_again() -> None:
+def test_an_abandoned_command_that_ends_is_not_done_again() -> None:
     log = make_log()
     log.read(command(), T0_US)
-    log.give_up(command())
+    log.abandon(command())
     log.answer(command(), DONE)
 
     assert log.read(command(), T0_US) == DONE
@@ -117,7 +117,7 @@ def test_memory_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(30):
         log.read(command(pod=f"p-{number}"), T0_US)
 
-    assert len(log._evictions) == 10
+    assert len(log._entries) == 10
 
 
 @given(

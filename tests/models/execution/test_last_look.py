@@ -218,4 +218,4 @@ def test_an_added_toleration_by_value_begins_a_window() -> None:
         toleration=Toleration("maintenance", "Exists", "", "", 60),
     )
     assert found is not None
-    assert found.reason == "the pod tolerates maintenance=planned:NoExecute for 30 s from when that value came"
+    assert found.reason == "the pod tolerates maintenance=planned:NoExecute for 30 s since it has that value"

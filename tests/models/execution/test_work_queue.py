@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from evictstream.models.execution.work_queue import SHARE, QueuedEviction, WorkQueue
+from evictstream.models.execution.work_queue import SHARE, QueuedEviction, QueueState, WorkQueue
 from tests.models.execution.samples import command
 
 MOST = 16
@@ -21,7 +22,7 @@ def entry(pod: str, node: str = "n-1", namespace: str = "shop", partition: int =
         partition=partition,
         offset=offset,
         queued_at=0.0,
-        said_at=0.0,
+        accept_at=0.0,
         seen_at=0.0,
     )
 
@@ -110,7 +111,7 @@ def test_a_running_eviction_is_left_to_its_end() -> None:
     assert running is not None
 
     assert queue.withdraw(running.command.eviction_id) is None
-    assert running.is_withdrawn
+    assert running.state is QueueState.SUPERSEDED
 
 
 def test_a_further_attempt_waits_for_the_one_that_runs() -> None:
@@ -125,6 +126,22 @@ def test_a_further_attempt_waits_for_the_one_that_runs() -> None:
     assert queue.take(0, MOST) is None
     queue.finish(first)
     assert queue.take(0, MOST) is further
+
+
+@pytest.mark.parametrize(
+    ("state", "following"),
+    [
+        pytest.param(QueueState.ENDED, QueueState.RUNNING, id="begin what has ended"),
+        pytest.param(QueueState.SUPERSEDED, QueueState.QUEUED, id="try again what a newer command replaced"),
+        pytest.param(QueueState.ABANDONED, QueueState.QUEUED, id="try again what another executor does"),
+        pytest.param(QueueState.QUEUED, QueueState.ABANDONED, id="keep what does not run"),
+    ],
+)
+def test_a_state_that_cannot_follow_is_an_error(state: QueueState, following: QueueState) -> None:
+    eviction = entry("a")
+    eviction.state = state
+    with pytest.raises(RuntimeError, match=state.name):
+        eviction.move(following)
 
 
 class QueueMachine(RuleBasedStateMachine):
@@ -178,7 +195,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(data=st.data(), seconds=st.integers(0, 5))
     def end(self, data: st.DataObject, seconds: int) -> None:
         found = self.running.pop(data.draw(st.integers(0, len(self.running) - 1)))
-        if seconds and not found.is_withdrawn:
+        if seconds and found.state is QueueState.RUNNING:
             self.queue.put_off(found, self.now + seconds)
             self.waiting[found.command.eviction_id] = found
         else:
@@ -193,7 +210,7 @@ class QueueMachine(RuleBasedStateMachine):
     @rule(partition=st.integers(0, 1))
     def remove_partition(self, partition: int) -> None:
         found = self.queue.remove_partition(partition)
-        assert all(waiting.is_given_up for waiting in found)
+        assert all(each.state in {QueueState.ABANDONED, QueueState.ENDED} for each in found)
         there = [*self.waiting.values(), *self.running]
         assert {id(one) for one in found} == {id(one) for one in there if one.partition == partition}
         self.waiting = {key: found for key, found in self.waiting.items() if found.partition != partition}

@@ -78,7 +78,7 @@ def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], 
 
 def put(executor: ClusterExecutor, now: float, **changes: Any) -> None:
     executor.put(
-        QueuedEviction(command=command(**changes), partition=0, offset=0, queued_at=now, said_at=now, seen_at=now)
+        QueuedEviction(command=command(**changes), partition=0, offset=0, queued_at=now, accept_at=now, seen_at=now)
     )
 
 
@@ -145,9 +145,9 @@ def test_pods_of_a_node_run_at_once_beside_slow_ones(
 def test_what_no_worker_comes_to_is_given_back(clock: HandedClock, make: Callable[[Any], ClusterExecutor]) -> None:
     executor = make(HinderedEvictor())  # without permission no worker begins
     put(executor, clock.monotonic())
-    assert executor.give_back(clock.monotonic()) == []
+    assert executor.expire(clock.monotonic()) == []
     clock.ahead = WAIT_SECONDS
-    ((_, answer),) = executor.give_back(clock.monotonic())
+    ((_, answer),) = executor.expire(clock.monotonic())
 
     assert answer.outcome is Outcome.FAILED
     assert len(executor) == 0

@@ -18,7 +18,7 @@ from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.broker.feed_states import FeedState
 from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.errors import ClusterNameTakenError, MissingRightsError
-from evictstream.streams.executor import cluster_check, command_consumer, eviction
+from evictstream.streams.executor import cluster_check, command_answers, command_consumer, eviction
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
@@ -167,8 +167,8 @@ def test_what_waits_is_accepted_again_and_again(
     results: TopicReader,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(command_consumer, "ACCEPTED_SECONDS", 0.5)
-    monkeypatch.setattr(command_consumer, "FIRST_ACCEPTED_SECONDS", 0.2)
+    monkeypatch.setattr(command_answers, "ACCEPTED_SECONDS", 0.5)
+    monkeypatch.setattr(command_answers, "FIRST_ACCEPTED_SECONDS", 0.2)
     monkeypatch.setattr(command_consumer, "SWEEP_SECONDS", 0.1)
     api.trouble["create pods/eviction a"] = [Fault(status=429, cause="DisruptionBudget", retry_after_seconds=3)]
     with run(declared, access, ExecutorMode.EVICT):

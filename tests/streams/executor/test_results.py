@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import msgspec
 import pytest
@@ -37,15 +36,14 @@ class FakeProducer:
 
     def __init__(self) -> None:
         self.is_down = False
-        self.pods: list[str] = []
+        self.values: list[bytes] = []
         self.sent: list[Sent] = []
 
     def send(self, _topic: str, *, key: bytes, value: bytes) -> Sent:
         if self.is_down:
             raise KafkaConnectionError
         assert key == b"c1/n-1"
-        found: dict[str, Any] = msgspec.json.decode(value)
-        self.pods.append(found["pod"])
+        self.values.append(value)
         self.sent.append(Sent())
         return self.sent[-1]
 
@@ -55,24 +53,26 @@ def test_answers_are_kept_in_order_while_a_producer_takes_none() -> None:
     writer = ResultWriter(producer, "results")
     producer.is_down = True
     for number in range(1_000):
-        writer.say(command(pod=f"p-{number}"), DONE, (0, number))
+        writer.add(command(pod=f"p-{number}"), DONE, (0, number))
         writer.send()
-    assert not list(writer.delivered())
+    assert not list(writer.confirmed())
     producer.is_down = False
     writer.send()
-    assert producer.pods == [f"p-{number}" for number in range(1_000)]
+    assert [msgspec.json.decode(value)["pod"] for value in producer.values] == [
+        f"p-{number}" for number in range(1_000)
+    ]
     for one in producer.sent:
         one.succeed(None)
-    assert list(writer.delivered()) == [(0, number) for number in range(1_000)]
+    assert list(writer.confirmed()) == [(0, number) for number in range(1_000)]
 
 
-def test_an_answer_that_kafka_never_took_counts_as_said() -> None:
+def test_an_answer_that_kafka_never_took_counts_as_confirmed() -> None:
     producer = FakeProducer()
     writer = ResultWriter(producer, "results")
-    writer.say(command(), DONE, (0, 7))
+    writer.add(command(), DONE, (0, 7))
     writer.send()
     producer.sent[0].fail(KafkaTimeoutError())
-    assert list(writer.delivered()) == [(0, 7)]
+    assert list(writer.confirmed()) == [(0, 7)]
 
 
 def test_accepted_waits_while_too_much_is_on_its_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,9 +81,9 @@ def test_accepted_waits_while_too_much_is_on_its_way(monkeypatch: pytest.MonkeyP
     writer = ResultWriter(producer, "results")
     for _ in range(3):
         assert not writer.is_full
-        writer.say(command(), CommandAnswer(Outcome.ACCEPTED, "queued"), None)
+        writer.add(command(), CommandAnswer(Outcome.ACCEPTED, "queued"), None)
     assert writer.is_full
     writer.send()
     producer.sent[0].succeed(None)
-    assert not list(writer.delivered())
+    assert not list(writer.confirmed())
     assert not writer.is_full

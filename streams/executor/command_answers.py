@@ -1,0 +1,172 @@
+"""Queues, answers and commits the commands of one cluster. A command is done when Kafka has confirmed its result."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from kafka.errors import KafkaError
+
+from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
+from evictstream.models.execution.work_queue import QueuedEviction
+from evictstream.models.messages.command import EvictionCommand
+from evictstream.models.messages.vocabulary import Outcome
+from evictstream.streams.executor.cluster_executor import ClusterExecutor
+from evictstream.streams.executor.commands_partition import CommandsPartition
+from evictstream.streams.executor.eviction import ExecutorMode
+from evictstream.streams.executor.group_commits import GroupCommits
+from evictstream.streams.executor.results import ResultWriter, as_observed
+
+ACCEPTED_SECONDS: Final = 20.0
+"""Between two `Accepted` of an eviction that waits; the service repeats an eviction after 60 s without one."""
+
+FIRST_ACCEPTED_SECONDS: Final = 10.0
+"""How long an eviction waits before its first `Accepted`. The service waits 30 s for one."""
+
+Notify = Callable[[EvictionCommand, CommandAnswer | None], None]
+"""Called for each command that is read for the first time (without an answer), and for each answer of an eviction."""
+
+
+class CommandAnswers:
+    """Decides what follows from each command, and keeps track of it until its result and its offset are in Kafka.
+
+    Used by the thread of the consumer; workers only append to `outcomes`.
+    """
+
+    def __init__(
+        self,
+        *,
+        cluster: ClusterExecutor,
+        command_log: CommandLog,
+        results: ResultWriter,
+        commits: GroupCommits,
+        partitions: Mapping[int, CommandsPartition],
+        outcomes: deque[tuple[QueuedEviction, CommandAnswer]],
+        notify: Notify,
+    ) -> None:
+        """Take all parts as they are.
+
+        Args:
+            cluster: carries out evictions.
+            command_log: knows which commands count.
+            results: takes answers.
+            commits: of the same partitions.
+            partitions: by number, as the consumer keeps them.
+            outcomes: what workers have done.
+            notify: called for commands and answers.
+        """
+        self._cluster = cluster
+        self._command_log = command_log
+        self._results = results
+        self._commits = commits
+        self._partitions = partitions
+        self._outcomes = outcomes
+        self._notify = notify
+
+    def is_idle(self) -> bool:
+        """Whether no eviction waits or runs, and no result is missing in Kafka."""
+        is_open = any(partition.pending or partition.unconfirmed for partition in self._partitions.values())
+        return not (is_open or self._outcomes or len(self._cluster))
+
+    def note_answered(self, command: EvictionCommand) -> None:
+        """Record a command that was answered before this executor got its partition."""
+        self._command_log.note_answered(command)
+
+    def take(self, command: EvictionCommand, number: int, offset: int, now: float) -> None:
+        """Queue, withdraw or answer what a command that was read says.
+
+        Args:
+            command: of this cluster.
+            number: of its partition.
+            offset: in that partition.
+            now: monotonic seconds.
+        """
+        eviction = QueuedEviction(
+            command=command,
+            partition=number,
+            offset=offset,
+            queued_at=now,
+            accept_at=now + FIRST_ACCEPTED_SECONDS,
+            seen_at=now,
+        )
+        reading = self._command_log.read(command, time.time_ns() // 1_000)
+        if isinstance(reading, CommandAnswer):
+            self._answer(eviction, reading)
+            return
+        partition = self._partitions[number]
+        if reading is not Reading.IGNORE:
+            earlier = partition.withdraw(command.eviction_id) or self._cluster.withdraw(command.eviction_id)
+            if earlier is not None:
+                self._end(earlier, CommandAnswer(Outcome.OBSOLETE, f"{command.action} came at {command.issued_at}"))
+            self._notify(command, None)
+        if reading is not Reading.EVICT:
+            partition.answered.add(offset)
+            return
+        eviction.seen_at = self._command_log.first_seen(command, now)
+        if partition.is_caught_up(now):
+            self._cluster.put(eviction)
+        else:
+            partition.pending[command.eviction_id] = eviction
+
+    def abandon(self, evictions: Iterable[QueuedEviction]) -> None:
+        """Drop evictions without an answer; each is queued again if its command is read again."""
+        for eviction in evictions:
+            self._command_log.abandon(eviction.command)
+
+    def send(self) -> None:
+        """Send the answers of workers, and note which results Kafka has confirmed."""
+        while self._outcomes:
+            self._end(*self._outcomes.popleft())
+        self._results.send()
+        self._note_confirmed()
+
+    def sweep(self, now: float) -> None:
+        """Answer what has waited for too long, and send `Accepted` again for the rest; looks at all evictions."""
+        for eviction, answer in self._cluster.expire(now):
+            self._end(eviction, answer)
+        if self._cluster.mode is ExecutorMode.OBSERVE:
+            return
+        for eviction in self._cluster.due_for_accepted(now):
+            if self._results.is_full:
+                return
+            eviction.accept_at = now + ACCEPTED_SECONDS
+            self._results.add(eviction.command, CommandAnswer(Outcome.ACCEPTED, "queued"), None)
+
+    def commit(self, now: float) -> None:
+        """Commit all partitions where that is due."""
+        self._commits.send(now)
+
+    def finish(self, numbers: Iterable[int], timeout_seconds: float) -> None:
+        """Commit partitions that leave, and wait for it; what Kafka refuses is read again by the next executor."""
+        with contextlib.suppress(KafkaError):
+            self._commits.finish(numbers, timeout_seconds)
+
+    def finish_all(self, timeout_seconds: float) -> None:
+        """Send all answers, wait until Kafka has them, and commit."""
+        self.send()
+        with contextlib.suppress(KafkaError):
+            self._results.flush(timeout_seconds)
+            self._note_confirmed()
+            self._commits.finish(self._partitions, timeout_seconds)
+
+    def _end(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
+        self._command_log.answer(eviction.command, answer)
+        self._notify(eviction.command, answer)
+        self._answer(eviction, answer)
+
+    def _answer(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
+        if self._cluster.mode is ExecutorMode.OBSERVE:
+            answer = as_observed(answer)
+        if eviction.partition in self._partitions:
+            self._partitions[eviction.partition].unconfirmed.add(eviction.offset)
+        self._results.add(eviction.command, answer, (eviction.partition, eviction.offset))
+
+    def _note_confirmed(self) -> None:
+        for number, offset in self._results.confirmed():
+            partition = self._partitions.get(number)
+            if partition is not None:
+                partition.unconfirmed.discard(offset)
+                partition.answered.add(offset)
