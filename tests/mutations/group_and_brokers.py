@@ -360,7 +360,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "take the passing mistake of a topic for a limit",
-        (Change(product.PLAN, "service_config", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
+        (Change(product.PLAN, "partition_config", "max(record_limit_bytes, LEAST_LIMIT_BYTES)", "record_limit_bytes"),),
         ("tests/guarantees/test_broker_faults.py::test_a_refused_write_stops_the_worker_and_loses_nothing",),
     ),
 )
