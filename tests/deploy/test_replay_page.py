@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import shlex
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,22 +14,22 @@ from tests.deploy.pages import ROOT, Example, examples, page
 
 NAMES = ("replay.md", "what-if.md")
 CONSOLES = [(name, example) for name in NAMES for example in examples(page(name)) if example.words == ("console",)]
-COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
+SHELL = 'evictstream() { "$PYTHON" -m evictstream.streams.cli.main "$@"; }\n'
+COMMAND = re.compile(r"^\$ ((?:.*\\\n)*.*\n)", re.MULTILINE)
+"""A command line of a console block, with the lines that continue it."""
 
 
-def printed(line: str, folder: Path) -> str:
-    """Run a command line of the page in a folder that has the examples; returns what it prints."""
-    program, *arguments = shlex.split(line)
-    assert program == "evictstream"
+def printed(command: str, folder: Path) -> str:
+    """Run a command of the page in a shell, in a folder that has the examples; returns what it prints."""
     result = subprocess.run(
-        [*COMMAND, *arguments],
+        ["/bin/bash", "-o", "pipefail", "-c", SHELL + command],
         cwd=folder,
-        env=os.environ | {"EVICTSTREAM_PARTITIONS": "8"},
+        env=os.environ | {"EVICTSTREAM_PARTITIONS": "8", "PYTHON": sys.executable},
         capture_output=True,
         text=True,
         check=True,
     )
-    return "".join(f"{one.rstrip()}\n" for one in result.stdout.splitlines())
+    return "".join(f"{line.rstrip()}\n" for line in result.stdout.splitlines())
 
 
 @pytest.mark.parametrize(
@@ -37,11 +37,9 @@ def printed(line: str, folder: Path) -> str:
 )
 def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    told, found = example.text.splitlines(keepends=True), ""
-    for line in told:
-        if line.startswith("$ "):
-            found += line + printed(line[2:], tmp_path)
-    assert found == "".join(told)
+    commands = COMMAND.findall(example.text)
+    assert commands
+    assert "".join(f"$ {command}{printed(command, tmp_path)}" for command in commands) == example.text
 
 
 def test_the_pages_have_examples() -> None:
@@ -50,8 +48,8 @@ def test_the_pages_have_examples() -> None:
 
 def test_the_picture_on_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    line = next(line for _, one in CONSOLES for line in one.text.splitlines() if "--picture" in line)
-    printed(line[2:], tmp_path)
+    commands = [command for _, example in CONSOLES for command in COMMAND.findall(example.text)]
+    printed(next(command for command in commands if "--picture" in command), tmp_path)
     drawn = (tmp_path / "zone-outage.svg").read_bytes()
     assert drawn == (ROOT / "docs" / "pictures" / "zone-outage.svg").read_bytes()
     assert (tmp_path / "outage.html").stat().st_size > len(drawn)
