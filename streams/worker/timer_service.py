@@ -57,12 +57,11 @@ class TimerService:
         self._longest_sleep_seconds = longest_sleep_seconds
         self._wake = asyncio.Event()
         self._planned_us = 0
-        self._firing = False
 
     def stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
         """Fire at once the timers that a step has made due, so that their messages go into the same transaction."""
         due_us = writer.logic.next_due_at_us()
-        if self._firing or due_us is None:
+        if due_us is None:
             return
         now = self._clock.now_us()
         if due_us <= now and writer.partition not in self.waiting:
@@ -83,11 +82,7 @@ class TimerService:
             return False
         if not writer.has_room:
             return False
-        self._firing = True
-        try:
-            return writer.fire(now, FIRED_PER_TURN) >= FIRED_PER_TURN
-        finally:
-            self._firing = False
+        return writer.fire(now, FIRED_PER_TURN) >= FIRED_PER_TURN
 
     async def run(self) -> None:
         """Run turns until cancelled."""

@@ -1,17 +1,6 @@
 """One partition number that the group has assigned to this worker: its state, and its writer if it has one.
 
-| from | to | by | when |
-|---|---|---|---|
-| ABSENT | TAKING_OVER | `begin_takeover` | the group has assigned the number |
-| TAKING_OVER | ABSENT | `abandon_takeover` | the take-over has failed or was cancelled |
-| TAKING_OVER, REPAIRING | LIVE | `open` | the take-over is done |
-| LIVE | FAILED | its writer | the writer has failed |
-| FAILED | REPAIRING | `begin_repair` | the partition is to be taken over again |
-| REPAIRING | FAILED | `cancel_repair` | a rebalance has begun |
-| REPAIRING | REPAIRING | its writer, `detach` | the new writer has failed too, or is closed before the next try |
-| LIVE, FAILED | ABSENT | `detach` | the number is given away, a generation was missed, or everything ends |
-
-Only the methods of a slot change it. `Partitions` says when.
+Only the methods of a slot change its state, `Partitions` says when. `MOVES` are all changes that there are.
 """
 
 from __future__ import annotations
@@ -19,10 +8,10 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Final, Generic
 
 from evictstream.streams.engine.core.logic import Logic
-from evictstream.streams.errors import PartitionLostError, TakeoverFailedError
+from evictstream.streams.errors import InternalFailureError, PartitionLostError, TakeoverFailedError
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.takeover import Takeover
@@ -46,8 +35,25 @@ class SlotState(enum.Enum):
     """A task takes the partition over again."""
 
 
+MOVES: Final = {
+    (SlotState.ABSENT, SlotState.TAKING_OVER): "the group has assigned the number",
+    (SlotState.TAKING_OVER, SlotState.ABSENT): "the take-over has failed, was cancelled, or everything ends",
+    (SlotState.TAKING_OVER, SlotState.LIVE): "the take-over is done",
+    (SlotState.LIVE, SlotState.FAILED): "the writer has failed",
+    (SlotState.LIVE, SlotState.ABSENT): "the number is given away, a generation was missed, or everything ends",
+    (SlotState.FAILED, SlotState.ABSENT): "the same, before a repair has begun",
+    (SlotState.FAILED, SlotState.REPAIRING): "the partition is to be taken over again",
+    (SlotState.REPAIRING, SlotState.FAILED): "a rebalance has begun, which cancels repairs",
+    (SlotState.REPAIRING, SlotState.LIVE): "the take-over of the repair is done",
+    (SlotState.LIVE, SlotState.REPAIRING): "the repair's new writer has failed, or is closed before the next try",
+}
+"""From, to, and when."""
+
+
 class PartitionSlot(Generic[Logic]):
     """Holds the writer of one partition number; the writer may fail and be replaced.
+
+    Its mutable state is where the number stands, the writer, the task that repairs, and how often that has failed.
 
     Attributes:
         partition: its number.
@@ -84,6 +90,11 @@ class PartitionSlot(Generic[Logic]):
         """Whether there is a writer, live or failed, that has to be closed."""
         return self._writer is not None
 
+    def _move(self, to: SlotState) -> None:
+        if (self._state, to) not in MOVES:
+            raise InternalFailureError(f"partition {self.partition} cannot be {to.value}: it is {self._state.value}")
+        self._state = to
+
     def durable_positions(self) -> Mapping[str, int]:
         """Positions of the last committed transaction, by topic; also those of a writer that has failed since."""
         if self._writer is not None and self._state is SlotState.LIVE:
@@ -93,36 +104,38 @@ class PartitionSlot(Generic[Logic]):
     def begin_takeover(self) -> None:
         """Note that a take-over has begun. Within a repair the state stays REPAIRING."""
         if self._state is SlotState.ABSENT:
-            self._state = SlotState.TAKING_OVER
+            self._move(SlotState.TAKING_OVER)
 
     def abandon_takeover(self) -> None:
         """Note that the take-over has failed or was cancelled."""
         if self._state is SlotState.TAKING_OVER:
-            self._state = SlotState.ABSENT
+            self._move(SlotState.ABSENT)
 
     def open(self, takeover: Takeover[Logic]) -> PartitionWriter[Logic]:
         """Make the writer of a finished take-over and go live."""
+        self._move(SlotState.LIVE)
         self._writer = self._new_writer(takeover, self._writer_failed)
-        self._state = SlotState.LIVE
         # Kept now: a repair must be able to commit these positions even if this writer fails at once.
         self._durable = self._writer.durable
         return self._writer
 
     def _writer_failed(self, writer: PartitionWriter[Logic], error: BaseException) -> None:
         if writer is self._writer:
-            self._state = SlotState.FAILED if self._repair is None else SlotState.REPAIRING
+            self._move(SlotState.FAILED if self._repair is None else SlotState.REPAIRING)
         self._on_failure(self, error)
 
     def detach(self) -> PartitionWriter[Logic] | None:
         """Remove the writer, live or failed, and return it; the caller must close it."""
         writer, self._writer = self._writer, None
-        self._state = SlotState.ABSENT if self._repair is None else SlotState.REPAIRING
+        rest = SlotState.ABSENT if self._repair is None else SlotState.REPAIRING
+        if self._state is not rest:
+            self._move(rest)
         return writer
 
     def begin_repair(self, repair: Callable[[PartitionSlot[Logic]], Coroutine[Any, Any, None]]) -> None:
         """Start a task that takes the partition over again, unless there is one."""
         if self._repair is None:
-            self._state = SlotState.REPAIRING
+            self._move(SlotState.REPAIRING)
             self._repair = asyncio.create_task(repair(self), name=f"repair-{self.partition}")
 
     def cancel_repair(self) -> asyncio.Task[None] | None:
@@ -131,7 +144,7 @@ class PartitionSlot(Generic[Logic]):
         if repair is not None:
             repair.cancel()
         if self._state is SlotState.REPAIRING:
-            self._state = SlotState.FAILED
+            self._move(SlotState.FAILED)
         return repair
 
     def count_failure(self, error: PartitionLostError, most: int) -> None:

@@ -89,7 +89,8 @@ class PartitionWriter(Generic[Logic]):
             positions: next offset to apply, by input topic.
             last_commit: what is known of the take-over's transaction.
             on_failure: called at most once.
-            on_step: called after each step, and when a full outbox has room again, so that due timers can fire.
+            on_step: called after each step that has something to write, and when a full outbox has room again, so that
+                due timers can fire; not after `fire`.
             spacing_seconds: tells how long after the beginning of a transaction the next one may begin.
             transaction_seconds: gets the duration of each committed transaction.
         """
@@ -238,7 +239,7 @@ class PartitionWriter(Generic[Logic]):
         except Exception as error:  # noqa: BLE001 - as in _step
             self.fail(error)
             return 0
-        self._after_step()
+        self._wake_commits()
         return handled
 
     async def _check_caught_up(self) -> None:
@@ -285,6 +286,11 @@ class PartitionWriter(Generic[Logic]):
 
     def _after_step(self) -> None:
         """Wake the task that commits, and let due timers fire."""
+        self._wake_commits()
+        if self._outbox:
+            self._on_step(self)
+
+    def _wake_commits(self) -> None:
         outbox = self._outbox
         if outbox:
             if self._unwritten.since is None:
@@ -295,7 +301,6 @@ class PartitionWriter(Generic[Logic]):
                 self._urgent.set()
             elif outbox.messages:
                 self._urgent.set()
-            self._on_step(self)
 
     async def _wait_for(self, condition: Callable[[], bool]) -> None:
         if condition() or not self.live:
