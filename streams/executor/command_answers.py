@@ -33,7 +33,7 @@ Notify = Callable[[EvictionCommand, CommandAnswer | None], None]
 class CommandAnswers:
     """Decides what follows from each command, and keeps track of it until its result and its offset are in Kafka.
 
-    Used by the thread of the consumer; workers only append to `outcomes`.
+    Used by the thread of the consumer, which also keeps `partitions`; workers only append to `outcomes`.
     """
 
     def __init__(
@@ -47,17 +47,6 @@ class CommandAnswers:
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]],
         notify: Notify,
     ) -> None:
-        """Take all parts as they are.
-
-        Args:
-            cluster: carries out evictions.
-            command_log: knows which commands count.
-            results: takes answers.
-            commits: of the same partitions.
-            partitions: by number, as the consumer keeps them.
-            outcomes: what workers have done.
-            notify: called for commands and answers.
-        """
         self._cluster = cluster
         self._command_log = command_log
         self._results = results
@@ -76,12 +65,12 @@ class CommandAnswers:
         self._command_log.note_answered(command)
 
     def take(self, command: EvictionCommand, number: int, offset: int, now: float) -> None:
-        """Queue, withdraw or answer what a command that was read says.
+        """Queue or answer a command of this cluster, or withdraw its eviction.
 
         Args:
-            command: of this cluster.
-            number: of its partition.
-            offset: in that partition.
+            command: at `offset` of the partition `number`.
+            number: of a partition that the consumer keeps.
+            offset: not answered yet.
             now: monotonic seconds.
         """
         eviction = QueuedEviction(

@@ -64,14 +64,14 @@ interval. Another executor may have read a `Cancel`, so no eviction begins befor
 
 
 class CommandConsumer:
-    """Reads the commands topic for one cluster.
+    """Reads the commands topic for one cluster, with a consumer that is in its group and not subscribed yet.
 
     Attributes:
         commands: how many were read, by action.
         passed_over: records of other clusters.
         unreadable: records that are not commands.
         polled_at: monotonic second of the last poll's end.
-        partitions: by number; shared with `CommandAnswers`.
+        partitions: those that are read, by number; this class alone adds and removes them.
         open_transactions: where an open transaction keeps commands from being read.
         starts: of the partitions.
     """
@@ -86,16 +86,6 @@ class CommandConsumer:
         partitions: dict[int, CommandsPartition],
         starts: PartitionStarts,
     ) -> None:
-        """Take all parts as they are.
-
-        Args:
-            settings: names the topic.
-            consumer: in its group, without a subscription.
-            cluster: carries out its commands; those of other clusters are passed over.
-            answers: of the same cluster and partitions.
-            partitions: empty.
-            starts: of the same consumer.
-        """
         self.commands: Counter[Action] = Counter()
         self.passed_over = 0
         self.unreadable = 0

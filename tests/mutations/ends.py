@@ -266,6 +266,16 @@ OF_ENDS = (
         (f"{EVICTION}::test_a_look_of_before_a_freeze_does_not_count",),
     ),
     Mutation(
+        "keep a pending eviction that was cancelled",
+        (Change(product.COMMAND_ANSWERS, "CommandAnswers.take", "partition.withdraw(command.eviction_id)", "None"),),
+        ("tests/streams/executor/test_command_answers.py::test_a_cancel_ends_an_eviction_that_is_pending",),
+    ),
+    Mutation(
+        "let a queued eviction go from any state to any other",
+        (Change(product.WORK_QUEUE, "QueuedEviction.move", "state not in _MOVES[self.state]", "False"),),
+        (f"{QUEUE}::test_a_state_that_cannot_follow_is_an_error",),
+    ),
+    Mutation(
         "go on after a stall as if nothing had happened",
         (
             Change(
