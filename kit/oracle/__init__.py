@@ -10,7 +10,6 @@ say is unreadable, and a deleted UID is remembered for good.
 
 from evictstream.kit.oracle.judging import judge
 from evictstream.kit.oracle.limits import OracleLimits, Promptness, Stretch
-from evictstream.kit.oracle.node_rows import check_nodes
 from evictstream.kit.oracle.plan import Course, PodPlan, Span, plan
 from evictstream.kit.oracle.records import InputRecord, MessageRecord, Violation
 
@@ -24,7 +23,6 @@ __all__ = [
     "Span",
     "Stretch",
     "Violation",
-    "check_nodes",
     "judge",
     "plan",
 ]

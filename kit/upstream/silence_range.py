@@ -1,8 +1,11 @@
 """What nodes that fall silent lose, whatever the pace of the controller and whatever the order of its nodes.
 
-`taint_range.py` says why one number would promise too much. Upstream a round goes through the nodes in the random order
-of a Go map, so of the nodes of a zone any may be the first to be tainted, or the last. To play every order would take
-for ever. Four are played, because order does three things and each can be bounded:
+One number would promise too much. The node lifecycle controller computes the states of zones at the end of a round
+(semantics.md 8.4), which takes seconds if it writes many nodes and pods; until then the queues go on at the old rates.
+So a zone that ends up protected may lose no pods or all of them: that hangs on the load of the API server, and on
+chance. And upstream a round goes through the nodes in the random order of a Go map, so of the nodes of a zone any may
+be the first to be tainted, or the last. To play every order would take for ever. Four are played, because order does
+three things and each can be bounded:
 
 - **Which** nodes are tainted. The queue of a zone asks nothing of a node but when it came. So what happens to the first
   node of a zone happens to whichever node comes first, and what is played once is told of all silent nodes of the zone.

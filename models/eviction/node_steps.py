@@ -1,8 +1,8 @@
 """The steps about a node and all its pods: its watch events, deciding everything again, forgetting (semantics.md 12.7).
 
-A node may have any number of pods, so most of these steps also come in slices: an iterator of at least one `Changes`.
+A node may have any number of pods, so most of these steps come in slices: an iterator of at least one `Changes`.
 Between two slices the caller may do other work, but not on this aggregate. It writes all slices or none: together they
-are one step, and `merged` joins them.
+are one step.
 """
 
 import itertools
@@ -13,7 +13,7 @@ from evictstream.models.eviction.future_times import cap_times
 from evictstream.models.eviction.lifecycle import end, reconcile
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
-from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step, merged
+from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step
 from evictstream.models.eviction.taint_history import advance_outage, advance_taints
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
 from evictstream.models.messages.events import NodeEvent, Origin
@@ -26,11 +26,6 @@ DELETED_PODS_IN_SLICE: Final = 1_000
 """Deleted pods that are forgotten in one slice: a millisecond of work."""
 
 _ENTRIES_LIKE_A_POD: Final = 32  # looking at this many taints and tolerations takes as long as one usual decision
-
-
-def apply_node(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameters) -> Changes:
-    """Apply a change of the node in one go; `node_slices` says what happens."""
-    return merged(node_slices(aggregate, event, rules))
 
 
 def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameters) -> Iterator[Changes]:
@@ -78,11 +73,6 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
     yield from _update(step, NodeState(uid=seen.uid, version=version), event, version)
 
 
-def decide_all(aggregate: NodeAggregate, at_us: int, rules: RuleParameters, origin: Origin | None = None) -> Changes:
-    """Decide about every pod again, in one go; `decide_all_slices` says what happens."""
-    return merged(decide_all_slices(aggregate, at_us, rules, origin))
-
-
 def decide_all_slices(
     aggregate: NodeAggregate,
     at_us: int,
@@ -110,11 +100,6 @@ def decide_all_slices(
         cap_times(step, latest_us)
     yield from _reconcile_all(step)
     yield step.finish()
-
-
-def forget(aggregate: NodeAggregate, at_us: int, rules: RuleParameters, origin: Origin | None = None) -> Changes:
-    """Forget a node in one go; `forget_slices` says what happens."""
-    return merged(forget_slices(aggregate, at_us, rules, origin))
 
 
 def forget_slices(

@@ -2,7 +2,7 @@
 
 import enum
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NewType
 
 import msgspec
@@ -70,24 +70,6 @@ UNCHANGED: Final = Changes(InputEffect.UNCHANGED)
 DUPLICATE: Final = Changes(InputEffect.DUPLICATE)
 STALE: Final = Changes(InputEffect.STALE)
 UNDECIDABLE: Final = Changes(InputEffect.UNDECIDABLE)
-
-
-def merged(slices: Iterable[Changes]) -> Changes:
-    """Join the slices of a step: each row once, with its last value, everything else in order."""
-    parts = list(slices)
-    if len(parts) == 1:
-        return parts[0]
-    rows: dict[bytes, bytes | None] = {}
-    commands, decisions, wakeups = list[EvictionCommand](), list[DecisionRecord](), list[tuple[int, str]]()
-    for part in parts:
-        rows.update(part.rows)
-        commands += part.commands
-        decisions += part.decisions
-        wakeups += part.wakeups
-    if not rows and not wakeups:
-        return UNCHANGED
-    effect = next((part.effect for part in parts if part.effect is not InputEffect.UNCHANGED), InputEffect.UNCHANGED)
-    return Changes(effect, rows=list(rows.items()), commands=commands, decisions=decisions, wakeups=wakeups)
 
 
 class Step:

@@ -10,7 +10,7 @@ import json
 from collections import Counter, deque
 from typing import Any
 
-from evictstream.models.eviction import NodeAggregate, Origin, RuleParameters, apply_node, apply_pod, apply_result, fire
+from evictstream.models.eviction import NodeAggregate, Origin, RuleParameters, apply_pod, apply_result, fire
 from evictstream.models.eviction.step import Changes
 from evictstream.models.instants import microseconds
 from evictstream.models.messages.codec import encode
@@ -24,6 +24,7 @@ from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.overdue import open_evictions
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import Example
+from tests.harness.whole_steps import apply_node
 
 DELAY_US = 40_000  # from the feed to the log; what counts is `observedAt` all the same
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from evictstream.kit.rules import admission, kubectl, scheduling, selectors, validation
-from evictstream.kit.upstream import lifecycle, requeueing, taint_range
+from evictstream.kit.upstream import lifecycle
 from evictstream.models import kubernetes
 from tests.deploy.pages import ROOT, Example, examples, page, section
 
@@ -30,12 +30,11 @@ def test_examples_print_what_stands_behind_them(example: Example, capsys: pytest
         ("Label selectors", selectors),
         ("How long a pod may stay", kubernetes),
         ("Scheduler and kubelet", scheduling),
-        ("When the scheduler tries again", requeueing),
         ("Where taints come from", lifecycle),
         ("Zones and rate limits", lifecycle),
-        ("How many nodes an outage taints", taint_range),
+        ("How many nodes an outage taints", lifecycle),
         ("Where tolerations come from", admission),
-        ("kubectl taint, cordon and uncordon", kubectl),
+        ("kubectl taint", kubectl),
     ],
 )
 def test_calls_exist(title: str, package: object) -> None:

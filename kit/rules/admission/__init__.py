@@ -2,11 +2,11 @@
 
 Each rule takes the tolerations that a pod has so far, each with its origin, and returns those that it has afterwards.
 `written` gives tolerations the origin of their author. In a cluster the DaemonSet controller comes first, then the
-plugins of the API server in this order: DefaultTolerationSeconds, PodTolerationRestriction, ExtendedResourceToleration
-(`pkg/kubeapiserver/options/plugins.go`).
+plugins of the API server: DefaultTolerationSeconds, then ExtendedResourceToleration
+(`pkg/kubeapiserver/options/plugins.go`). PodTolerationRestriction, between them, needs annotations of namespaces and is
+not played.
 """
 
-from evictstream.kit.rules.admission.annotations import AnnotationError, namespace_tolerations
 from evictstream.kit.rules.admission.daemon_sets import (
     DAEMON_TOLERATIONS,
     HOST_NETWORK_TOLERATION,
@@ -25,45 +25,23 @@ from evictstream.kit.rules.admission.origins import (
     written,
 )
 from evictstream.kit.rules.admission.quality import ResourceAmounts, is_best_effort
-from evictstream.kit.rules.admission.restriction import (
-    ALLOW_LIST_ANNOTATION,
-    DEFAULT_TOLERATIONS_ANNOTATION,
-    MEMORY_PRESSURE_TOLERATION,
-    ClusterTolerations,
-    Operation,
-    Restricted,
-    pod_toleration_restriction,
-)
-from evictstream.kit.rules.admission.supersets import first_not_allowed, is_superset, merge
 from evictstream.kit.rules.admission.tracing import TracedToleration, trace
 
 __all__ = [
-    "ALLOW_LIST_ANNOTATION",
     "DAEMON_TOLERATIONS",
     "DEFAULT_SECONDS",
-    "DEFAULT_TOLERATIONS_ANNOTATION",
     "HOST_NETWORK_TOLERATION",
-    "MEMORY_PRESSURE_TOLERATION",
     "AddedBy",
     "AdmittedToleration",
-    "AnnotationError",
-    "ClusterTolerations",
-    "Operation",
     "ResourceAmounts",
-    "Restricted",
     "TracedToleration",
     "add_or_replace",
     "daemon_set_tolerations",
     "default_toleration_seconds",
     "extended_resource_tolerations",
-    "first_not_allowed",
     "is_best_effort",
     "is_extended_resource",
-    "is_superset",
-    "merge",
-    "namespace_tolerations",
     "plain",
-    "pod_toleration_restriction",
     "trace",
     "written",
 ]

@@ -28,6 +28,9 @@ DAEMON_TOLERATIONS: Final[Tolerations] = tuple(
 )
 """The tolerations of every pod of a DaemonSet, in this order, all of them for ever."""
 
+MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE, operator=EXISTS, effect=NO_SCHEDULE)
+"""The one of these that PodTolerationRestriction gives to other pods too, unless they are best-effort."""
+
 HOST_NETWORK_TOLERATION: Final = Toleration(key=NETWORK_UNAVAILABLE, operator=EXISTS, effect=NO_SCHEDULE)
 """One more for pods that use the network of their node."""
 

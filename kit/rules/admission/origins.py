@@ -18,8 +18,6 @@ class AddedBy(enum.StrEnum):
     DAEMON_SET = "DaemonSet controller"
     EXTENDED_RESOURCE = "ExtendedResourceToleration"
 
-    NAMESPACE_DEFAULTS = "PodTolerationRestriction, namespace defaults"
-    CLUSTER_DEFAULTS = "PodTolerationRestriction, cluster defaults"
     MEMORY_PRESSURE = "PodTolerationRestriction, not best-effort"
 
 

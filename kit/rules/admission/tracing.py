@@ -8,11 +8,14 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from evictstream.kit.rules.admission.daemon_sets import DAEMON_TOLERATIONS, HOST_NETWORK_TOLERATION
+from evictstream.kit.rules.admission.daemon_sets import (
+    DAEMON_TOLERATIONS,
+    HOST_NETWORK_TOLERATION,
+    MEMORY_PRESSURE_TOLERATION,
+)
 from evictstream.kit.rules.admission.default_seconds import DEFAULT_SECONDS
 from evictstream.kit.rules.admission.extended_resources import extended_resource_tolerations
 from evictstream.kit.rules.admission.origins import AddedBy, plain
-from evictstream.kit.rules.admission.restriction import MEMORY_PRESSURE_TOLERATION
 from evictstream.models.kubernetes.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from evictstream.models.kubernetes.tolerations import EXISTS, Toleration
 

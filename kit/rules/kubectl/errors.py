@@ -23,9 +23,6 @@ class Refusal(enum.StrEnum):
     NOT_FOUND = "NotFound"
     """A removal of a taint that the node does not have."""
 
-    ARGUMENTS = "Arguments"
-    """Names, taints and flags conflict, or one of them is missing."""
-
 
 class KubectlError(ValueError):
     """A command that kubectl refuses.

@@ -3,7 +3,8 @@
     ADD    = key "=" [value] ":" effect | key ":" effect
     REMOVE = key "-" | key ":" effect "-" | key "=" [value] ":" effect "-"
 
-Source: `staging/src/k8s.io/kubectl/pkg/cmd/taint/utils.go`, `parseTaints` and `parseTaint`.
+Sources in `staging/src/k8s.io/kubectl/pkg/cmd/taint/`: `parseTaints` and `parseTaint` of `utils.go`, `Validate` of
+`taint.go`.
 """
 
 from collections.abc import Iterable
@@ -81,6 +82,25 @@ def parse_taint(text: str) -> Taint:
     _check(text, label_value_errors(value))
     _check(text, label_key_errors(key))
     return Taint(key=key, value=value, effect=effect)
+
+
+def check_conflicts(changes: TaintChanges) -> None:
+    """Refuse that one command adds and removes the same taint; a removal without effect stands for every effect.
+
+    Raises:
+        KubectlError: names each such pair by its removal.
+    """
+    pairs = [
+        f"{removed.key}={removed.effect}"
+        for added in changes.add
+        for removed in changes.remove
+        if added.key == removed.key and removed.effect in ("", added.effect)
+    ]
+    if pairs:
+        raise KubectlError(
+            Refusal.CONFLICT,
+            f"can not both modify and remove the following taint(s) in the same command: {', '.join(pairs)}",
+        )
 
 
 def _check(text: str, broken: tuple[str, ...]) -> None:

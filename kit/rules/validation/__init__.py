@@ -12,10 +12,6 @@ from evictstream.kit.rules.validation.labels import (
 )
 from evictstream.kit.rules.validation.node_taints import EFFECTS, validate_node_taints, validate_taints
 from evictstream.kit.rules.validation.pod_tolerations import validate_pod_tolerations, validate_tolerations
-from evictstream.kit.rules.validation.toleration_update import (
-    validate_added_tolerations,
-    validate_toleration_update,
-)
 from evictstream.kit.rules.validation.unknown_fields import unknown_fields
 
 __all__ = [
@@ -27,10 +23,8 @@ __all__ = [
     "label_value_errors",
     "subdomain_errors",
     "unknown_fields",
-    "validate_added_tolerations",
     "validate_node_taints",
     "validate_pod_tolerations",
     "validate_taints",
-    "validate_toleration_update",
     "validate_tolerations",
 ]

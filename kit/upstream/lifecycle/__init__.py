@@ -29,7 +29,6 @@ from evictstream.kit.upstream.lifecycle.limiter import Limiter, NoTokens, TokenB
 from evictstream.kit.upstream.lifecycle.nodes import Condition, PodKey, WatchedNode, WatchedPod, find_condition
 from evictstream.kit.upstream.lifecycle.pace import INSTANT, ClientLimiter, RequestPace, plausible_paces
 from evictstream.kit.upstream.lifecycle.queue import Again, RateLimitedTimedQueue, TimedValue
-from evictstream.kit.upstream.lifecycle.reading import WatchedNodeObject, read_watched_node
 from evictstream.kit.upstream.lifecycle.settings import LifecycleSettings, SettingError
 from evictstream.kit.upstream.lifecycle.silence import HealthUpdate, NodeHealth, update_health
 from evictstream.kit.upstream.lifecycle.zones import (
@@ -73,7 +72,6 @@ __all__ = [
     "TimedValue",
     "TokenBucket",
     "WatchedNode",
-    "WatchedNodeObject",
     "WatchedPod",
     "ZoneState",
     "ZoneTurned",
@@ -85,7 +83,6 @@ __all__ = [
     "limiter_after",
     "new_limiter",
     "plausible_paces",
-    "read_watched_node",
     "reduced_rate",
     "taint_difference",
     "taints_at_creation",

@@ -27,7 +27,7 @@ from typing import Any
 import structlog
 
 from evictstream.kit.demo.judgement import limits_of
-from evictstream.kit.oracle import check_nodes, judge
+from evictstream.kit.oracle import judge
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.settings import Settings
@@ -35,6 +35,7 @@ from tests.faults.loop.deletes import wrong_delete
 from tests.faults.loop.outside import CLUSTER, DEAD, TROUBLES, OutsideWorld, of_the_cluster
 from tests.faults.loop.real_cluster import LivelyApi
 from tests.faults.loop.run import LoopOutcome
+from tests.faults.node_rows import check_nodes
 from tests.faults.real.kept import keep
 from tests.faults.real.reading import read_log
 from tests.faults.real.state import Rows, read_rows

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from evictstream.kit.oracle import Violation, check_nodes, judge
+from evictstream.kit.oracle import Violation, judge
 from evictstream.kit.oracle.records import InputRecord, MessageRecord
 from evictstream.streams.settings import Settings
+from tests.faults.node_rows import check_nodes
 from tests.faults.plan import SECOND_US, FaultKind, Plan
 from tests.faults.real.arena import ArenaKind
 from tests.faults.real.crew import CLEAN, Crew

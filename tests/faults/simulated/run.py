@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import structlog
 
-from evictstream.kit.oracle import Violation, check_nodes, judge
+from evictstream.kit.oracle import Violation, judge
 from evictstream.kit.oracle.reading import place
 from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.models.eviction import RuleParameters
@@ -23,6 +23,7 @@ from evictstream.streams.partition.config import PartitionConfig
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.gates import GateLimits
 from tests.faults.actor import ClusterActor
+from tests.faults.node_rows import check_nodes
 from tests.faults.plan import Change, FaultKind, Plan
 from tests.faults.simulated.broker import Broker
 from tests.faults.simulated.group import Group

@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 ORACLE = ROOT / "kit" / "oracle"
 OURS = "evictstream.kit.oracle"
-# The hash that all clients of Kafka share, and the reader of the rows' format.
-LIBRARIES = {"kafka.partitioner.default", "msgspec"}
+# The hash that all clients of Kafka share.
+LIBRARIES = {"kafka.partitioner.default"}
 
 
 def imported(file: Path) -> set[str]:

@@ -17,9 +17,9 @@ from evictstream.kit.upstream.lifecycle import (
 )
 from evictstream.kit.upstream.silence import play_silence
 from evictstream.kit.upstream.silence_range import orders, silence_range
-from evictstream.kit.upstream.taint_range import taint_range
 from evictstream.models.kubernetes import UNREACHABLE, Pod
 from evictstream.models.kubernetes.tolerations import Toleration
+from tests.kit.upstream.taint_range import taint_range
 
 PACES = (INSTANT, RequestPace(), RequestPace(answer_us=250_000, burst=1))
 

@@ -27,8 +27,8 @@ from evictstream.kit.upstream.lifecycle import (
     WatchedPod,
     plausible_paces,
 )
-from evictstream.kit.upstream.taint_range import TaintRange, taint_range
 from evictstream.models.kubernetes import NO_EXECUTE, Pod, Toleration
+from tests.kit.upstream.taint_range import TaintRange, taint_range
 
 SECOND_US = 1_000_000
 FAILS_S = 2

@@ -18,17 +18,15 @@ from evictstream.models.eviction import (
     ResultEvent,
     RowLoader,
     RuleParameters,
-    apply_node,
     apply_pod,
     apply_result,
-    decide_all,
     expire,
     fire,
-    forget,
     wakeups,
 )
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from tests.harness.whole_steps import apply_node, decide_all, forget
 
 if TYPE_CHECKING:
     from evictstream.models.messages.command import EvictionCommand

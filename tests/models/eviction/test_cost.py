@@ -19,12 +19,11 @@ from evictstream.models.eviction import (
     NodeEvent,
     PodEvent,
     RuleParameters,
-    apply_node,
     apply_pod,
-    decide_all,
     expire,
 )
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, Node, Pod, Taint, Toleration
+from tests.harness.whole_steps import apply_node, decide_all
 from tests.models.eviction.scene import ORIGIN, us
 
 SMALL, LARGE = 100, 400

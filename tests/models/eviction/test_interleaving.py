@@ -12,10 +12,10 @@ from evictstream.models.eviction import (
     Origin,
     PodEvent,
     RuleParameters,
-    apply_node,
     apply_pod,
 )
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from tests.harness.whole_steps import apply_node
 
 ORIGIN = Origin("t", 0, 0)
 RULES = RuleParameters()

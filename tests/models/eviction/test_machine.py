@@ -19,15 +19,14 @@ from evictstream.models.eviction import (
     PodEvent,
     ResultEvent,
     RuleParameters,
-    apply_node,
     apply_pod,
     apply_result,
-    decide_all,
     fire,
     wakeups,
 )
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
+from tests.harness.whole_steps import apply_node, decide_all
 from tests.models.eviction.draws import (
     Event,
     lists_of_tolerations,

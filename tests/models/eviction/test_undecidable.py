@@ -19,7 +19,6 @@ from evictstream.models.eviction import (
     PodEvent,
     RowKind,
     RuleParameters,
-    apply_node,
     apply_pod,
     node_slices,
     row_key,
@@ -30,6 +29,7 @@ from evictstream.models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Tolerati
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, is_too_long
 from evictstream.models.messages.unreadable import Unreadable
+from tests.harness.whole_steps import apply_node
 from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, rebuild, tolerate, us
 
 ORIGIN = Origin("topic", 0, 0)

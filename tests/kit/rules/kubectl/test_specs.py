@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evictstream.kit.rules.kubectl import KubectlError, Refusal, parse_taint, parse_taints
+from evictstream.kit.rules.kubectl import KubectlError, Refusal, check_conflicts, parse_taint, parse_taints
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, Taint
 
 NAME_RULE = (
@@ -280,3 +280,28 @@ def test_what_is_refused_in_the_words_of_kubectl(specs: list[str], kind: Refusal
 
 def test_a_taint_without_effect_is_read_for_removals() -> None:
     assert parse_taint("dedicated") == Taint("dedicated")
+
+
+@pytest.mark.parametrize(
+    ("specs", "pairs"),
+    [
+        pytest.param(["foo=:NoExecute", "foo=:NoExecute-"], "foo=NoExecute", id="10 equal effects"),
+        pytest.param(["foo:NoExecute", "foo-"], "foo=", id="10 the removal has no effect"),
+        pytest.param(
+            ["a:NoExecute", "b:NoSchedule", "b-", "a:NoExecute-"],
+            "a=NoExecute, b=",
+            id="Validate: all pairs, in the order of the additions",
+        ),
+    ],
+)
+def test_a_taint_cannot_be_added_and_removed(specs: list[str], pairs: str) -> None:
+    with pytest.raises(KubectlError) as caught:
+        check_conflicts(parse_taints(specs))
+    assert caught.value.kind is Refusal.CONFLICT
+    assert str(caught.value) == f"can not both modify and remove the following taint(s) in the same command: {pairs}"
+
+
+def test_one_command_may_also_remove_the_keys_other_effects() -> None:
+    changes = parse_taints(["a:NoExecute", "a:NoSchedule-"])
+    check_conflicts(changes)
+    assert changes.remove == (Taint("a", "", NO_SCHEDULE),)

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import msgspec
 
-from evictstream.kit.upstream.lifecycle import OWNED_KEYS, WatchedNode, WatchedNodeObject, read_watched_node
+from evictstream.kit.upstream.lifecycle import OWNED_KEYS, WatchedNode
 from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes import HEALTH_KEYS, NO_EXECUTE, NO_SCHEDULE, Taint
+from tests.kit.upstream.lifecycle.reading import WatchedNodeObject, read_watched_node
 
 _EXAMPLES = Path(__file__).parents[4] / "examples" / "incidents"
 _TRIMMED = Path(__file__).parent / "recordings"

@@ -16,10 +16,10 @@ from evictstream.kit.upstream.lifecycle import (
     ZoneTurned,
     plausible_paces,
 )
-from evictstream.kit.upstream.taint_range import taint_range
 from evictstream.models.kubernetes import NO_EXECUTE, NO_SCHEDULE
 from tests.kit.upstream.lifecycle.recorded import Recorded, instant_us, read_recorded, recorded_turns
 from tests.kit.upstream.lifecycle.test_incidents import INCIDENTS, SECOND_US, Replay, apart_us
+from tests.kit.upstream.taint_range import taint_range
 
 INCIDENT = next(one for one in INCIDENTS if one.name == "zone-dead")
 FIRST_POD_US = instant_us("2026-11-21T10:15:43.055Z")

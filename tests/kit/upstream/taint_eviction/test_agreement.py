@@ -36,7 +36,6 @@ from evictstream.models.eviction import (
     Origin,
     PodEvent,
     RuleParameters,
-    apply_node,
     apply_pod,
     fire,
 )
@@ -51,6 +50,7 @@ from evictstream.models.kubernetes import (
     Toleration,
     Tolerations,
 )
+from tests.harness.whole_steps import apply_node
 from tests.kit.upstream.taint_eviction.departures import (
     LONGEST_SECONDS,
     OutageGap,

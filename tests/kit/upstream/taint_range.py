@@ -1,10 +1,6 @@
-"""How many nodes a failing zone's outage taints, and how many pods it evicts: not a number but a range.
+"""Outages at several paces, in one order of nodes: the second opinion on `silence_range`, and the models' own test."""
 
-The node lifecycle controller computes the states of zones at the end of a round (semantics.md 8.4). A round that has
-many nodes and pods to write takes seconds, and so long the queues go on at the rates of the round before. A zone that
-ends up protected can therefore lose no pods or all of them: that hangs on how busy the API server and the client's
-limiter are, and on chance. A preview that names one number promises too much.
-"""
+from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence

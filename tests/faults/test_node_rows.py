@@ -1,12 +1,12 @@
-"""The oracle looks into the rows that a service leaves."""
+"""The look into the rows that a service leaves."""
 
 from __future__ import annotations
 
 import msgspec
 import pytest
 
-from evictstream.kit.oracle import check_nodes
 from evictstream.kit.oracle.records import InputRecord
+from tests.faults.node_rows import check_nodes
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import UNREACHABLE, Json, Node, watch_event
 
