@@ -47,7 +47,7 @@ def acls_of_page(domain: str) -> list[ACL]:
         parser.add_argument(option, action="append", default=[])
     parser.add_argument("--resource-pattern-type", choices=["prefixed"], default="literal")
     found: list[ACL] = []
-    for line in PAGE.splitlines():
+    for line in PAGE.replace("\\\n", " ").splitlines():
         if line.startswith("acls "):
             found += _acls(parser.parse_args(shlex.split(line.replace(DOMAIN, domain))[1:]))
     return found
