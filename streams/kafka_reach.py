@@ -96,7 +96,7 @@ class Reach:
             self._tell_if_away()
             if self._told_since is None:
                 return None
-            return f"Kafka is away: no broker has answered for {self._now() - self._told_since:.0f} s"
+            return f"Kafka unavailable: no broker has answered for {self._now() - self._told_since:.0f} s"
 
     def asked(self) -> None:
         """Note that a broker was asked for something that it answers at once."""
@@ -163,7 +163,7 @@ class Reach:
     def _tell_back(self) -> None:
         if self._told_since is not None:
             log.warning(
-                "kafka is back",
+                "Kafka available again",
                 away_seconds=round(self._now() - self._told_since, 1),
                 lines_kept_back=let_libraries_speak(),
             )
@@ -180,7 +180,7 @@ class Reach:
         else:
             return
         brokers = sorted(str(address) for address in self._failing)  # only clients of aiokafka name them
-        log.warning("kafka is away", **({"brokers": brokers} if brokers else {}))
+        log.warning("Kafka unavailable", **({"brokers": brokers} if brokers else {}))
         hush_libraries()
 
 

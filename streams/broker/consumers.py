@@ -196,7 +196,7 @@ class _OpenedBatch(DefaultRecordBatch):  # type: ignore[misc] # the library has 
         self._num_records = 0
         self._fetcher.left_out += max(1, last - first + 1)
         log.warning(
-            "records cannot be used and are left out",
+            "unusable records skipped",
             topic=self._place.topic,
             partition=self._place.partition,
             first=first,

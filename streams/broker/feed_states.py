@@ -115,7 +115,7 @@ def _newer(found: FeedState | None, record: Any, cluster: str) -> FeedState | No
         state = _decoder.decode(record.value)
     except DECODE_ERRORS as error:
         log.warning(
-            "what is kept of a cluster cannot be read, and does not count",
+            "unreadable cluster state ignored",
             cluster=cluster,
             topic=record.topic,
             offset=record.offset,

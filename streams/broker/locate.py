@@ -48,7 +48,7 @@ def locate(settings: Settings) -> Iterator[Broker]:
     """
     with contextlib.ExitStack() as stack:
         broker = _from_settings(settings) or _from_container(stack) or _embedded(stack)
-        _log.info("kafka found", kind=broker.kind, bootstrap_servers=broker.bootstrap_servers, which=broker.description)
+        _log.info("Kafka found", kind=broker.kind, bootstrap_servers=broker.bootstrap_servers, which=broker.description)
         yield broker
 
 
@@ -64,7 +64,7 @@ def _from_container(stack: contextlib.ExitStack) -> Broker | None:
     try:
         servers = stack.enter_context(container_broker())
     except ContainerUnavailableError as error:
-        _log.warning("kafka container not started", problem=error.problem)
+        _log.warning("Kafka container not started", problem=error.problem)
         return None
     return Broker("container", servers, f"a container of {IMAGE}")
 

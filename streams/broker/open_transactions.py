@@ -48,15 +48,15 @@ class OpenTransactions:
         held = self.held(now)
         for number in held.keys() - self._told:
             log.warning(
-                "a transaction is left open: nothing behind it is read; find its producer with Kafka's own "
-                "`kafka-transactions.sh find-hanging`, and end it with `abort`",
+                "open transaction blocks reading: find its producer with `kafka-transactions.sh find-hanging`, "
+                "and end it with `abort`",
                 topic=self._topic,
                 partition=number,
                 offset=stands[number].offset,
                 seconds=round(held[number]),
             )
         for number in self._told - held.keys():
-            log.warning("what was behind an open transaction is read", topic=self._topic, partition=number)
+            log.warning("open transaction ended, reading continues", topic=self._topic, partition=number)
         self._told = set(held)
 
     def seconds(self, now: float) -> float:

@@ -60,7 +60,7 @@ def execute_commands(
     health = ExecutorHealth()
     endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
     endpoint.start()
-    log.info("health is served", host=settings.health_host, port=endpoint.port)
+    log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
     _check_topics(settings)
     with open_producer(settings, delivery_seconds=LONGEST_OUTAGE_SECONDS) as producer:
         lives = [ClusterLife(order, options, settings=settings, producer=producer) for order in orders]

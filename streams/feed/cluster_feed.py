@@ -150,7 +150,7 @@ class ClusterFeed(threading.Thread):
         except BrokerError as error:
             if not may_pass(error):
                 raise
-            self._log.warning("Kafka does not serve", error=str(error))
+            self._log.warning("Kafka request failed", error=str(error))
             return
         try:
             self._feed(kept)
@@ -158,7 +158,7 @@ class ClusterFeed(threading.Thread):
             if self._publisher.has_failed:
                 raise
             self.failures += 1
-            self._log.exception("a session of this cluster has failed", seconds=FAILURE_SECONDS)
+            self._log.exception("cluster session failed", seconds=FAILURE_SECONDS)
             self._wait(FAILURE_SECONDS)
 
     def _feed(self, kept: FeedState | None) -> None:
@@ -182,7 +182,7 @@ class ClusterFeed(threading.Thread):
             connection.expect_cluster(state.cluster_uid)
             self.has_fed, self.refusal = True, None
             self._keep(state)
-            self._log.info("feeds", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
+            self._log.info("feed started", epoch=state.epoch, uid=state.cluster_uid, host=connection.host)
             records = FeedRecords(cluster=self.cluster, uid=state.cluster_uid, epoch=state.epoch)
             self._kinds = [self._kind_feed(kind, connection, records) for kind in self.counts]
             for kind in self._kinds:
@@ -227,7 +227,7 @@ class ClusterFeed(threading.Thread):
                 self._wait(backoff.next_seconds())
             except KubernetesError as error:
                 if str(error) != said:
-                    self._log.warning("the API server does not serve", error=str(error))
+                    self._log.warning("API server unavailable", error=str(error))
                 said = str(error)
                 self._wait(pause_seconds(error, backoff))
         return None
@@ -235,7 +235,7 @@ class ClusterFeed(threading.Thread):
     def _refuse(self, error: KubernetesError) -> None:
         """Note why nothing is fed until something is changed; the log says so when the reason is new."""
         if str(error) != str(self.refusal):
-            self._log.error("does not feed this cluster", error=str(error))
+            self._log.error("feed refused", error=str(error))
         self.refusal = error
 
     def _wait(self, seconds: float) -> None:
@@ -260,7 +260,7 @@ class ClusterFeed(threading.Thread):
         if known.cluster_uid != uid or is_back:
             self.epochs += 1
             self._log.warning(
-                "resource versions went back: begins a new epoch",
+                "resource versions went back: starting a new epoch",
                 epoch=known.epoch + 1,
                 before=known.resource_version,
                 now=version,

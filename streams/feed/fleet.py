@@ -78,7 +78,7 @@ def feed_clusters(
         health = FeedHealth(feeds, publisher)
         endpoint = Endpoint(settings.health_host, settings.health_port, health, health)
         endpoint.start()
-        log.info("health is served", host=settings.health_host, port=endpoint.port)
+        log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
         for feed in feeds:
             feed.start()
         try:
@@ -92,7 +92,7 @@ def feed_clusters(
             for feed in feeds:
                 feed.join(max(0.0, end_at - time.monotonic()))
         publisher.flush()
-        log.info("feed ends", records=sum(publisher.acknowledged.values()))
+        log.info("feed stopping", records=sum(publisher.acknowledged.values()))
 
 
 def relist_interval(settings: Settings, kept_seconds: float) -> float:
@@ -104,7 +104,7 @@ def relist_interval(settings: Settings, kept_seconds: float) -> float:
     longest = kept_seconds * LISTED_WITHIN
     if longest < chosen:
         log.warning(
-            "clusters are listed more often than EVICTSTREAM_FEED_RELIST_HOURS says, as topics forget sooner",
+            "listing more often than EVICTSTREAM_FEED_RELIST_HOURS, because topics are retained for less",
             kept_hours=round(kept_seconds / SECONDS_PER_HOUR, 3),
             hours=round(longest / SECONDS_PER_HOUR, 3),
         )

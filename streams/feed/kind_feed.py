@@ -114,12 +114,12 @@ class KindFeed(threading.Thread):
                 return
             else:
                 if is_failing:
-                    self._log.info("the API server serves again")
+                    self._log.info("API server available again")
                 is_failing = False
                 backoff.reset()
             if self._counts.watches > watches and self.progress.is_behind(time.monotonic()):
                 self.progress.stand_still()
-                self._list_again("a watch shows nothing of what etcd has had for long")
+                self._list_again("the watch does not show what etcd has had for long")
             self._relisting.begin_if_due()
             if self._relisting.failure is not None:
                 self.failure = self._relisting.failure
@@ -133,14 +133,14 @@ class KindFeed(threading.Thread):
 
     def _say(self, error: KubernetesError, *, is_new: bool) -> None:
         if is_too_late(error):
-            self._list_again("the API server cannot resume")
+            self._list_again("the API server cannot resume the watch")
             self._lists_from = 0.0  # it says so itself
         elif is_new:
-            self._log.warning("the API server does not serve", error=str(error))
+            self._log.warning("API server unavailable", error=str(error))
 
     def _list_again(self, why: str) -> None:
         if self._version:
-            self._log.warning(f"lists again: {why}", version=self._version)
+            self._log.warning(f"listing again: {why}", version=self._version)
         self._version = ""
         self._relisting.abandon()
 
@@ -164,11 +164,11 @@ class KindFeed(threading.Thread):
             with self._order.beside_watch():
                 found = listing.run()
         except KubernetesError as error:
-            self._log.warning("a listing beside the watch is begun again later", error=str(error))
+            self._log.warning("background listing failed, will be retried", error=str(error))
             raise
         if found is not None and not is_abandoned():
             self.progress.listed_beside(found.began_us)
-            self._take_listing(found, "listed beside the watch")
+            self._take_listing(found, "listed during the watch")
         return found
 
     def _listing(self, reader: ListReader, is_stopped: Callable[[], bool]) -> KindListing:
@@ -247,7 +247,7 @@ class KindFeed(threading.Thread):
         except BROKEN:
             is_known = False
         if not is_known or type_ is None:
-            self._list_again("what a line of the watch is about cannot be found")
+            self._list_again("a line of the watch names no object")
             raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
         with self._order.of_watch():
             self._counts.unread += 1

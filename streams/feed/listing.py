@@ -114,7 +114,7 @@ class KindListing:
                 if is_too_late(error):
                     raise
                 if not is_failing:
-                    self._log.warning("a page of the list is asked for again", error=str(error))
+                    self._log.warning("retrying a page of the list", error=str(error))
                 is_failing = True
                 pause(pause_seconds(error, backoff), self._is_stopped)
         return None

@@ -103,7 +103,7 @@ class ObjectWriter:
         if len(value) <= self._largest_bytes:
             return value
         self.counts.oversized += 1
-        self._log.warning("an object is too large to be written, and so undecidable", uid=found.uid, bytes=len(value))
+        self._log.warning("object too large for Kafka, written as undecidable", uid=found.uid, bytes=len(value))
         kept = only_what_decides(self._kind, found.json, is_undecidable=True)
         return self._records.change(self._heads[type_], at_us, kept)
 

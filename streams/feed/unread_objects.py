@@ -34,7 +34,7 @@ class UnreadObject(NamedTuple):
     def say(self, log: Any, **more: object) -> None:
         """Name it in the log, since it is passed over."""
         log.warning(
-            "passes over an object that cannot be read",
+            "unreadable object skipped",
             namespace=self.namespace,
             name=self.name,
             uid=self.uid,

@@ -160,7 +160,7 @@ class Endpoint:
         try:
             return await shared.get() if shared else NOT_FOUND
         except Exception:
-            log.exception("no answer", path=path)
+            log.exception("health request failed", path=path)
             return FAILED
 
 

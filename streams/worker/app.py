@@ -94,7 +94,7 @@ class EvictionService:
         REACH.watch()
         endpoint = Endpoint(settings.health_host, settings.health_port, health, metrics)
         endpoint.start()
-        log.info("health is served", host=settings.health_host, port=endpoint.port)
+        log.info("health endpoint started", host=settings.health_host, port=endpoint.port)
         return endpoint
 
     async def _pulse(self) -> None:
@@ -112,7 +112,7 @@ class EvictionService:
         """
         stop = asyncio.Event()
         loop = asyncio.get_running_loop()
-        log.info("worker starts", event_loop=type(loop).__module__.partition(".")[0])
+        log.info("worker starting", event_loop=type(loop).__module__.partition(".")[0])
         for number in STOP_SIGNALS:
             loop.add_signal_handler(number, stop.set)
         self.partitions.waits.loop.begin(SYSTEM_CLOCK.monotonic())
@@ -131,7 +131,7 @@ class EvictionService:
         parts = [*ends, *(asyncio.create_task(part, name=name) for name, part in self._parts().items())]
         done, _ = await asyncio.wait([pulse, *parts], return_when=asyncio.FIRST_COMPLETED)
         error = self.app.crash_reason or next((task.exception() for task in done if task.exception()), None)
-        log.info("worker stops", reason=repr(error) if error else "asked to")
+        log.info("worker stopping", reason=repr(error) if error else "asked to")
         self.watchdog.stopping()
         await _cancel(parts)
         # `start` may not have returned yet, though the worker is a member and has taken partitions over.
@@ -172,7 +172,7 @@ async def _cancel(tasks: list[asyncio.Task[Any]]) -> None:
         async with asyncio.timeout(SHORT_TIMEOUT_SECONDS):
             await asyncio.gather(*tasks, return_exceptions=True)
     except TimeoutError:  # the app commits all steps nevertheless
-        log.warning("parts do not end", parts=[task.get_name() for task in tasks if not task.done()])
+        log.warning("tasks did not stop in time", parts=[task.get_name() for task in tasks if not task.done()])
 
 
 def allow_many_connections() -> None:

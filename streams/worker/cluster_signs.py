@@ -83,12 +83,12 @@ class ClusterSigns:
         for place, sign in found.items():
             if place not in self.shown:
                 log.warning(
-                    "evictions are unanswered" if sign.gate is None else "firing waits",
+                    "evictions unanswered" if sign.gate is None else "firing paused",
                     cluster=sign.cluster,
                     evictions=sign.evictions,
                     reason=sign.reason,
                     **({} if sign.gate is None else {"gate": str(sign.gate)}),
                 )
         for cluster, gate in self.shown - found.keys():
-            log.info("evictions are answered again" if gate is None else "firing goes on", cluster=cluster)
+            log.info("evictions answered again" if gate is None else "firing resumed", cluster=cluster)
         self.shown = set(found)

@@ -59,7 +59,7 @@ class Freshness:
                 await self.ask_once()
             except (KafkaClientError, OSError) as error:  # a TimeoutError is one
                 if not has_failed:
-                    log.warning("brokers do not answer where inputs end", error=str(error) or repr(error))
+                    log.warning("end offsets of inputs unavailable", error=str(error) or repr(error))
                 has_failed = True
             else:
                 has_failed = False
@@ -97,7 +97,7 @@ class Freshness:
             try:
                 self.lag.note_newest(await ask_newest(unknown))
             except BrokerError as error:
-                log.warning("brokers do not answer how old their newest records are", error=str(error))
+                log.warning("times of newest records unavailable", error=str(error))
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
     def age_seconds(self, writer: PartitionWriter[EvictionPartition]) -> float:

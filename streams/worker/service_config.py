@@ -104,7 +104,7 @@ def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> 
 def log_epoch(begun: EpochBegun) -> None:
     """Log it with its own time: a backlog, or a take-over, may be hours behind it."""
     log.warning(
-        "a cluster has begun a new epoch",
+        "cluster started a new epoch",
         cluster=begun.cluster,
         epoch=begun.epoch,
         uid=begun.cluster_uid,
@@ -115,7 +115,7 @@ def log_epoch(begun: EpochBegun) -> None:
 def log_future_times(topic: str, partition: int, ahead_seconds: float) -> None:
     """Log that records of a partition count as appended now."""
     log.warning(
-        "append times lie in the future and count as now: check the clocks of the brokers",
+        "append times are in the future and count as now: check the brokers' clocks",
         topic=topic,
         partition=partition,
         ahead_seconds=ahead_seconds,

@@ -124,7 +124,7 @@ class TimerService:
         for number, closed in waiting.items():
             before = self.waiting.get(number)
             if before is None or before.gate is not closed.gate:
-                log.info("firing waits", partition=number, gate=str(closed.gate), reason=closed.reason)
+                log.info("firing paused", partition=number, gate=str(closed.gate), reason=closed.reason)
         for number in self.waiting.keys() - waiting.keys():
-            log.info("firing goes on", partition=number)
+            log.info("firing resumed", partition=number)
         self.waiting = waiting

@@ -34,7 +34,7 @@ async def checked_record_limit(settings: Settings) -> int:
     report = await asyncio.to_thread(check_topics, settings, used)
     report.raise_if_breaking()
     for difference in report.differences:
-        log.warning("topic is not as it should be", difference=str(difference))
+        log.warning("topic configuration differs", difference=str(difference))
     await _refuse_empty_beside_another_version(settings, report.others)
     limits = [int(found.actual) for found in report.differences if found.what == "max.message.bytes"]
     return min(limits, default=settings.max_message_bytes) - FRAMING_BYTES

@@ -17,7 +17,7 @@ def test_a_worker_on_uvloop_evicts_and_is_taken_over(
 ) -> None:
     settings = Settings.model_validate(service.model_dump(exclude_unset=True) | {"event_loop": "uvloop"})
     killed = start_worker(settings, "killed").wait_ready()
-    assert [entry["event_loop"] for entry in killed.events("worker starts")] == ["uvloop"]
+    assert [entry["event_loop"] for entry in killed.events("worker starting")] == ["uvloop"]
     feed.node("n0", taint())
     feed.pod("n0", "a")  # tolerates nothing
     feed.flush()

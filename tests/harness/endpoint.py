@@ -29,8 +29,8 @@ class Probe:
 
     def __init__(self, worker: WorkerProcess) -> None:
         self._worker = worker
-        worker.wait_for(lambda: worker.events("health is served"), "endpoint")
-        (told,) = worker.events("health is served")
+        worker.wait_for(lambda: worker.events("health endpoint started"), "endpoint")
+        (told,) = worker.events("health endpoint started")
         self._base = f"http://{told['host']}:{told['port']}"
 
     def ask(self, path: str) -> Answer:

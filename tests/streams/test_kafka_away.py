@@ -34,7 +34,7 @@ def start(part: str, settings: Settings, api: FakeApi, folder: Path) -> WorkerPr
 
 
 def readyz(process: WorkerProcess) -> tuple[int, str]:
-    (served, *_) = process.events("health is served")
+    (served, *_) = process.events("health endpoint started")
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{served['port']}/readyz", timeout=5) as answer:
             return answer.status, json.dumps(json.load(answer))
@@ -62,22 +62,24 @@ def test_each_part_says_that_kafka_is_away_and_back(
             for part, process in parts.items():
                 process.wait_for(lambda process=process: condition(process), f"{part}: {what}", seconds=60)
 
-        wait_all(lambda process: process.events("health is served"), "health")
+        wait_all(lambda process: process.events("health endpoint started"), "health")
         wait_all(lambda process: readyz(process)[0] == 200, "that it is ready")
         before = {part: len(process.log()) for part, process in parts.items()}
         go()
-        wait_all(lambda process: process.events("kafka is away"), "word that Kafka is away")
+        wait_all(lambda process: process.events("Kafka unavailable"), "word that Kafka is away")
         for part, process in parts.items():
             status, body = readyz(process)
             assert status == 503, (part, body)
-            assert "Kafka is away" in body, (part, body)
+            assert "Kafka unavailable" in body, (part, body)
         come()
-        wait_all(lambda process: process.events("kafka is back"), "word that Kafka is back")
+        wait_all(lambda process: process.events("Kafka available again"), "word that Kafka is back")
         wait_all(lambda process: readyz(process)[0] == 200, "that it is ready again")
         for part, process in parts.items():
-            assert (len(process.events("kafka is away")), len(process.events("kafka is back"))) == (1, 1), part
+            assert (len(process.events("Kafka unavailable")), len(process.events("Kafka available again"))) == (1, 1), (
+                part
+            )
             lines = process.log()[before[part] :]
             events = [line["event"] for line in lines]
-            between = lines[events.index("kafka is away") + 1 : events.index("kafka is back")]
+            between = lines[events.index("Kafka unavailable") + 1 : events.index("Kafka available again")]
             of_libraries = [line for line in between if not str(line["logger"]).startswith("evictstream")]
             assert not of_libraries, (part, of_libraries)

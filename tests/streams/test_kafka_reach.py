@@ -111,8 +111,8 @@ def test_kafkas_loss_and_return_are_each_logged_once(told: list[EventDict]) -> N
     for connection in connections:
         process.reach.opened("a:1", connection)
     away, back = told
-    assert (away["event"], away["brokers"], away["log_level"]) == ("kafka is away", ["a:1", "b:1"], "warning")
-    assert (back["event"], back["away_seconds"], back["log_level"]) == ("kafka is back", 20, "warning")
+    assert (away["event"], away["brokers"], away["log_level"]) == ("Kafka unavailable", ["a:1", "b:1"], "warning")
+    assert (back["event"], back["away_seconds"], back["log_level"]) == ("Kafka available again", 20, "warning")
 
 
 @pytest.mark.parametrize("seconds", [AWAY_SECONDS / 10, AWAY_SECONDS * 0.9])
@@ -149,7 +149,7 @@ def test_a_broker_that_answers_nothing_is_away(told: list[EventDict]) -> None:
     assert process.reach.problem() is not None
     process.reach.answered()
     assert process.reach.problem() is None
-    assert [event["event"] for event in told] == ["kafka is away", "kafka is back"]
+    assert [event["event"] for event in told] == ["Kafka unavailable", "Kafka available again"]
     assert told[-1]["away_seconds"] == SILENT_SECONDS
 
 
@@ -225,14 +225,14 @@ def test_a_worker_without_brokers_connects_seldom_and_logs_little(own_broker: Em
         with Door(own_broker.nodes[0].address.client_port) as door:
             time.sleep(AWAY_FOR_SECONDS)  # the fault itself
         own_broker.start()
-        worker.wait_for(lambda: worker.events("kafka is back"), "word that Kafka is back")
+        worker.wait_for(lambda: worker.events("Kafka available again"), "word that Kafka is back")
         away_at_most = time.monotonic() - gone_at + 1.0
         time.sleep(LONGEST_PAUSE_SECONDS)  # in which nothing more may be said of it
         assert worker.stop() == 0
     assert 4 <= door.knocks <= 3 * AWAY_FOR_SECONDS
     events = [str(entry["event"]) for entry in worker.log()[before:]]
-    assert events.count("kafka is away") == events.count("kafka is back") == 1
-    (back,) = worker.events("kafka is back")
+    assert events.count("Kafka unavailable") == events.count("Kafka available again") == 1
+    (back,) = worker.events("Kafka available again")
     assert AWAY_FOR_SECONDS - 1 < float(str(back["away_seconds"])) < away_at_most
-    between = worker.log()[before:][events.index("kafka is away") : events.index("kafka is back")]
+    between = worker.log()[before:][events.index("Kafka unavailable") : events.index("Kafka available again")]
     assert [entry for entry in between if not str(entry["logger"]).startswith("evictstream.streams.")] == []

@@ -96,7 +96,7 @@ class Markers:
             commit = transaction <= newest[number]
             if not await self._end((topic, number), transaction, end, commit=commit):
                 log.error(
-                    "a transaction stays open: end it with Kafka's own `kafka-transactions.sh abort`",
+                    "transaction still open: abort it with `kafka-transactions.sh abort`",
                     topic=topic,
                     partition=number,
                 )
@@ -119,7 +119,7 @@ class Markers:
             if transaction:
                 self._messages[topic, number] = (transaction, end)
             else:
-                log.info("another application's transaction is open", topic=topic, partition=number)
+                log.info("transaction of another application is open", topic=topic, partition=number)
 
     async def _newest_message(self, place: Place) -> int:
         """Return the number of this application's newest message that every reader sees."""
@@ -130,7 +130,7 @@ class Markers:
     async def _end(self, place: Place, transaction: int, end: int, *, commit: bool) -> bool:
         topic, number = place
         log.warning(
-            "a broker has left out the marker of a transaction: written now",
+            "broker omitted a transaction marker: written now",
             topic=topic,
             partition=number,
             transaction=transaction,

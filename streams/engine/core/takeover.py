@@ -199,7 +199,7 @@ async def _settle_positions(
                 lost[topic] = start - position
             settled[topic] = max(position, start)
             if takeover in fresh and start > 0:
-                log.warning("begins after input that has expired: let the feeds list again", topic=topic, start=start)
+                log.warning("starting after expired input: have the feeds list again", topic=topic, start=start)
         if lost:
             log.error("input expired unread", partition=takeover.partition, lost=lost)
             takeover.logic.gap_found(lost, now_us(), outbox)

@@ -74,7 +74,7 @@ class TakeoverRecovery(Recovery):
                 except TakeoverFailedError as failure:
                     await self.app.crash(failure)
                     break
-                self.log.warning("take-over failed, trying again: %s", error)
+                self.log.warning("takeover failed, retrying: %s", error)
                 await self.sleep(RETRY_PAUSE_SECONDS)
                 self.signal_recovery_start.set()
             except Exception as error:  # noqa: BLE001 - a worker without its state must not go on

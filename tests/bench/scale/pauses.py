@@ -18,7 +18,7 @@ class Pauses:
     """Counts pauses between two looks."""
 
     def __init__(self, worker: WorkerProcess) -> None:
-        (served,) = worker.events("health is served")
+        (served,) = worker.events("health endpoint started")
         self._url = f"http://{served['host']}:{served['port']}/metrics"
         self._before = self._buckets()
 

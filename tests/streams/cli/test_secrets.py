@@ -44,7 +44,7 @@ CONNECTING = {
 }
 ALONE = {"broker", "config", "rules"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.
-AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health is served"}
+AT_WORK = {"worker": b"partitions taken over", "feed": b"epoch", "execute": b"health endpoint started"}
 # There is no cluster, gap or pod, the watch that is imported ends, the worker is stopped while it starts, and the
 # executor that is played to does nothing.
 FIND_NOTHING = {"cluster", "accept-gap", "conformance", "explain", "import", "what-if", "worker"}

@@ -53,7 +53,7 @@ def test_sigterm_writes_what_was_read_and_leaves(
         reader.close()
         assert feed.stop() == 0
         assert not group_members(declared, group(declared))
-        assert feed.events("feed ends")
+        assert feed.events("feed stopping")
     assert len(assert_told(declared, api).objects) == 306
 
 
@@ -142,7 +142,7 @@ def test_a_frozen_feed_does_no_harm_afterwards(
             late.wait_for(lambda: len(group_members(declared, group(declared))) == 2, "the late one in its group")
             time.sleep(3.0)  # in which nothing may happen
             assert other.process.poll() is None
-            assert len(late.events("feeds")) == 1
+            assert len(late.events("feed started")) == 1
             known = assert_told(declared, api)
             assert other.stop() == 0
         api.put("Pod", "last", spec={"nodeName": "n-1"})

@@ -350,23 +350,24 @@ def test_ages_limits_and_the_worker_itself() -> None:
 
 
 def test_every_metric_stands_on_the_page_and_no_other() -> None:
-    text = page("operations.md")
     families = {
         name.removesuffix("_bucket").removesuffix("_sum").removesuffix("_count")
         for name, *_ in (*told().scrape(), *_with_everything().scrape())
     }
-    rows = {line.split("`")[1] for line in text.splitlines() if line.startswith(("| `evictstream_", "| `taint_"))}
-    assert {row.split("{")[0] for row in rows} == families
+    text = section(page("operations.md"), "Metrics")
+    entries = set(re.findall(r"^- `([^`]+)` \(", text, re.MULTILINE))
+    assert {entry.split("{")[0] for entry in entries} == families
 
 
 def test_alerts_ask_for_metrics_of_all_three_programs() -> None:
     name = r"evictstream_[a-z_]+"
-    rows = "".join(re.findall(r"^\| .*$", section(page("operations.md"), "What to alert on"), re.MULTILINE))
-    asked = {found.removesuffix("_total") for found in re.findall(name, rows)}
+    asked = {
+        found.removesuffix("_total") for found in re.findall(name, section(page("operations.md"), "What to alert on"))
+    }
     known = {
         found.removesuffix("_total")
         for text in map(page, ("operations.md", "feed.md", "executor.md"))
-        for found in re.findall(rf"^\| `({name})", text, re.MULTILINE)
+        for found in re.findall(rf"^- `({name})", text, re.MULTILINE)
     }
     assert asked <= known
     assert {found.split("_")[1] for found in asked} >= {"evictions", "feed", "executor"}
