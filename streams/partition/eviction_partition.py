@@ -119,7 +119,7 @@ class EvictionPartition:
         self._aggregates = {key: found for key, found in self._loader.aggregates.items() if not found.is_empty}
         self._loader = RowLoader()  # its indexes are needed no more
         for found in self._aggregates.values():
-            found.first_ordinal = self._clusters.first_ordinal(found.cluster)
+            found.first_ordinal = self._clusters.state(found.cluster).first_ordinal
         self._by_key.update((found.record_key, found) for found in self._aggregates.values())
         self._timers.rebuild()
         evictions: list[tuple[NodeAggregate, str]] = []
@@ -232,7 +232,7 @@ class EvictionPartition:
                 self._effects.add_dead_letter(topic, record, outbox, reason=WRONG_PARTITION, detail=ELSEWHERE)
                 return None
             cluster, _, node = key.decode().partition("/")
-            aggregate = NodeAggregate(cluster, node, self._clusters.first_ordinal(cluster))
+            aggregate = NodeAggregate(cluster, node, self._clusters.state(cluster).first_ordinal)
         if not isinstance(event, ResultEvent):
             if event.is_undecidable and event.type is not EventType.DELETED:
                 # Whether it is new does not count: after a crash the topics may be read in another order.
@@ -295,9 +295,9 @@ class EvictionPartition:
         self._effects.pending.pop(cluster, None)
         self._clusters.forget(cluster, appended_at_us, outbox)
 
-    def caught_up(self, outbox: Outbox) -> Iterator[None]:
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[None]:
         """Decide every pod anew: the inputs are read to the end that they had at take-over. Yields after each node."""
-        now_us, rules, latest_us = self._config.now_us(), self._config.rules, self.times.latest_us()
+        rules, latest_us = self._config.rules, self.times.latest_us()
         if latest_us is not None:
             self._clusters.cap_times(latest_us, self.times.present_us(), outbox)
         for aggregate in list(self._by_key.values()):
@@ -341,7 +341,9 @@ class EvictionPartition:
             if uid and aggregate.cluster in silent:
                 self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
-            changes = fire(aggregate, uid, now_us, self._config.rules, self._clusters.heard_us(aggregate.cluster))
+            changes = fire(
+                aggregate, uid, now_us, self._config.rules, self._clusters.state(aggregate.cluster).heard_at_us
+            )
             pod = aggregate.pods.get(uid)
             if pod is not None:
                 cost += weight_of(aggregate.node, pod) - 1
@@ -368,13 +370,11 @@ class EvictionPartition:
     def silent_since_us(self, now_us: int) -> dict[str, int]:
         """Return since when each feed is silent that is silent for too long."""
         older_than_us = now_us - self._config.feed_silence_us
-        return {
-            name: self._clusters.states[name].silent_since_us() or 0 for name in self._clusters.silent(older_than_us)
-        }
+        return {name: self._clusters.state(name).heard_at_us or 0 for name in self._clusters.silent(older_than_us)}
 
     def is_silent(self, cluster: str, now_us: int) -> bool:
         """Whether a cluster's feed is silent for too long, so that nothing of it is issued."""
-        return self._clusters.is_silent(cluster, now_us - self._config.feed_silence_us)
+        return self._clusters.state(cluster).is_silent(now_us - self._config.feed_silence_us)
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Yield evictions that are due and have not fired, those that wait for their feed first.

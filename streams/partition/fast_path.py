@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from evictstream.models.eviction import InputEffect, RowKind, has_to_decide, row_key
-from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.eviction import InputEffect
+from evictstream.models.eviction.plain_edit import edit_tolerations, take_plain_version
 from evictstream.models.instants import MILLISECOND_US
 from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
@@ -34,9 +34,8 @@ YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record: this muc
 KEPT_TEXTS = 1_024  # lists of tolerations whose text is kept; a cluster has tens of different lists
 LONGEST_KEPT_BYTES = 4_096  # of such a text; real ones have some 300. All together 4 MiB, and the lists themselves
 
-_POD: Final = RowKind.POD  # see `evictstream.models.eviction` for these constants
-_UNCHANGED: Final = InputEffect.UNCHANGED._value_
-_CHANGED: Final = InputEffect.CHANGED._value_
+_UNCHANGED: Final = InputEffect.UNCHANGED  # see `evictstream.models.eviction` for these constants
+_CHANGED: Final = InputEffect.CHANGED
 
 _texts: dict[int, tuple[Tolerations, msgspec.Raw]] = {}
 
@@ -100,7 +99,6 @@ class FastPath:
             pod = aggregate.pods.get(metadata.uid)
             if (
                 pod is None
-                or pod.exemptions
                 or spec.node_name != aggregate.name
                 or found.cluster != aggregate.cluster
                 or (annotations is not None and annotations.mirror is not msgspec.UNSET)
@@ -112,34 +110,29 @@ class FastPath:
             ):
                 yield Other(record, found)
                 continue
-            version, known = read_version(metadata.resource_version, found.epoch), pod.version
-            if not isinstance(version, int) or not isinstance(known, int) or version <= known:
-                yield Other(record, found)
-                continue
             tolerations = pod.tolerations
             kept = texts.get(id(tolerations))
             if kept is None or kept[1] != spec.tolerations:
                 read = _read_tolerations(spec.tolerations)
-                is_edit = read is not tolerations and read != tolerations
-                if read is None or (is_edit and has_to_decide(aggregate, pod)):
+                if read is None:
                     yield Other(record, found)
                     continue
-            else:
-                read, is_edit = tolerations, False
-            pod.version = version
-            if not is_edit:
+                tolerations = read
+            version = read_version(metadata.resource_version, found.epoch)
+            effect = take_plain_version(aggregate, pod, version, tolerations)
+            if effect is _UNCHANGED:
                 newer += 1
-            else:
-                pod.tolerations = read
-                pod.tolerations_since_us = event_at_us(
-                    found.observed_at, record.timestamp * MILLISECOND_US, self._limits
-                )
-                outbox.put(row_key(_POD, aggregate.key, pod.uid), pod_value(pod))
+            elif effect is _CHANGED:
+                at_us = event_at_us(found.observed_at, record.timestamp * MILLISECOND_US, self._limits)
+                outbox.put(*edit_tolerations(aggregate, pod, tolerations, at_us))
                 edited += 1
+            else:
+                yield Other(record, found)
+                continue
             if len(value) > YIELD_AFTER_BYTES:
                 yield record.offset + 1
-        counts[_UNCHANGED] += newer
-        counts[_CHANGED] += edited
+        counts[_UNCHANGED._value_] += newer
+        counts[_CHANGED._value_] += edited
 
 
 def _read_tolerations(raw: msgspec.Raw) -> Tolerations | None:

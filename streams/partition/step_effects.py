@@ -64,7 +64,7 @@ class StepEffects:
         """Add the rows, messages and wake-ups of a step, or of one slice, and count what was decided."""
         key = aggregate.record_key
         if changes.decisions or changes.commands:
-            self._writer.put(changes, key, outbox, self._clusters.uid(aggregate.cluster))
+            self._writer.put(changes, key, outbox, self._clusters.state(aggregate.cluster).uid)
             self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
             for decision in changes.decisions:
                 self.unanswered.note(aggregate, decision.pod_uid)

@@ -100,9 +100,12 @@ class Freshness:
                 log.warning("times of newest records unavailable", error=str(error))
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
-    def age_seconds(self, writer: PartitionWriter[EvictionPartition]) -> float:
-        """Seconds since the partition was last known to have applied everything in the log; may be infinite."""
+    def note(self, writer: PartitionWriter[EvictionPartition]) -> None:
+        """Take in how far a partition has read: ends that it has reached prove how fresh its view is."""
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):
             self._fresh_at[writer.partition] = samples.popleft()[0]
-        return self._clock.monotonic() - self._fresh_at.get(writer.partition, float("-inf"))
+
+    def age_seconds(self, partition: int) -> float:
+        """Seconds since the partition was last known to have applied everything in the log; may be infinite."""
+        return self._clock.monotonic() - self._fresh_at.get(partition, float("-inf"))

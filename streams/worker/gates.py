@@ -88,14 +88,18 @@ class Gates:
         self._freshness = freshness
         self._lag_limit_seconds = lag_limit_seconds
 
+    def note(self, writer: PartitionWriter[EvictionPartition]) -> None:
+        """Take in what a partition has committed and applied by now; call it before `closed`."""
+        if writer.last_commit is not None:
+            self._clock_watch.observe(writer.last_commit)
+        self._freshness.note(writer)
+
     def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
         """Return the first closed gate of a partition, or `None` when its timers may fire."""
         if self._group.is_rebalancing:
             return Closed(Gate.OWNER, "the group rebalances")
         if not self._lease.valid:
             return Closed(Gate.OWNER, _since(self._lease.age_seconds, CONFIRMED, NOT_CONFIRMED))
-        if writer.last_commit is not None:
-            self._clock_watch.observe(writer.last_commit)
         objection = self._clock_watch.objection(self._clock.monotonic())
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
@@ -104,7 +108,7 @@ class Gates:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:
             return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at take-over")
-        age = self._freshness.age_seconds(writer)
+        age = self._freshness.age_seconds(writer.partition)
         if age > self._lag_limit_seconds:
             return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))
         gap = writer.logic.objection()

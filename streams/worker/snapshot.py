@@ -74,7 +74,7 @@ def view_of(
         partition=number,
         caught_up=writer.caught_up,
         closed=closed,
-        view_age_seconds=freshness.age_seconds(writer),
+        view_age_seconds=freshness.age_seconds(number),
         lag_seconds={
             topic: lag.seconds((topic, number), position, writer.appended_ms.get(topic))
             for topic, position in writer.positions.items()

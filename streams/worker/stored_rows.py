@@ -13,20 +13,20 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from evictstream.models.eviction import EvictionState, RowError, RowKind, split_row_key
+from evictstream.models.eviction.cluster import NO_STATE, ClusterState
 from evictstream.models.eviction.row_values import read_eviction_value, read_node_value
 from evictstream.streams.engine.core.engine_rows import POSITIONS_KEY, TRANSACTION_KEY
 from evictstream.streams.engine.core.ports import KafkaClientError
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.errors import BrokerUnreachableError, FoundProblemError
-from evictstream.streams.partition.clusters import Clusters, ClusterState
+from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.worker.service_config import engine_config
 
 if TYPE_CHECKING:
-    from evictstream.streams.partition.clusters import Gap
+    from evictstream.models.eviction.cluster import Gap
     from evictstream.streams.settings import Settings
 
 ENGINE_KEYS = frozenset({POSITIONS_KEY, TRANSACTION_KEY})
-NO_STATE = ClusterState()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

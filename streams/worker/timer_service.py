@@ -74,6 +74,7 @@ class TimerService:
 
     def _fire(self, writer: PartitionWriter[EvictionPartition], now: int, waiting: dict[int, Closed]) -> bool:
         """Fire one bounded turn of a partition if its gates are open; returns whether more timers may be due."""
+        self._gates.note(writer)
         closed = self._gates.closed(writer)
         if closed is not None:
             if closed.gate is Gate.CLOCK and not waiting:

@@ -101,7 +101,10 @@ class WorkerCore:
         """Take a snapshot of all live partitions. Call it on the event loop's thread."""
         now_us = self._clock.now_us()
         is_settled = self.partitions.waits.ownership.since is None
-        views = [view_of(w, self.gates.closed(w), self.freshness, now_us) for w in self.partitions.live()]
+        views = []
+        for writer in self.partitions.live():
+            self.gates.note(writer)
+            views.append(view_of(writer, self.gates.closed(writer), self.freshness, now_us))
         return Snapshot(is_settled, tuple(views), now_us)
 
     def parts(self) -> dict[str, Coroutine[Any, Any, None]]:

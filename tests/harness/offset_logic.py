@@ -28,7 +28,7 @@ class OffsetLogic:
                 outbox.put(b"%d-%d" % (record.offset, number), b"row")
         return ()
 
-    def caught_up(self, outbox: Outbox) -> Iterable[object]:
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[object]:
         return ()
 
     def next_due_at_us(self) -> int | None:

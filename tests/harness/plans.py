@@ -39,5 +39,5 @@ def taken_over(plan: PartitionConfig, rows: Mapping[bytes, bytes]) -> tuple[Evic
     for key, value in rows.items():
         logic.load(key, value)
     logic.loaded()
-    collections.deque(logic.caught_up(outbox), maxlen=0)
+    collections.deque(logic.caught_up(plan.now_us(), outbox), maxlen=0)
     return logic, outbox

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evictstream.models.shallow_json import ListSplitter, SplitItem, shallow
@@ -67,7 +67,8 @@ def test_brackets_and_quotes_that_do_not_match_are_refused(broken: bytes) -> Non
         shallow(broken)
 
 
-@settings(max_examples=50)
+# Drawing an object with long texts takes some 100 ms on a busy machine: that is no fault.
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.permutations(["metadata", "items", "kind", "more"]),
     st.lists(st.dictionaries(st.text(), values, max_size=4), max_size=6),

@@ -272,7 +272,14 @@ MUTATIONS = (
     ),
     Mutation(
         "do not mind a silent feed",
-        (Change(product.CLUSTERS, "Clusters.is_silent", "since_us is not None and since_us < older_than_us", "False"),),
+        (
+            Change(
+                product.CLUSTER,
+                "ClusterState.is_silent",
+                "heard_at_us is not None and heard_at_us < older_than_us",
+                "False",
+            ),
+        ),
         (f"{INPUT}::test_a_silent_feed_holds_back_only_its_own_evictions",),
     ),
     Mutation(

@@ -135,12 +135,12 @@ OF_COSTS = (
     ),
     Mutation(
         "edit tolerations on a tainted node by the fast path",
-        (Change(product.FAST_PATH, "FastPath.apply", "has_to_decide(aggregate, pod)", "False"),),
+        (Change(product.PLAIN_EDIT, "take_plain_version", "has_to_decide(aggregate, pod)", "False"),),
         (FAST,),
     ),
     Mutation(
         "take a pod that was left alone for a plain one",
-        (Change(product.FAST_PATH, "FastPath.apply", "pod.exemptions", "False"),),
+        (Change(product.PLAIN_EDIT, "take_plain_version", "pod.exemptions", "False"),),
         (FAST,),
     ),
     Mutation(

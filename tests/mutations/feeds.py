@@ -44,7 +44,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "let another cluster speak under a name",
-        (Change(product.CLUSTERS, "Clusters.admit", "signal.cluster_uid not in ('', state.uid)", "False"),),
+        (Change(product.CLUSTER, "admit", "signal.cluster_uid in ('', state.uid)", "True"),),
         (f"{CLUSTERS}::test_another_cluster_with_this_name_does_not_count",),
     ),
     Mutation(
@@ -93,7 +93,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "take in records of an earlier epoch",
-        (Change(product.CLUSTERS, "Clusters.is_stale", "epoch < state.epoch", "False"),),
+        (Change(product.CLUSTERS, "Clusters.is_stale", "epoch < self.state(cluster).epoch", "False"),),
         (f"{LISTINGS}::test_records_of_an_earlier_epoch_are_stale",),
     ),
     Mutation(

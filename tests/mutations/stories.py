@@ -37,7 +37,7 @@ OF_STORIES = (
     ),
     Mutation(
         "say that a repeat rests on what was heard on either topic",
-        (Change(product.CLUSTERS, "ClusterState.silent_since_us", "min(...)", "max($0, self.nodes_heartbeat_at_us)"),),
+        (Change(product.CLUSTER, "ClusterState.heard_at_us", "min(...)", "max($0, self.nodes_heartbeat_at_us)"),),
         (f"{HEARD}::test_the_topic_that_was_heard_last_does_not_count",),
     ),
 )

@@ -111,7 +111,14 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: do not mind a silent feed",
-        (Change(product.CLUSTERS, "Clusters.is_silent", "since_us is not None and since_us < older_than_us", "False"),),
+        (
+            Change(
+                product.CLUSTER,
+                "ClusterState.is_silent",
+                "heard_at_us is not None and heard_at_us < older_than_us",
+                "False",
+            ),
+        ),
         (TORTURE,),
     ),
     Mutation(

@@ -37,8 +37,8 @@ class PartitionLogic(Protocol):
         offset, and nothing of later ones.
         """
 
-    def caught_up(self, outbox: Outbox) -> Iterable[object]:
-        """Decide again. Called once, when everything that was in the inputs at take-over has been applied.
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[object]:
+        """Decide again at `now_us`. Called once, when everything that was in the inputs at take-over has been applied.
 
         Yields where the outbox may be committed as it is.
         """

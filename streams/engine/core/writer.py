@@ -103,6 +103,7 @@ class PartitionWriter(Generic[Logic]):
         self.last_commit = last_commit
         self.transactions = 0
         self._monotonic = clock.monotonic
+        self._now_us = clock.now_us
         self._written_at = clock.monotonic()
         self._epochs: dict[str, int] = dict.fromkeys(positions, -1)
         self._config = config
@@ -249,7 +250,7 @@ class PartitionWriter(Generic[Logic]):
             return
         self._yielded_at = self._monotonic()
         try:
-            for _ in self.logic.caught_up(self._outbox):
+            for _ in self.logic.caught_up(self._now_us(), self._outbox):
                 if not await self._yield_within_step():
                     return
         except Exception as error:  # noqa: BLE001 - as in _step

@@ -99,7 +99,7 @@ class ModelPartition:
                 pass
             self._positions[topic] = records[-1].offset + 1
         if not self._is_caught_up and all(self._positions[name] >= end for name, end in self._ends.items()):
-            for _ in self.logic.caught_up(self._outbox):
+            for _ in self.logic.caught_up(self._topics.now_us, self._outbox):
                 pass
             self._is_caught_up = True
         return bool(records)

@@ -46,7 +46,7 @@ class Slow(OffsetLogic):
             super().apply(topic, [record], outbox)
             self.log.append("end")
 
-    def caught_up(self, outbox: Outbox) -> Iterable[object]:
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[object]:
         for number in range(PAUSES):
             self.now += SLICE_SECONDS * 1.1
             outbox.put(b"%d" % number, b"decided anew")

@@ -89,8 +89,8 @@ def test_forgetting_voids_earlier_records_and_no_later_ones() -> None:
         assert not clusters.is_forgotten("b", 0)
         assert list(clusters.silent(10**18)) == []
     kept.clusters.forget("b", 7_000_000, kept.outbox())
-    assert kept.clusters.first_ordinal("b") == 7_000
-    assert kept.clusters.first_ordinal("never") == 0
+    assert kept.clusters.state("b").first_ordinal == 7_000
+    assert kept.clusters.state("never").first_ordinal == 0
 
 
 def test_a_heartbeat_from_before_the_forgetting_does_not_count() -> None:

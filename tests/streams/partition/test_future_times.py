@@ -98,7 +98,7 @@ def test_stored_times_from_the_future_are_capped_when_loaded() -> None:
     for key, value in story.outbox.rows.items():
         again.logic.load(key, value)
     again.logic.loaded()
-    collections.deque(again.logic.caught_up(again.outbox), maxlen=0)
+    collections.deque(again.logic.caught_up(again.now_us, again.outbox), maxlen=0)
     assert again.deadlines() == [301]
     assert row_key(RowKind.POD, "lab/n", "a") in again.outbox.rows
     again.fire(SILENCE_SECONDS + 302)

@@ -88,7 +88,7 @@ def test_a_small_node_is_stepped_without_a_pause() -> None:
 def test_deciding_anew_after_a_take_over_pauses_between_nodes() -> None:
     story = Crowd()
     list(story.begin_taint(1))
-    assert len(list(story.logic.caught_up(Outbox()))) >= 2
+    assert len(list(story.logic.caught_up(story.now_us, Outbox()))) >= 2
 
 
 def test_forgetting_a_cluster_is_written_whole() -> None:

@@ -30,7 +30,8 @@ def test_a_constant_backlog_has_its_age(behind_seconds: int) -> None:
             group.ends["nodes", 0] = now  # a record in each second
             writer.positions["nodes"] = now - behind_seconds
             await freshness.ask_once()
-            ages.append(freshness.age_seconds(writer))
+            freshness.note(writer)
+            ages.append(freshness.age_seconds(writer.partition))
         return max(ages[len(ages) // 2 :])
 
     assert behind_seconds <= asyncio.run(look()) <= behind_seconds + 2 * max(1, behind_seconds - SAMPLES_KEPT)

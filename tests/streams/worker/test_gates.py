@@ -46,8 +46,14 @@ class World:
         self.timers = TimerService(self.partitions, self.gates, clock=SYSTEM_CLOCK, clock_watch=self.clock)
 
     def closed(self) -> Gate | None:
-        found = self.gates.closed(cast("PartitionWriter[EvictionPartition]", self.writer))
+        writer = cast("PartitionWriter[EvictionPartition]", self.writer)
+        self.gates.note(writer)
+        found = self.gates.closed(writer)
         return None if found is None else found.gate
+
+    def age_seconds(self) -> float:
+        self.freshness.note(cast("PartitionWriter[EvictionPartition]", self.writer))
+        return self.freshness.age_seconds(0)
 
 
 def rebalance(world: World) -> None:
@@ -177,14 +183,13 @@ def test_an_infinite_age_is_said_in_words() -> None:
 
 def test_the_view_is_as_fresh_as_the_last_passed_answer() -> None:
     world = World()
-    fresh = world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer))
-    assert fresh < 1
+    assert world.age_seconds() < 1
     world.freshness._fresh_at[0] -= 5
     world.group.ends["pods", 0] = 25  # five records are unread now
     asyncio.run(world.freshness.ask_once())
-    assert world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) > 5
+    assert world.age_seconds() > 5
     world.writer.positions["pods"] = 25
-    assert world.freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) < 1
+    assert world.age_seconds() < 1
 
 
 def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
@@ -204,7 +209,7 @@ def test_a_broker_that_does_not_answer_lets_the_view_age() -> None:
         task.cancel()
 
     asyncio.run(run_briefly())
-    assert freshness.age_seconds(cast("PartitionWriter[EvictionPartition]", world.writer)) == float("inf")
+    assert freshness.age_seconds(0) == float("inf")
 
 
 def test_every_gate_has_its_row_on_the_page() -> None:

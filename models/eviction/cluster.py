@@ -1,0 +1,140 @@
+"""What is kept about a whole cluster, and what its signals change: heartbeats, epochs, forgetting, gaps in the input.
+
+All of it depends on the log alone. Heartbeat times are append times: no clock of a feed counts. A cluster whose feed
+never sent a heartbeat never counts as silent. A feed that begins a new epoch of resource versions ends the epoch
+before: from then on records of the earlier epoch are stale, and its heartbeats do not count (docs/messages.md#epochs).
+
+States are values; each function returns the next one, or `None` where a signal does not count.
+"""
+
+import msgspec
+
+from evictstream.models.instants import MILLISECOND_US
+from evictstream.models.messages.signals import Heartbeat, Listed
+
+
+class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One cluster as its partition knows it; instants are microseconds UTC. It is its own row, as JSON.
+
+    Attributes:
+        nodes_heartbeat_at_us: append time of the newest heartbeat on the node topic, 0 for none.
+        pods_heartbeat_at_us: the same on the pod topic.
+        forgotten_at_us: records up to this append time are ignored, 0 if the cluster was never forgotten.
+        epoch: the newest epoch that its feed has named; records of earlier epochs are stale.
+        uid: identifies the cluster in this epoch: the UID of its namespace `kube-system`; empty if not known.
+    """
+
+    nodes_heartbeat_at_us: int = 0
+    pods_heartbeat_at_us: int = 0
+    forgotten_at_us: int = 0
+    epoch: int = 0
+    uid: str = ""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether its feed sends heartbeats, since it was last forgotten."""
+        return bool(self.nodes_heartbeat_at_us or self.pods_heartbeat_at_us)
+
+    @property
+    def heard_at_us(self) -> int | None:
+        """The append time of the older of the two newest heartbeats; `None` for a feed that sends none."""
+        return min(self.nodes_heartbeat_at_us, self.pods_heartbeat_at_us) if self.is_heard else None
+
+    @property
+    def first_ordinal(self) -> int:
+        """Ordinal of a new pod's first eviction, above all from before the cluster was forgotten."""
+        return self.forgotten_at_us // MILLISECOND_US
+
+    def is_silent(self, older_than_us: int) -> bool:
+        """Whether a feed that sends heartbeats has sent none on nodes, or none on pods, since `older_than_us`."""
+        heard_at_us = self.heard_at_us
+        return heard_at_us is not None and heard_at_us < older_than_us
+
+
+NO_STATE = ClusterState()
+
+
+def admit(state: ClusterState, signal: Heartbeat | Listed, appended_at_us: int) -> ClusterState | None:
+    """Return the state after a feed's signal, with the later epoch that it may begin; `None` if it does not count.
+
+    A signal from an earlier epoch, or from before its cluster was forgotten, does not count. Nor does a signal of
+    another cluster with this name: its UID differs from the first one named in this epoch.
+    """
+    if appended_at_us <= state.forgotten_at_us or signal.epoch < state.epoch:
+        return None
+    if signal.epoch > state.epoch:
+        return msgspec.structs.replace(state, epoch=signal.epoch, uid=signal.cluster_uid)
+    if not state.uid:
+        return msgspec.structs.replace(state, uid=signal.cluster_uid) if signal.cluster_uid else state
+    return state if signal.cluster_uid in ("", state.uid) else None
+
+
+def heartbeat(state: ClusterState, signal: Heartbeat, *, on_nodes: bool, appended_at_us: int) -> ClusterState | None:
+    """Return the state of a cluster whose feed is alive; `None` if the heartbeat does not count."""
+    admitted = admit(state, signal, appended_at_us)
+    if admitted is None:
+        return None
+    if on_nodes:
+        newest_at_us = max(admitted.nodes_heartbeat_at_us, appended_at_us)
+        return msgspec.structs.replace(admitted, nodes_heartbeat_at_us=newest_at_us)
+    newest_at_us = max(admitted.pods_heartbeat_at_us, appended_at_us)
+    return msgspec.structs.replace(admitted, pods_heartbeat_at_us=newest_at_us)
+
+
+def capped(state: ClusterState, latest_us: int, present_us: int) -> ClusterState:
+    """Return the state with every time that is later than `latest_us`, and so lies in the future, set to now."""
+    return msgspec.structs.replace(
+        state,
+        nodes_heartbeat_at_us=_capped_time(state.nodes_heartbeat_at_us, latest_us, present_us),
+        pods_heartbeat_at_us=_capped_time(state.pods_heartbeat_at_us, latest_us, present_us),
+        forgotten_at_us=_capped_time(state.forgotten_at_us, latest_us, present_us),
+    )
+
+
+def _capped_time(at_us: int, latest_us: int, present_us: int) -> int:
+    return present_us if at_us > latest_us else at_us
+
+
+class Gap(msgspec.Struct, frozen=True):
+    """Input expired before this partition read it.
+
+    Attributes:
+        found_at_us: when a worker noticed it.
+        lost: count of lost records, by topic.
+        unlisted: for each cluster the topics (`nodes`, `pods`) that its feed has not listed again since.
+    """
+
+    found_at_us: int
+    lost: dict[str, int]
+    unlisted: dict[str, set[str]]
+
+    @property
+    def reason(self) -> str:
+        """Why firing waits, and what an operator can do."""
+        lost = ", ".join(f"{count} of {topic}" for topic, count in sorted(self.lost.items()))
+        return f"input expired unread ({lost}); list again, or run `evictstream accept-gap`"
+
+    def after_listing(self, signal: Heartbeat, *, on_nodes: bool) -> "Gap | None":
+        """Return what is left of the gap after a heartbeat that counts; `None` if nothing is."""
+        listed_at_us, unlisted = signal.listed_at_us, self.unlisted.get(signal.cluster)
+        if unlisted is None or listed_at_us is None or listed_at_us < self.found_at_us:
+            return self
+        return self._with(signal.cluster, unlisted - {"nodes" if on_nodes else "pods"})
+
+    def without(self, cluster: str) -> "Gap | None":
+        """Return the gap without a cluster that is forgotten; `None` if no other waits."""
+        return self._with(cluster, set())
+
+    def _with(self, cluster: str, unlisted: set[str]) -> "Gap | None":
+        others = {name: topics for name, topics in self.unlisted.items() if name != cluster}
+        left = {**others, cluster: unlisted} if unlisted else others
+        return msgspec.structs.replace(self, unlisted=left) if left else None
+
+
+def gap_of(lost: dict[str, int], clusters: set[str], found_at_us: int) -> Gap | None:
+    """Return the gap that holds evictions back until each of these clusters is listed again, or it is accepted.
+
+    Without clusters there is none: the lost records could have changed no eviction.
+    """
+    unlisted = {cluster: {"nodes", "pods"} for cluster in sorted(clusters)}
+    return Gap(found_at_us, lost, unlisted) if unlisted else None
