@@ -242,8 +242,8 @@ OF_GROUP_AND_BROKERS = (
             Change(
                 product.TRANSACTION_V2,
                 "TransactionsV2._produce",
-                "raise error(topic)",
-                "appended[topic] = Appended(-1, -1)",
+                "raise error(topic.name)",
+                "appended[topic.name] = Appended(-1, -1)",
             ),
         ),
         (f"{TRANSACTIONS_V2}::test_transaction_of_which_one_topic_is_forbidden_stays_invisible",),

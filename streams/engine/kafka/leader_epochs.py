@@ -18,15 +18,16 @@ import aiokafka.consumer.consumer as aiokafka_consumer
 from aiokafka import TopicPartition
 from aiokafka import errors as kafka_errors
 from aiokafka.client import AIOKafkaClient
-from aiokafka.protocol.api import RequestStruct, Response
 from aiokafka.protocol.fetch import FetchRequest
-from aiokafka.protocol.metadata import MetadataRequest, MetadataRequest_v5, MetadataResponse_v5
-from aiokafka.protocol.offset import OffsetRequest, OffsetResponse_v4
-from aiokafka.protocol.types import Array, Boolean, Int8, Int16, Int32, Int64, Schema, String
+from aiokafka.protocol.metadata import MetadataRequest
+from aiokafka.protocol.offset import OffsetRequest
+from kafka.protocol import metadata
+from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
+
+from evictstream.streams.engine.kafka.generated_requests import GeneratedRequest
 
 FETCH_WITH_EPOCH: Final = 9
-LIST_OFFSETS, LIST_OFFSETS_WITH_EPOCH = 2, 4
-METADATA, METADATA_WITH_EPOCH = 3, 7
+METADATA_WITH_EPOCH: Final = 7
 
 UNKNOWN_EPOCH: Final = -1
 
@@ -39,90 +40,40 @@ OLDER_ANSWERS: Final = 5
 Epochs = Mapping[TopicPartition, int]
 
 
-class _EpochLast(Schema):  # type: ignore[misc]  # aiokafka has no types
-    """A partition's metadata, with the epoch behind what aiokafka reads."""
+class EpochsLast:
+    """Answers to Metadata, their partitions as aiokafka reads them, with the epoch behind that."""
 
-    def decode(self, data: Any) -> tuple[Any, ...]:
-        error_code, partition, leader, epoch, *others = super().decode(data)
-        return error_code, partition, leader, *others, epoch
-
-
-class MetadataAnswer(Response):  # type: ignore[misc]
-    """Version 7."""
-
-    API_KEY = METADATA
-    API_VERSION = METADATA_WITH_EPOCH
-    SCHEMA = Schema(
-        *zip(MetadataResponse_v5.SCHEMA.names[:-1], MetadataResponse_v5.SCHEMA.fields[:-1], strict=True),
-        (
-            "topics",
-            Array(
-                ("error_code", Int16),
-                ("topic", String("utf-8")),
-                ("is_internal", Boolean),
-                (
-                    "partitions",
-                    Array(
-                        _EpochLast(
-                            ("error_code", Int16),
-                            ("partition", Int32),
-                            ("leader", Int32),
-                            ("leader_epoch", Int32),
-                            ("replicas", Array(Int32)),
-                            ("isr", Array(Int32)),
-                            ("offline_replicas", Array(Int32)),
-                        )
-                    ),
-                ),
-            ),
-        ),
-    )
+    @staticmethod
+    def decode(data: Any) -> Any:
+        """Decode an answer."""
+        answer = metadata.MetadataResponse[METADATA_WITH_EPOCH].decode(data)
+        for topic in answer.topics:
+            topic.partitions = [
+                (error_code, partition, leader, *others, epoch)
+                for error_code, partition, leader, epoch, *others in topic.partitions
+            ]
+        return answer
 
 
-class MetadataStruct(RequestStruct):  # type: ignore[misc]
-    """Version 7."""
-
-    API_KEY = METADATA
-    API_VERSION = METADATA_WITH_EPOCH
-    RESPONSE_TYPE = MetadataAnswer
-    SCHEMA = MetadataRequest_v5.SCHEMA
+class _MetadataWithEpochs(GeneratedRequest):
+    MESSAGE, API_VERSION, RESPONSE_TYPE = metadata.MetadataRequest, METADATA_WITH_EPOCH, EpochsLast
 
 
-class EpochMetadataRequest(MetadataRequest):  # type: ignore[misc]
+class _OffsetsWithEpochs(GeneratedRequest):
+    MESSAGE, API_VERSION, RESPONSE_TYPE = ListOffsetsRequest, 4, ListOffsetsResponse[4]
+
+
+class EpochMetadataRequest(MetadataRequest):  # type: ignore[misc]  # aiokafka has no types
     """Asks in version 7 where the broker knows it, else as aiokafka does."""
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Any:
         """Build the request for a broker that supports these versions."""
-        least, most = versions.get(self.API_KEY, (0, 0))
-        if least <= METADATA_WITH_EPOCH <= most:
-            return self.build(MetadataStruct)
-        return super().prepare(versions)
-
-
-class OffsetStruct(RequestStruct):  # type: ignore[misc]
-    """Version 4; that of aiokafka 0.14.0 has epochs of 8 bytes, which no broker understands."""
-
-    API_KEY = LIST_OFFSETS
-    API_VERSION = LIST_OFFSETS_WITH_EPOCH
-    RESPONSE_TYPE = OffsetResponse_v4
-    SCHEMA = Schema(
-        ("replica_id", Int32),
-        ("isolation_level", Int8),
-        (
-            "topics",
-            Array(
-                ("topic", String("utf-8")),
-                (
-                    "partitions",
-                    Array(("partition", Int32), ("current_leader_epoch", Int32), ("timestamp", Int64)),
-                ),
-            ),
-        ),
-    )
+        request = self.build(_MetadataWithEpochs)
+        return request if request.is_known(versions) else super().prepare(versions)
 
 
 class EpochOffsetRequest(OffsetRequest):  # type: ignore[misc]
-    """Asks for offsets with the epochs of the leaders."""
+    """Asks for offsets with the epochs of the leaders; those of aiokafka's version 4 have 8 bytes instead of 4."""
 
     def __init__(self, request: OffsetRequest, epochs: Epochs) -> None:
         super().__init__(request._replica_id, request._isolation_level, request._topics)  # noqa: SLF001 - aiokafka's
@@ -130,14 +81,12 @@ class EpochOffsetRequest(OffsetRequest):  # type: ignore[misc]
 
     def prepare(self, versions: Mapping[int, tuple[int, int]]) -> Any:
         """Build the request for a broker that supports these versions."""
-        least, most = versions.get(self.API_KEY, (0, 0))
-        if not least <= LIST_OFFSETS_WITH_EPOCH <= most:
-            return super().prepare(versions)
         topics = [
             (topic, [(number, _epoch(self._epochs, topic, number), at_ms) for number, at_ms in partitions])
             for topic, partitions in self._topics
         ]
-        return OffsetStruct(self._replica_id, self._isolation_level, topics)
+        request = _OffsetsWithEpochs(self._replica_id, self._isolation_level, topics)
+        return request if request.is_known(versions) else super().prepare(versions)
 
 
 class EpochFetchRequest(FetchRequest):  # type: ignore[misc]
@@ -172,15 +121,15 @@ class EpochClient(AIOKafkaClient):  # type: ignore[misc]
         self._update = self.cluster.update_metadata
         self.cluster.update_metadata = self._learn
 
-    def _learn(self, metadata: Any) -> None:
-        for _, topic, _, partitions in metadata.topics if metadata.API_VERSION == METADATA_WITH_EPOCH else ():
+    def _learn(self, answer: Any) -> None:
+        for _, topic, _, partitions in answer.topics if answer.API_VERSION == METADATA_WITH_EPOCH else ():
             for number, epoch in ((found[1], found[-1]) for found in partitions):
                 place = TopicPartition(topic, number)
                 self._older[place] += 1
                 if epoch >= self.leader_epochs.get(place, UNKNOWN_EPOCH) or self._older[place] == OLDER_ANSWERS:
                     self.leader_epochs[place] = epoch
                     self._older[place] = 0
-        self._update(metadata)
+        self._update(answer)
 
     async def send(self, node_id: int, request: Any, **how: Any) -> Any:
         """Send a request, a Fetch or ListOffsets with epochs. A refused epoch looks like a leader that is none."""

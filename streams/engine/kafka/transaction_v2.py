@@ -143,13 +143,14 @@ class TransactionsV2:
         except kafka_errors.KafkaError:
             return AGAIN_SECONDS
         pause_seconds = MARKERS_SECONDS
-        for topic, partitions, _ in answer.topics:
-            for _, error_code, offset, timestamp, *_ in partitions:
-                error = _error_of(error_code)
+        for topic in answer.responses:
+            for found in topic.partition_responses:
+                error = _error_of(found.error_code)
                 if error in APPENDED:
-                    appended[topic] = Appended(NO_OFFSET if error_code else offset, timestamp)
+                    offset = NO_OFFSET if found.error_code else found.base_offset
+                    appended[topic.name] = Appended(offset, found.log_append_time_ms)
                 elif error not in PASSING:
-                    raise error(topic)
+                    raise error(topic.name)
                 elif error is not kafka_errors.ConcurrentTransactions:
                     pause_seconds = AGAIN_SECONDS
         return pause_seconds

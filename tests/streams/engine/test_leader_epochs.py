@@ -12,6 +12,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import NotLeaderForPartitionError
 from aiokafka.protocol.fetch import FetchRequest
 from aiokafka.protocol.offset import OffsetRequest
+from kafka.protocol.metadata import MetadataResponse
 
 from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.engine.core.config import EngineConfig
@@ -19,7 +20,7 @@ from evictstream.streams.engine.kafka.leader_epochs import (
     EpochClient,
     EpochFetchRequest,
     EpochOffsetRequest,
-    MetadataAnswer,
+    EpochsLast,
 )
 from evictstream.streams.engine.kafka.log_reader import KafkaLogReader
 from evictstream.streams.engine.kafka.partition_producer import PartitionProducer
@@ -159,9 +160,11 @@ def test_metadata_of_an_older_leader_counts_only_again_and_again() -> None:
         client, place = EpochClient(bootstrap_servers="nowhere:1"), TopicPartition("topic", 0)
         known = []
         for epoch in (4, 5, 4, 5, *[4] * 6):
-            brokers = [(1, "nowhere", 1, None)]
-            partition: tuple[object, ...] = (0, 0, 1, [1], [1], [], epoch)
-            client.cluster.update_metadata(MetadataAnswer(0, brokers, "cluster", 1, [(0, "topic", False, [partition])]))
+            partition: tuple[object, ...] = (0, 0, 1, epoch, [1], [1], [])
+            answer = MetadataResponse(
+                version=7, brokers=[(1, "nowhere", 1, None)], topics=[(0, "topic", False, [partition])]
+            )
+            client.cluster.update_metadata(EpochsLast.decode(answer.encode()))
             known.append(client.leader_epochs[place])
         assert known == [4, 5, 5, 5, 5, 5, 5, 5, 4, 4]
         await client.close()

@@ -160,8 +160,8 @@ def test_late_produce_is_no_part_of_the_next_transaction(config: EngineConfig, s
         await v2.end(commit=False)
         await asyncio.sleep(SETTLED_SECONDS)  # until the marker is written, the broker says that it has the batch
         late = await produces.again(0)
-        ((_, ((_, error_code, *_),), _),) = late.topics
-        assert kafka_errors.for_code(error_code) is kafka_errors.InvalidProducerEpoch
+        ((found,),) = (topic.partition_responses for topic in late.responses)
+        assert kafka_errors.for_code(found.error_code) is kafka_errors.InvalidProducerEpoch
         await producer.commit(rows_and_message(settings, b"a"), POSITIONS)
         assert (await read(config, settings.commands_topic)).keys() == {b"a"}
         await producer.close()
