@@ -12,9 +12,10 @@ from typing import Final, Literal, TypeAlias
 
 import msgspec
 
-from evictstream.kit.recordings.entries import ABSENT, Flaw, Kind, Skipped
+from evictstream.kit.recordings.entries import ABSENT, Flaw, Skipped
 from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes.objects import Moment
+from evictstream.models.kubernetes.shapes import Kind
 
 # Why lines are left out.
 LATE: Final = "audit: too late to be put in order"

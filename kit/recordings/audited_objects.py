@@ -14,10 +14,10 @@ from typing import Any, Final
 import msgspec
 
 from evictstream.kit.recordings.audit_log import AuditChange
-from evictstream.kit.recordings.entries import ABSENT, Entry, Flaw, Item, Kind, Skipped, WatchEnded, entry_of
+from evictstream.kit.recordings.entries import ABSENT, Entry, Flaw, Item, Skipped, WatchEnded, entry_of
 from evictstream.kit.recordings.trimming import trimmed
 from evictstream.models.instants import SECOND_US
-from evictstream.models.kubernetes.objects import TERMINAL_PHASES
+from evictstream.models.kubernetes.shapes import TERMINAL_PHASES, AuditedHead, AuditedMetadata, AuditedObject, Kind
 from evictstream.models.kubernetes.times import time_text
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 
@@ -34,43 +34,12 @@ _DEFAULT_GRACE_SECONDS: Final = 30
 _ONLY_METADATA: Final = "PartialObjectMetadata"
 
 
-class _Metadata(msgspec.Struct, rename="camel", gc=False):
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
-    finalizers: list[str] | None = None
-
-
-class _Spec(msgspec.Struct, rename="camel", gc=False):
-    node_name: str | None = None
-    termination_grace_period_seconds: int | None = None
-
-
-class _Status(msgspec.Struct, gc=False):
-    phase: str | None = None
-
-
-class _Head(msgspec.Struct, gc=False):
-    """Of an object, or of a Status, whose `status` is a word."""
-
-    kind: str = ""
-    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
-
-
-class _Object(_Head, gc=False):
-    spec: _Spec | None = None
-    status: _Status | None = None
-
-
 class _Objects(msgspec.Struct, gc=False):
     items: list[msgspec.Raw] = msgspec.field(default_factory=list)
 
 
-_head_decoder: Final = msgspec.json.Decoder(_Head)
-_object_decoder: Final = msgspec.json.Decoder(_Object)
+_head_decoder: Final = msgspec.json.Decoder(AuditedHead)
+_object_decoder: Final = msgspec.json.Decoder(AuditedObject)
 _objects_decoder: Final = msgspec.json.Decoder(_Objects)
 _fields_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
@@ -182,7 +151,7 @@ class AuditedObjects:
         if binding is not None:
             yield from self._bound(msgspec.structs.replace(binding, at_us=change.at_us))
 
-    def _seen_metadata(self, change: AuditChange, metadata: _Metadata) -> Iterator[Item]:
+    def _seen_metadata(self, change: AuditChange, metadata: AuditedMetadata) -> Iterator[Item]:
         """Take what a client was told that asked for metadata only, as the garbage collector does."""
         known = self._known.get(change.key)
         if known is not None and known.uid == metadata.uid and _is_gone(metadata):
@@ -258,7 +227,7 @@ class AuditedObjects:
             self._gone.discard(self._gone_in_order.popleft()[1])
 
 
-def _known_of(kind: Kind, about: _Object, found: msgspec.Raw) -> _Known:
+def _known_of(kind: Kind, about: AuditedObject, found: msgspec.Raw) -> _Known:
     metadata, spec = about.metadata, about.spec
     grace = None if spec is None else spec.termination_grace_period_seconds
     return _Known(
@@ -273,7 +242,7 @@ def _known_of(kind: Kind, about: _Object, found: msgspec.Raw) -> _Known:
     )
 
 
-def _no_news(known: _Known, about: _Object, version: int) -> str | None:
+def _no_news(known: _Known, about: AuditedObject, version: int) -> str | None:
     """Say why an object is not newer than what is known; None if it is."""
     if version and version < known.version:
         return OVERTAKEN
@@ -287,7 +256,7 @@ def _no_news(known: _Known, about: _Object, version: int) -> str | None:
     return OVERTAKEN if is_before else None
 
 
-def _is_gone(metadata: _Metadata, *, is_deletion: bool = False) -> bool:
+def _is_gone(metadata: AuditedMetadata, *, is_deletion: bool = False) -> bool:
     """Tell whether an answer shows the end of its object: nothing is left to wait for.
 
     `store.go: ShouldDeleteDuringUpdate`. What has no grace period is deleted without a `deletionTimestamp`.

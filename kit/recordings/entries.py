@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import BinaryIO, Final, Literal, TypeAlias
+from typing import BinaryIO, Final, TypeAlias
 
 import msgspec
 
 from evictstream.models.instants import instant_text
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
-
-Kind: TypeAlias = Literal["Node", "Pod"]
 
 ABSENT: Final = msgspec.Raw(b"null")  # null stands for an absent object, as everywhere in Kubernetes
 

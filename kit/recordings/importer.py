@@ -12,10 +12,11 @@ from typing import Final, Protocol
 
 import msgspec
 
-from evictstream.kit.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded, watch_event
+from evictstream.kit.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded, watch_event
 from evictstream.kit.recordings.pace import FeedClock, Pace, Restamp
 from evictstream.kit.recordings.trimming import trimmed
 from evictstream.models.instants import SECOND_US, instant_text
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.envelope import InputLimits, refused_value
 from evictstream.models.messages.events import Origin

@@ -21,12 +21,13 @@ from evictstream.kit.recordings.assumed_times import AssumedTimes, latest_instan
 from evictstream.kit.recordings.audit_log import AuditChange, is_audit_log
 from evictstream.kit.recordings.audit_order import in_order
 from evictstream.kit.recordings.audited_objects import AuditedObjects
-from evictstream.kit.recordings.entries import Entry, Flaw, Item, Kind, Skipped, WatchEnded
+from evictstream.kit.recordings.entries import Entry, Flaw, Item, Skipped, WatchEnded
 from evictstream.kit.recordings.item_reader import NOTHING, Change, read_recording
 from evictstream.kit.recordings.recording_folder import read_folder
 from evictstream.kit.recordings.time_order import OrderCheck, sorted_by_time, time_of
 from evictstream.kit.recordings.watch_files import read_watch_event
 from evictstream.models.instants import FIRST_INSTANT_US
+from evictstream.models.kubernetes.shapes import Kind
 
 LATE_EVENT: Final = "an event of an audit log behind something else in a pipe; give it as a file"
 

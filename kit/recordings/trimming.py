@@ -12,21 +12,14 @@ from typing import Final, TypeAlias
 import msgspec
 from msgspec import inspect
 
-from evictstream.kit.recordings.entries import Kind
-from evictstream.kit.what_if.facts import NodeFactsObject, PodFactsObject
-from evictstream.models.kubernetes.objects import LIST_OF, NodeObject, PodObject
+from evictstream.models.kubernetes.shapes import LIST_OF, NULL, SHOWS_WHOLE, Kind, NodeFactsObject, PodFactsObject
 from evictstream.models.messages.envelope import DECODE_ERRORS
 
 _Tree: TypeAlias = "dict[str, _Tree] | list[_Tree] | None"
 """Fields to keep by name, the items' fields of a list, or None for a value that is kept as it is."""
 
-_SHAPES: Final[dict[Kind, tuple[type[msgspec.Struct], type[msgspec.Struct]]]] = {
-    "Node": (NodeObject, NodeFactsObject),
-    "Pod": (PodObject, PodFactsObject),
-}
+_SHAPES: Final[dict[Kind, type[msgspec.Struct]]] = {"Node": NodeFactsObject, "Pod": PodFactsObject}
 """What the service decides by, and what people ask for."""
-
-_NULL: Final = msgspec.Raw(b"null")
 
 _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
@@ -42,7 +35,7 @@ def _trimmed(found: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
         if isinstance(tree, dict):
             fields = _fields.decode(found)
             kept = {name: _trimmed(fields[name], below) for name, below in tree.items() if name in fields}
-            return msgspec.Raw(msgspec.json.encode({name: value for name, value in kept.items() if value != _NULL}))
+            return msgspec.Raw(msgspec.json.encode({name: value for name, value in kept.items() if value != NULL}))
         if isinstance(tree, list):
             return msgspec.Raw(msgspec.json.encode([_trimmed(item, tree[0]) for item in _items.decode(found)]))
     except DECODE_ERRORS:
@@ -52,15 +45,7 @@ def _trimmed(found: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
 
 @cache
 def _tree_of(kind: Kind) -> _Tree:
-    one, other = (_tree(inspect.type_info(shape)) for shape in _SHAPES[kind])
-    return _joined(one, other)
-
-
-def _joined(one: _Tree, other: _Tree) -> _Tree:
-    """Join the fields of two objects. A list that one of them leaves undecoded has the fields that the other names."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one | {name: _joined(one[name], tree) if name in one else tree for name, tree in other.items()}
-    return one if other is None else other
+    return _tree(inspect.type_info(_SHAPES[kind]))
 
 
 def _tree(found: inspect.Type) -> _Tree:
@@ -69,10 +54,14 @@ def _tree(found: inspect.Type) -> _Tree:
             trees = [tree for tree in map(_tree, types) if tree is not None]
             return trees[0] if trees else None
         case inspect.StructType(fields=fields):
-            return {field.encode_name: _tree(field.type) for field in fields}
+            return {field.encode_name: _tree(field.type) for field in fields if not _shows_whole(field.type)}
         case inspect.ListType(item_type=item):
             return [_tree(item)]
         case inspect.Metadata(extra=extra) if extra and LIST_OF in extra:
             return [_tree(inspect.type_info(extra[LIST_OF]))]
         case _:
             return None
+
+
+def _shows_whole(found: inspect.Type) -> bool:
+    return isinstance(found, inspect.Metadata) and SHOWS_WHOLE in (found.extra or {})

@@ -18,7 +18,7 @@ from evictstream.kit.replay.story import Teller
 from evictstream.kit.replay.why_nothing import GONE, REFUSED, UNBOUND, PodCase, WhyNothing, why_nothing
 from evictstream.models.eviction import NodeAggregate, RuleParameters
 from evictstream.models.instants import instant_text, instant_us
-from evictstream.models.kubernetes.objects import TERMINAL_PHASES
+from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.shallow_json import decode_any_depth
 

@@ -10,8 +10,18 @@ from typing import Final
 import msgspec
 
 from evictstream.kit.rules.scheduling.node_affinity import NodePlacement, read_placement
-from evictstream.models.kubernetes.objects import ObjectError, TaintObject, read_taints
+from evictstream.models.kubernetes.objects import ObjectError, listed_taints, read_taints
 from evictstream.models.kubernetes.resource_versions import Version, read_version
+from evictstream.models.kubernetes.shapes import (
+    NULL,
+    MetadataObject,
+    NodeFactsObject,
+    OwnerObject,
+    PodFactsMetadata,
+    PodFactsObject,
+    PodFactsSpec,
+    PodLabelsObject,
+)
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
@@ -19,8 +29,6 @@ from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 ZONE_LABELS: Final = ("topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone")
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 """Every kubelet sets it, so labels without it were trimmed."""
-
-_NULL: Final = msgspec.Raw(b"null")
 
 
 class NodeFacts(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -74,89 +82,16 @@ class ReadFacts(msgspec.Struct, frozen=True, gc=False):
     facts: NodeFacts | PodFacts | None = None
 
 
-class _Owner(msgspec.Struct, gc=False):
-    kind: str | None = None
-    name: str | None = None
-    controller: bool | None = None
-
-
-class _PodLabels(msgspec.Struct, gc=False):
-    template_hash: str | None = msgspec.field(default=None, name="pod-template-hash")
-
-
-class _Metadata(msgspec.Struct, rename="camel", gc=False):
-    uid: str | None = None
-    resource_version: str | None = None
-
-
-class _NodeMetadata(_Metadata, rename="camel", gc=False):
-    labels: dict[str, str] | None = None
-
-
-class _PodMetadata(_Metadata, rename="camel", gc=False):
-    labels: _PodLabels | None = None
-    owner_references: list[_Owner] | None = None
-
-
-class _NodeSpec(msgspec.Struct, gc=False):
-    taints: list[TaintObject] | None = None
-    unschedulable: bool | None = None
-
-
-class _NodeAffinity(msgspec.Struct, gc=False):
-    required: msgspec.Raw = msgspec.field(default=_NULL, name="requiredDuringSchedulingIgnoredDuringExecution")
-
-
-class _Affinity(msgspec.Struct, rename="camel", gc=False):
-    node_affinity: _NodeAffinity | None = None
-
-
-class _PodSpec(msgspec.Struct, rename="camel", gc=False):
-    node_selector: msgspec.Raw = _NULL
-    affinity: _Affinity | None = None
-
-
-class NodeFactsObject(msgspec.Struct, gc=False):
-    """The fields of a v1 Node that facts are read from; trimming keeps them."""
-
-    metadata: _NodeMetadata | None = None
-    spec: _NodeSpec | None = None
-
-
-class PodFactsObject(msgspec.Struct, gc=False):
-    """The fields of a v1 Pod that facts are read from; trimming keeps them."""
-
-    metadata: _PodMetadata | None = None
-    spec: _PodSpec | None = None
-
-
-class _NodeStatus(msgspec.Struct, rename="camel", gc=False):
-    node_info: msgspec.Raw = _NULL  # shows that the object is whole
-
-
-class _WholePodSpec(_PodSpec, rename="camel", gc=False):
-    containers: msgspec.Raw = _NULL  # as `node_info`
-
-
-class _Node(NodeFactsObject, gc=False):
-    status: _NodeStatus | None = None
-
-
-class _Pod(msgspec.Struct, gc=False):
-    metadata: _PodMetadata | None = None
-    spec: _WholePodSpec | None = None
-
-
 class _NodeChange(msgspec.Struct, gc=False):
     type: str | None = None
     epoch: int = 0
-    object: _Node | None = None
+    object: NodeFactsObject | None = None
 
 
 class _PodChange(msgspec.Struct, gc=False):
     type: str | None = None
     epoch: int = 0
-    object: _Pod | None = None
+    object: PodFactsObject | None = None
 
 
 _node_decoder: Final = msgspec.json.Decoder(_NodeChange)
@@ -176,10 +111,10 @@ def read_node_facts(value: bytes) -> ReadFacts:
         node = found.object
         if found.type not in _CHANGES or node is None or node.metadata is None:
             return _NOTHING
-        facts = None if found.type == "DELETED" else _node_facts(node, node.metadata.labels)
+        known = _node_facts(node, node.metadata.labels)
     except (*DECODE_ERRORS, ObjectError) as error:
         raise Unreadable(UnreadableReason.WRONG_TYPE, "object") from error
-    return _read(node.metadata, found.epoch, facts)
+    return _read(node.metadata, found.epoch, None if found.type == "DELETED" else known)
 
 
 def read_pod_facts(value: bytes) -> ReadFacts:
@@ -199,28 +134,28 @@ def read_pod_facts(value: bytes) -> ReadFacts:
     return _read(pod.metadata, found.epoch, facts)
 
 
-def _read(metadata: _Metadata, epoch: int, facts: NodeFacts | PodFacts | None) -> ReadFacts:
+def _read(metadata: MetadataObject, epoch: int, facts: NodeFacts | PodFacts | None) -> ReadFacts:
     return ReadFacts(metadata.uid or "", read_version(metadata.resource_version or "", epoch), facts)
 
 
-def _node_facts(node: _Node, labels: dict[str, str] | None) -> NodeFacts:
+def _node_facts(node: NodeFactsObject, labels: dict[str, str] | None) -> NodeFacts:
     spec, status = node.spec, node.status
-    is_whole = status is not None and status.node_info != _NULL
+    is_whole = status is not None and status.node_info != NULL
     return NodeFacts(
         labels=labels or {},
         has_all_labels=is_whole or HOSTNAME_LABEL in (labels or {}),
-        taints=read_taints((spec.taints if spec is not None else None) or ()),
+        taints=read_taints(listed_taints(node)),
         unschedulable=spec is not None and spec.unschedulable is True,
     )
 
 
-def _pod_facts(metadata: _PodMetadata, spec: _WholePodSpec | None) -> PodFacts:
-    selector = _NULL if spec is None else spec.node_selector
+def _pod_facts(metadata: PodFactsMetadata, spec: PodFactsSpec | None) -> PodFacts:
+    selector = NULL if spec is None else spec.node_selector
     affinity = None if spec is None or spec.affinity is None else spec.affinity.node_affinity
-    required = _NULL if affinity is None else affinity.required
+    required = NULL if affinity is None else affinity.required
     # A trimmed pod has no containers. What keeps its wishes when it trims keeps `labels` too, if the pod has some.
-    is_whole = spec is not None and spec.containers != _NULL
-    has_wishes = selector != _NULL or (spec is not None and spec.affinity is not None)
+    is_whole = spec is not None and spec.containers != NULL
+    has_wishes = selector != NULL or (spec is not None and spec.affinity is not None)
     is_known = is_whole or has_wishes or metadata.labels is not None
     owner = next((one for one in metadata.owner_references or () if one.controller), None)
     workload = "" if is_known or metadata.owner_references is not None else None
@@ -229,7 +164,7 @@ def _pod_facts(metadata: _PodMetadata, spec: _WholePodSpec | None) -> PodFacts:
     return PodFacts(workload, read_placement(bytes(selector), bytes(required)) if is_known else None)
 
 
-def _workload(owner: _Owner, labels: _PodLabels | None) -> str:
+def _workload(owner: OwnerObject, labels: PodLabelsObject | None) -> str:
     """Name the controller; a Deployment names its ReplicaSets after itself and the hash in a label of their pods."""
     kind, name = owner.kind or "", owner.name or ""
     ending = f"-{labels.template_hash}" if labels is not None and labels.template_hash else ""

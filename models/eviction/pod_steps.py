@@ -31,7 +31,6 @@ from evictstream.models.eviction.step import (
     Step,
     eviction_id,
 )
-from evictstream.models.kubernetes.objects import TERMINAL_PHASES
 from evictstream.models.kubernetes.resource_versions import (
     Version,
     is_newer,
@@ -39,6 +38,7 @@ from evictstream.models.kubernetes.resource_versions import (
     is_older,
     read_version,
 )
+from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.events import PodEvent, ResultEvent
 from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EventType, EvictionState, Outcome, Verdict
 

@@ -14,23 +14,14 @@ import msgspec
 
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, looks_at_value, tolerations_in_use
-from evictstream.models.kubernetes.taints import HEALTH_KEYS, BareTaint, Taint, other_health_key, taint_text
+from evictstream.models.kubernetes.shapes import TERMINAL_PHASES, ConditionObject, LookedAtNode, LookedAtPod
+from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, BareTaint, Taint, other_health_key, taint_text
 from evictstream.models.kubernetes.tolerations import Toleration, is_same_toleration, read_tolerations
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Outcome
 from evictstream.models.shallow_json import decode_any_depth
 
-NO_EXECUTE: Final = "NoExecute"
-FINISHED_PHASES: Final = frozenset({"Succeeded", "Failed"})
-MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 DISRUPTION_TARGET: Final = "DisruptionTarget"
-
-
-class PodCondition(msgspec.Struct, frozen=True, gc=False):
-    """A condition of a pod, with the fields that are used here."""
-
-    type: str = ""
-    status: str = ""
 
 
 class SeenPod(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -65,43 +56,11 @@ class Veto(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class _Metadata(msgspec.Struct, rename="camel", gc=False):
-    uid: str
-    resource_version: str = ""
-    deletion_timestamp: str | None = None
-    annotations: dict[str, str] | None = None
+_pods: Final = msgspec.json.Decoder(LookedAtPod)
+_nodes: Final = msgspec.json.Decoder(LookedAtNode)
 
 
-class _PodSpec(msgspec.Struct, rename="camel", gc=False):
-    node_name: str | None = None
-    tolerations: msgspec.Raw = msgspec.Raw(b"null")
-
-
-class _PodStatus(msgspec.Struct, gc=False):
-    phase: str | None = None
-    conditions: list[PodCondition] | None = None
-
-
-class _Pod(msgspec.Struct, gc=False):
-    metadata: _Metadata
-    spec: _PodSpec
-    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
-
-
-class _NodeSpec(msgspec.Struct, gc=False):
-    taints: list[BareTaint] | None = None
-
-
-class _Node(msgspec.Struct, gc=False):
-    metadata: _Metadata
-    spec: _NodeSpec = msgspec.field(default_factory=_NodeSpec)
-
-
-_pods: Final = msgspec.json.Decoder(_Pod)
-_nodes: Final = msgspec.json.Decoder(_Node)
-
-
-def read_pod(text: bytes) -> SeenPod:
+def read_seen_pod(text: bytes) -> SeenPod:
     """Read a pod. Fields that are nested too deeply for the decoder are left out; none of them matters here.
 
     Raises:
@@ -110,21 +69,21 @@ def read_pod(text: bytes) -> SeenPod:
     pod = decode_any_depth(_pods, text)
     return SeenPod(
         uid=pod.metadata.uid,
-        resource_version=pod.metadata.resource_version,
+        resource_version=pod.metadata.resource_version or "",
         node=pod.spec.node_name or "",
         phase=pod.status.phase or "",
         is_terminating=pod.metadata.deletion_timestamp is not None,
-        is_mirror=MIRROR_ANNOTATION in (pod.metadata.annotations or ()),
-        is_disruption_target=PodCondition(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
+        is_mirror=pod.metadata.is_mirror,
+        is_disruption_target=ConditionObject(DISRUPTION_TARGET, "True") in (pod.status.conditions or ()),
         tolerations=read_tolerations(bytes(pod.spec.tolerations)),
     )
 
 
-def read_node(text: bytes) -> SeenNode:
-    """Read a node. Raises what `read_pod` raises."""
+def read_seen_node(text: bytes) -> SeenNode:
+    """Read a node. Raises what `read_seen_pod` raises."""
     node = decode_any_depth(_nodes, text)
     taints = [
-        Taint(key=taint.key, value=taint.value, effect=taint.effect)
+        Taint(key=taint.key or "", value=taint.value or "", effect=taint.effect)
         for taint in node.spec.taints or ()
         if taint.effect == NO_EXECUTE
     ]
@@ -167,7 +126,7 @@ def last_look(
 def _of_pod(command: EvictionCommand, pod: SeenPod) -> str | None:
     if pod.is_terminating:
         return "the pod is terminating already"
-    if pod.phase in FINISHED_PHASES:
+    if pod.phase in TERMINAL_PHASES:
         return f"the pod has ended: {pod.phase}"
     if pod.node != command.node:
         return f"the pod is bound to {pod.node or 'no node'}"

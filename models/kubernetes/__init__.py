@@ -21,14 +21,13 @@ from evictstream.models.kubernetes.objects import (
     FieldTypeError,
     MissingFieldError,
     Node,
-    NodeObject,
     ObjectError,
     Pod,
-    PodObject,
     WrongKindError,
     read_node,
     read_pod,
 )
+from evictstream.models.kubernetes.shapes import NodeObject, PodObject
 from evictstream.models.kubernetes.taints import (
     HEALTH_KEYS,
     NO_EXECUTE,

@@ -4,8 +4,8 @@ Readable objects are never refused for odd values (semantics.md 12.3): an unknow
 illegal label are read as they are. Wrong types are errors. JSON null stands for an absent list, map or text, as in
 Kubernetes; unknown fields are ignored.
 
-Two layers: `NodeObject` and `PodObject` have the shape of the JSON and take part in a larger decoded record;
-`read_node` and `read_pod` turn them into the flat `Node` and `Pod` that everything else uses.
+Two layers: `NodeObject` and `PodObject` (`shapes`) have the shape of the JSON and take part in a larger decoded
+record; `read_node` and `read_pod` turn them into the flat `Node` and `Pod` that everything else uses.
 
 Errors:
     ObjectError            an object that cannot be read; `field` is its path, for people
@@ -21,19 +21,18 @@ from typing import Annotated, Final, TypeVar
 
 import msgspec
 
+from evictstream.models.kubernetes.shapes import (
+    API_VERSION,
+    ConditionObject,
+    MetadataObject,
+    NodeObject,
+    PodObject,
+    PodSpecObject,
+    TaintObject,
+)
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.times import read_time
 from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerations
-
-API_VERSION: Final = "v1"
-MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
-TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
-
-LIST_OF: Final = "list of"
-"""Key in the metadata of an undecoded list's type: the type of its entries, whose fields trimming keeps."""
-
-NO_LIST: Final = msgspec.Raw(b"null")
-"""An absent list, where lists are left undecoded."""
 
 Moment = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 """RFC 3339 text with a zone; more than six digits of a second are rounded to six. For evictstream's own fields."""
@@ -111,83 +110,10 @@ class Pod(msgspec.Struct, frozen=True, gc=False):
     is_mirror: bool = False
 
 
-class _Annotations(msgspec.Struct, gc=False):
-    """Only the one annotation in use; a struct skips the others without building them."""
-
-    mirror: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name=MIRROR_ANNOTATION)
-
-
-class MetadataObject(msgspec.Struct, rename="camel", gc=False):
-    """`metadata` of a node or pod in the shape of its JSON."""
-
-    name: str | None = None
-    namespace: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    deletion_timestamp: str | None = None
-    annotations: _Annotations | None = None
-
-
-class TaintObject(msgspec.Struct, rename="camel", gc=False):
-    """One entry of `spec.taints` in the shape of its JSON."""
-
-    key: str | None = None
-    value: str | None = None
-    effect: str | None = None
-    time_added: str | None = None  # an instant to Kubernetes, which reads more than `Moment`: see times.py
-
-
-class _Condition(msgspec.Struct, gc=False):
-    type: str | None = None
-    status: str | None = None
-
-
-class _NodeSpec(msgspec.Struct, gc=False):
-    # Left undecoded, like the tolerations: readers count the entries before they decode them.
-    taints: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: TaintObject})] = NO_LIST
-
-
-class _NodeStatus(msgspec.Struct, gc=False):
-    conditions: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: _Condition})] = NO_LIST
-
-
-class PodSpecObject(msgspec.Struct, rename="camel", gc=False):
-    """`spec` of a pod in the shape of its JSON."""
-
-    node_name: str | None = None
-    tolerations: msgspec.Raw = NO_LIST  # left undecoded: equal lists are decoded once, see tolerations.py
-
-
-class PodStatusObject(msgspec.Struct, gc=False):
-    """`status` of a pod in the shape of its JSON."""
-
-    phase: str | None = None
-
-
-class NodeObject(msgspec.Struct, rename="camel", gc=False):
-    """A v1 Node in the shape of its JSON; every field may be absent until `read_node` looks."""
-
-    kind: str | None = None
-    api_version: str | None = None
-    metadata: MetadataObject | None = None
-    spec: _NodeSpec | None = None
-    status: _NodeStatus | None = None
-
-
-class PodObject(msgspec.Struct, rename="camel", gc=False):
-    """A v1 Pod in the shape of its JSON; every field may be absent until `read_pod` looks."""
-
-    kind: str | None = None
-    api_version: str | None = None
-    metadata: MetadataObject | None = None
-    spec: PodSpecObject | None = None
-    status: PodStatusObject | None = None
-
-
 _List = TypeVar("_List")
 
 _taints_decoder: Final = msgspec.json.Decoder(list[TaintObject] | None)
-_conditions_decoder: Final = msgspec.json.Decoder(list[_Condition] | None)
+_conditions_decoder: Final = msgspec.json.Decoder(list[ConditionObject] | None)
 
 
 def read_node(found: NodeObject) -> Node:
@@ -203,14 +129,14 @@ def read_node(found: NodeObject) -> Node:
     check_kind(found.kind, found.api_version, "Node")
     if metadata is None or not (metadata.name and metadata.uid and metadata.resource_version):
         raise _missing(metadata, namespaced=False)
-    taints = _read_list(_taints_decoder, found.spec.taints, "spec.taints") if found.spec is not None else None
+    taints = listed_taints(found)
     status = found.status
     conditions = None if status is None else _read_list(_conditions_decoder, status.conditions, "status.conditions")
     return Node(
         name=metadata.name,
         uid=metadata.uid,
         resource_version=metadata.resource_version,
-        taints=read_taints(taints or ()),
+        taints=read_taints(taints),
         ready=next((condition.status for condition in conditions or () if condition.type == "Ready"), None),
     )
 
@@ -231,7 +157,6 @@ def read_pod(found: PodObject) -> Pod:
         raise _missing(metadata, namespaced=True)
     spec = found.spec
     status = found.status
-    annotations = metadata.annotations
     return Pod(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -241,8 +166,7 @@ def read_pod(found: PodObject) -> Pod:
         tolerations=_read_tolerations(spec) if spec is not None else (),
         phase=(status.phase or "") if status is not None else "",
         is_terminating=metadata.deletion_timestamp is not None and metadata.deletion_timestamp != "",
-        # Kubernetes reads null as an empty text.
-        is_mirror=annotations is not None and annotations.mirror is not msgspec.UNSET,
+        is_mirror=metadata.is_mirror,
     )
 
 
@@ -263,6 +187,16 @@ def _read_list(decoder: msgspec.json.Decoder[_List], text: msgspec.Raw, field: s
 def _wrong_type(field: str, error: msgspec.ValidationError) -> FieldTypeError:
     """Name the field below a list that was decoded late."""
     return FieldTypeError(field + str(error).partition("`$")[2].rstrip("`"))
+
+
+def listed_taints(found: NodeObject) -> Sequence[TaintObject]:
+    """Decode the taints of a node.
+
+    Raises:
+        FieldTypeError: something has the wrong type.
+    """
+    spec = found.spec
+    return () if spec is None else _read_list(_taints_decoder, spec.taints, "spec.taints") or ()
 
 
 def read_taints(found: Sequence[TaintObject]) -> tuple[Taint, ...]:

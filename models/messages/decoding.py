@@ -10,17 +10,15 @@ import msgspec
 
 from evictstream.models.instants import microseconds
 from evictstream.models.kubernetes.objects import (
-    NO_LIST,
     FieldTimeError,
     MissingFieldError,
     Moment,
-    NodeObject,
     ObjectError,
-    PodObject,
     WrongKindError,
     read_node,
     read_pod,
 )
+from evictstream.models.kubernetes.shapes import NULL, NodeObject, PodObject
 from evictstream.models.messages.cluster_names import ANY_CLUSTER
 from evictstream.models.messages.envelope import (
     DECODE_ERRORS,
@@ -290,7 +288,7 @@ def _drop_long_tolerations(found: PodObject) -> bool:
     spec = found.spec
     if spec is None or not is_too_long(bytes(spec.tolerations)):
         return False
-    spec.tolerations = NO_LIST
+    spec.tolerations = NULL
     return True
 
 
@@ -311,7 +309,7 @@ def _drop_long_node_lists(found: NodeObject) -> bool:
         status.conditions = msgspec.Raw(entries_with(bytes(status.conditions), b'"Ready"'))
     if spec is None or not is_too_long(bytes(spec.taints)):
         return False
-    spec.taints = NO_LIST
+    spec.taints = NULL
     return True
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
-from evictstream.models.kubernetes.objects import MetadataObject, PodObject, PodSpecObject, PodStatusObject
+from evictstream.models.kubernetes.shapes import MetadataObject, PodObject, PodSpecObject, PodStatusObject
 from evictstream.models.messages.decoding import PodWatch
 from evictstream.models.messages.object_limits import LONGEST_NAMES
 

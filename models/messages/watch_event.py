@@ -4,7 +4,7 @@ A record is what the Kubernetes watch sends, plus the cluster and the time at wh
 format of `kubectl get pods -A -o json --watch --output-watch-events` lacks both, `cluster` and `observedAt`. Records
 about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
 
-The service itself accepts more, and reads only what it uses: see `decoding` and `kubernetes.objects`.
+The service itself accepts more, and reads only what it uses: see `decoding` and `kubernetes.shapes`.
 """
 
 from typing import Annotated, Final, Literal
@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Meta
 
 from evictstream.models.kubernetes.objects import FieldTimeError, read_instant
+from evictstream.models.kubernetes.shapes import MIRROR_ANNOTATION
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages import codec
@@ -42,9 +43,9 @@ class PodMetadata(NodeMetadata, frozen=True, rename="camel", kw_only=True):
 
     namespace: NonEmptyText
     deletion_timestamp: str | None = None
-    annotations: Annotated[
-        dict[str, str | None] | None, Meta(description="Only `kubernetes.io/config.mirror` matters.")
-    ] = None
+    annotations: Annotated[dict[str, str | None] | None, Meta(description=f"Only `{MIRROR_ANNOTATION}` matters.")] = (
+        None
+    )
 
 
 class WatchedTaint(BareTaint, frozen=True, rename="camel", kw_only=True):

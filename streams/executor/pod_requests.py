@@ -13,7 +13,7 @@ from urllib.parse import quote
 import msgspec
 
 from evictstream.models.execution.api_answers import Meaning, read_api_answer
-from evictstream.models.execution.last_look import DISRUPTION_TARGET, SeenNode, SeenPod, read_node, read_pod
+from evictstream.models.execution.last_look import DISRUPTION_TARGET, SeenNode, SeenPod, read_seen_node, read_seen_pod
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.streams.errors import ApiUnreachableError
 from evictstream.streams.kubernetes.connection import ApiAnswer, Connection
@@ -78,7 +78,7 @@ class PodRequests:
         Raises:
             KubernetesError: no answer.
         """
-        return self._read(_pod_path(command), read_pod, plural="pods", name=command.pod)
+        return self._read(_pod_path(command), read_seen_pod, plural="pods", name=command.pod)
 
     def node(self, command: EvictionCommand) -> SeenNode | ApiReply | None:
         """Read the node with the command's node name, not older than `NODE_FRESH_SECONDS`. As `pod`."""
@@ -101,7 +101,7 @@ class PodRequests:
     def _ask(self, look: _NodeLook, name: str) -> None:
         path = f"/api/v1/nodes/{quote(name, safe='')}"
         try:
-            look.node = self._read(path, read_node, plural="nodes", name=name)
+            look.node = self._read(path, read_seen_node, plural="nodes", name=name)
         except Exception as error:  # noqa: BLE001 - raised again in each thread that waits
             look.error = error
         finally:
@@ -162,7 +162,7 @@ class PodRequests:
 
     def marked_version(self, reply: ApiReply) -> str | ApiReply:
         """Read the pod's resource version from the answer to `mark`."""
-        pod = self._decoded(read_pod, reply)
+        pod = self._decoded(read_seen_pod, reply)
         return pod if isinstance(pod, ApiReply) else pod.resource_version
 
     def _write(self, command: EvictionCommand, method: str, path: str, **more: Any) -> ApiReply:

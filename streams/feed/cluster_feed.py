@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.streams.broker.clients import may_pass
 from evictstream.streams.broker.feed_states import FeedState, read_state
 from evictstream.streams.errors import (
@@ -25,7 +26,7 @@ from evictstream.streams.feed.listing import pause_seconds
 from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import PROOF_SECONDS
 from evictstream.streams.feed.publisher import Publisher
-from evictstream.streams.feed.watched_objects import PATHS, Kind
+from evictstream.streams.feed.watched_objects import PATHS
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 import structlog
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.models.shallow_json import MOST_LEVELS, shallow
 from evictstream.streams.errors import ApiRefusedError, ApiUnreachableError, KubernetesError
 from evictstream.streams.feed.json_pieces import piece
@@ -26,7 +27,7 @@ from evictstream.streams.feed.object_writer import KindCounts, ObjectWriter
 from evictstream.streams.feed.progress import Progress
 from evictstream.streams.feed.relisting import LISTING_SHARE, Relisting
 from evictstream.streams.feed.unread_objects import identify
-from evictstream.streams.feed.watched_objects import BROKEN, PATHS, Kind, number, read_line, read_object, read_version
+from evictstream.streams.feed.watched_objects import BROKEN, PATHS, number, read_line, read_object, read_version
 from evictstream.streams.feed.write_order import WriteOrder
 from evictstream.streams.kubernetes.backoff import Backoff
 from evictstream.streams.kubernetes.connection import Connection, Status

@@ -6,12 +6,13 @@ import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.models.shallow_json import SplitItem
 from evictstream.streams.errors import ApiRefusedError, KubernetesError
 from evictstream.streams.feed.list_reader import ListReader, PageEnd
 from evictstream.streams.feed.object_writer import ObjectWriter
 from evictstream.streams.feed.unread_objects import identify, read_anyway
-from evictstream.streams.feed.watched_objects import BROKEN, Kind, number, read_object
+from evictstream.streams.feed.watched_objects import BROKEN, number, read_object
 from evictstream.streams.feed.write_order import WriteOrder
 from evictstream.streams.kubernetes.backoff import Backoff
 

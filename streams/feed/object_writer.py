@@ -7,9 +7,10 @@ from typing import Final
 import msgspec
 import structlog
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.streams.feed.feed_records import FeedRecords
 from evictstream.streams.feed.publisher import Publisher
-from evictstream.streams.feed.watched_objects import Kind, WatchedObject, only_what_decides
+from evictstream.streams.feed.watched_objects import WatchedObject, only_what_decides
 
 log = structlog.get_logger(__name__)
 

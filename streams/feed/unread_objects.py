@@ -6,9 +6,10 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.models.shallow_json import MOST_LEVELS, shallow
 from evictstream.streams.feed.json_pieces import piece
-from evictstream.streams.feed.watched_objects import BROKEN, Kind, WatchedObject, read_object
+from evictstream.streams.feed.watched_objects import BROKEN, WatchedObject, read_object
 
 LONGEST_NAME: Final = 253
 """Characters that are shown of what should be a name."""

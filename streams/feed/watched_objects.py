@@ -7,101 +7,21 @@ on as they came. Items of a list carry neither kind nor API version, so both are
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, NamedTuple
 
 import msgspec
 
+from evictstream.models.kubernetes.shapes import (
+    API_VERSION,
+    ForwardedNode,
+    ForwardedNodeSpec,
+    ForwardedPod,
+    ForwardedPodSpec,
+    Kind,
+)
 from evictstream.models.messages.object_limits import UNDECIDABLE_LIST
 
-Kind: TypeAlias = Literal["Node", "Pod"]
-
 PATHS: Final[dict[Kind, str]] = {"Node": "/api/v1/nodes", "Pod": "/api/v1/pods"}
-
-_RAW: Final = msgspec.UNSET
-_Raw: TypeAlias = msgspec.Raw | msgspec.UnsetType
-
-
-class _Annotations(msgspec.Struct, omit_defaults=True):
-    mirror: _Raw = msgspec.field(default=_RAW, name="kubernetes.io/config.mirror")
-
-
-class _PodLabels(msgspec.Struct, omit_defaults=True):
-    template_hash: _Raw = msgspec.field(default=_RAW, name="pod-template-hash")
-
-
-class _Owner(msgspec.Struct, rename="camel", omit_defaults=True):
-    kind: _Raw = _RAW
-    name: _Raw = _RAW
-    uid: _Raw = _RAW
-    controller: _Raw = _RAW
-
-
-class _NodeMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    name: str
-    uid: str
-    resource_version: str
-    labels: _Raw = _RAW
-
-
-class _PodMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
-    name: str
-    uid: str
-    resource_version: str
-    namespace: str = ""
-    deletion_timestamp: _Raw = _RAW
-    annotations: _Annotations | None = None
-    labels: _PodLabels | None = None
-    owner_references: list[_Owner] | None = None
-
-
-class _NodeSpec(msgspec.Struct, omit_defaults=True):
-    taints: _Raw = _RAW
-    unschedulable: _Raw = _RAW
-
-
-class _NodeAffinity(msgspec.Struct, omit_defaults=True):
-    required: _Raw = msgspec.field(default=_RAW, name="requiredDuringSchedulingIgnoredDuringExecution")
-
-
-class _Affinity(msgspec.Struct, rename="camel", omit_defaults=True):
-    node_affinity: _NodeAffinity | None = None
-
-
-class _PodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
-    node_name: str | None = None
-    tolerations: _Raw = _RAW
-    priority: _Raw = _RAW
-    node_selector: _Raw = _RAW
-    affinity: _Affinity | None = None
-
-
-class _Condition(msgspec.Struct):
-    type: str
-    status: _Raw = _RAW
-
-
-class _NodeStatus(msgspec.Struct, omit_defaults=True):
-    conditions: list[_Condition] | None = None
-
-
-class _PodStatus(msgspec.Struct, omit_defaults=True):
-    phase: _Raw = _RAW
-
-
-class _Node(msgspec.Struct, rename="camel", omit_defaults=True):
-    metadata: _NodeMetadata
-    kind: str = ""
-    api_version: str = ""
-    spec: _NodeSpec | None = None
-    status: _NodeStatus | None = None
-
-
-class _Pod(msgspec.Struct, rename="camel", omit_defaults=True):
-    metadata: _PodMetadata
-    kind: str = ""
-    api_version: str = ""
-    spec: _PodSpec | None = None
-    status: _PodStatus | None = None
 
 
 class WatchedObject(NamedTuple):
@@ -161,8 +81,8 @@ class _OnlyMetadata(msgspec.Struct):
 
 
 _decoders: Final[dict[Kind, msgspec.json.Decoder[Any]]] = {
-    "Node": msgspec.json.Decoder(_Node),
-    "Pod": msgspec.json.Decoder(_Pod),
+    "Node": msgspec.json.Decoder(ForwardedNode),
+    "Pod": msgspec.json.Decoder(ForwardedPod),
 }
 _line_decoder: Final = msgspec.json.Decoder(_Line)
 _page_decoder: Final = msgspec.json.Decoder(Page)
@@ -181,7 +101,7 @@ def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
         One of `BROKEN`: it is not an object of this kind.
     """
     found = _decoders[kind].decode(text)
-    found.kind, found.api_version = kind, "v1"
+    found.kind, found.api_version = kind, API_VERSION
     metadata, status = found.metadata, found.status
     if kind == "Node":
         node = metadata.name
@@ -210,14 +130,14 @@ def only_what_decides(kind: Kind, text: bytes, *, is_undecidable: bool = False) 
     found = _decoders[kind].decode(text)
     metadata, spec = found.metadata, found.spec
     if kind == "Node":
-        metadata.labels = _RAW
+        metadata.labels = msgspec.UNSET
         if spec is not None:
-            found.spec = _NodeSpec(taints=_UNDECIDABLE if is_undecidable else spec.taints)
+            found.spec = ForwardedNodeSpec(taints=_UNDECIDABLE if is_undecidable else spec.taints)
     else:
         metadata.labels = metadata.owner_references = None
         if spec is not None:
             tolerations = _UNDECIDABLE if is_undecidable else spec.tolerations
-            found.spec = _PodSpec(node_name=spec.node_name, tolerations=tolerations)
+            found.spec = ForwardedPodSpec(node_name=spec.node_name, tolerations=tolerations)
     return _encoder.encode(found)
 
 

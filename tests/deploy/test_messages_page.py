@@ -14,7 +14,7 @@ from msgspec import inspect
 
 from evictstream.models.eviction import Origin
 from evictstream.models.instants import instant_text, microseconds
-from evictstream.models.kubernetes.objects import NodeObject, PodObject
+from evictstream.models.kubernetes.shapes import NodeObject, PodObject
 from evictstream.models.messages.cluster_names import ANY_CLUSTER
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import decode_command

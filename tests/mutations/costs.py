@@ -79,7 +79,7 @@ OF_COSTS = (
     ),
     Mutation(
         "let a kubelet's conditions keep the pods of its node",
-        (Change(product.DECODING, "_drop_long_node_lists", "msgspec.Raw(entries_with(...))", "NO_LIST"),),
+        (Change(product.DECODING, "_drop_long_node_lists", "msgspec.Raw(entries_with(...))", "NULL"),),
         (UNDECIDABLE,),
     ),
     Mutation(

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from evictstream.models.execution.last_look import read_node, read_pod
+from evictstream.models.execution.last_look import read_seen_node, read_seen_pod
 from evictstream.models.kubernetes.matching import bounded_seconds, first_match, tolerations_in_use
 from evictstream.models.messages.object_limits import LARGEST_LIST
 
@@ -47,7 +47,7 @@ def wrong_delete(deleted: Deleted, together: Together) -> Iterator[str]:
 
 def stays_us(pod: Object, node: Object) -> int | None:
     """Return how long a pod may stay from the first taint on, at least; None for ever, as for an absurd one."""
-    seen, there = read_pod(json.dumps(pod).encode()), read_node(json.dumps(node).encode())
+    seen, there = read_seen_pod(json.dumps(pod).encode()), read_seen_node(json.dumps(node).encode())
     if not there.taints or len(seen.tolerations) > LARGEST_LIST:
         return None
     in_use = tolerations_in_use(seen.tolerations, there.taints)

@@ -6,7 +6,7 @@ import json
 from random import Random
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog, Reading
-from evictstream.models.execution.last_look import last_look, read_node, read_pod
+from evictstream.models.execution.last_look import last_look, read_seen_node, read_seen_pod
 from evictstream.models.execution.work_queue import QueuedEviction, WorkQueue
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.vocabulary import Outcome
@@ -86,11 +86,11 @@ class ModelExecutor:
             return
         command = queued.command
         text, node = self._cluster.read("Pod", command.pod), self._cluster.read("Node", command.node)
-        pod = None if text is None else read_pod(text)
+        pod = None if text is None else read_seen_pod(text)
         veto = last_look(
             command,
             pod,
-            None if node is None else read_node(node),
+            None if node is None else read_seen_node(node),
             now_us=self._cluster.now_us,
             comparison_operators=False,
         )

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.streams.feed.feed_records import FeedRecords
-from evictstream.streams.feed.watched_objects import Kind, read_object
+from evictstream.streams.feed.watched_objects import read_object
 from tests.faults.loop.cluster import ModelCluster
 
 CLUSTER = "lab"

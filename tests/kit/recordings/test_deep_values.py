@@ -12,11 +12,11 @@ from evictstream.kit.conformance.feed_evidence import FeedRecord
 from evictstream.kit.conformance.topic_recorder import SeenRecord
 from evictstream.kit.oracle.reading import UnreadableRecordError, read
 from evictstream.kit.oracle.records import InputRecord
-from evictstream.kit.recordings.entries import Kind
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.recordings.recording_check import UNREADABLE, RecordingCheck
 from evictstream.kit.recordings.trimming import trimmed
 from evictstream.kit.replay.edited_records import with_toleration_seconds
+from evictstream.models.kubernetes.shapes import Kind
 from tests.faults.numbers import NUMBERS
 
 LEVELS = 20_000  # more than any Python reads

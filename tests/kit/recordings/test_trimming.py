@@ -5,10 +5,10 @@ import json
 import msgspec
 import pytest
 
-from evictstream.kit.recordings.entries import Kind
 from evictstream.kit.recordings.trimming import trimmed
 from evictstream.kit.what_if.facts import read_node_facts, read_pod_facts
-from evictstream.models.kubernetes.objects import NodeObject, PodObject, read_node, read_pod
+from evictstream.models.kubernetes.objects import read_node, read_pod
+from evictstream.models.kubernetes.shapes import Kind, NodeObject, PodObject
 from evictstream.streams.feed.watched_objects import read_object
 from tests.streams.feed.samples import Object, node, pod
 

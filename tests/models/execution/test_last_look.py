@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictstream.models.execution.last_look import Veto, last_look, read_node, read_pod
+from evictstream.models.execution.last_look import Veto, last_look, read_seen_node, read_seen_pod
 from evictstream.models.instants import instant_text
-from evictstream.models.kubernetes.taints import BareTaint
+from evictstream.models.kubernetes.taints import BareTaint, Taint
 from evictstream.models.kubernetes.tolerations import Toleration
 from evictstream.models.messages.vocabulary import Outcome
 from tests.models.execution.samples import T0_US, command
@@ -26,7 +26,7 @@ def pod(**changes: Any) -> dict[str, Any]:
     return {"metadata": meta, "spec": spec, "status": {"phase": "Running"} | changes.pop("status", {})}
 
 
-def node(*taints: dict[str, str], uid: str = "uid-n-1") -> dict[str, Any]:
+def node(*taints: dict[str, Any], uid: str = "uid-n-1") -> dict[str, Any]:
     return {"metadata": {"name": "n-1", "uid": uid}, "spec": {"taints": list(taints)} if taints else {}}
 
 
@@ -47,8 +47,8 @@ def look(
 ) -> Veto | None:
     return last_look(
         command(**of_command),
-        None if pod_object is None else read_pod(json.dumps(pod_object).encode()),
-        None if node_object is None else read_node(json.dumps(node_object).encode()),
+        None if pod_object is None else read_seen_pod(json.dumps(pod_object).encode()),
+        None if node_object is None else read_seen_node(json.dumps(node_object).encode()),
         now_us=at_us,
         comparison_operators=False,
     )
@@ -171,14 +171,22 @@ def test_the_other_health_taint_stands_for_no_present_one() -> None:
 @pytest.mark.parametrize("text", [b"", b"[]", b'{"metadata":{}}', b'{"metadata":{"uid":1},"spec":{}}', b"\xff"])
 def test_what_is_no_object_is_an_error(text: bytes) -> None:
     with pytest.raises((msgspec.DecodeError, UnicodeDecodeError)):
-        read_pod(text)
+        read_seen_pod(text)
+
+
+def test_null_stands_for_absent_in_what_the_api_server_holds() -> None:
+    """As everywhere in Kubernetes, and as the service reads it: what decided about a pod must not be refused here."""
+    mirror = {"uid": "uid-a", "annotations": {"kubernetes.io/config.mirror": None, "other": 7}}
+    assert read_seen_pod(json.dumps({"metadata": mirror, "spec": {}}).encode()).is_mirror
+    found = read_seen_node(json.dumps(node({"key": "maintenance", "value": None, "effect": "NoExecute"})).encode())
+    assert found.taints == [Taint("maintenance", "", "NoExecute")]
 
 
 @pytest.mark.parametrize("levels", [990, 1_500, 9_995])
 def test_an_object_too_deep_for_a_decoder_is_read(levels: int) -> None:
     """A tenant's pod must not evade its eviction by what it writes into `managedFields`."""
     deep = b'{"f:a":' * levels + b"{}" + b"}" * levels
-    for read, found in ((read_pod, pod()), (read_node, node(taint()))):
+    for read, found in ((read_seen_pod, pod()), (read_seen_node, node(taint()))):
         found["metadata"]["managedFields"] = "DEEP"
         text = json.dumps(found).encode().replace(b'"DEEP"', deep)
         found["metadata"].pop("managedFields")

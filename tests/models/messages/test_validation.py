@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evictstream.models.kubernetes.objects import NodeObject, PodObject
+from evictstream.models.kubernetes.shapes import NodeObject, PodObject
 from evictstream.models.messages import decoding
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import decode_command

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from evictstream.models.kubernetes.shapes import Kind
 from evictstream.streams.feed.watched_objects import (
     BROKEN,
-    Kind,
     read_line,
     read_object,
     read_page,

@@ -3,7 +3,8 @@
 import msgspec
 
 from evictstream.kit.upstream.lifecycle.nodes import Condition, WatchedNode
-from evictstream.models.kubernetes.objects import MissingFieldError, TaintObject, check_kind, read_instant, read_taints
+from evictstream.models.kubernetes.objects import MissingFieldError, check_kind, read_instant, read_taints
+from evictstream.models.kubernetes.shapes import TaintObject
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):

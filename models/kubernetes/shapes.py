@@ -1,0 +1,350 @@
+"""Nodes and pods in the shape of their JSON: the fields that are read, in one place, with a view for each reader.
+
+| view | read by |
+|---|---|
+| `NodeObject`, `PodObject` | the service; with narrower types its fast path (`messages.plain_pods`) |
+| `NodeFactsObject`, `PodFactsObject` | what-if and reports; recordings are trimmed to them |
+| `LookedAtNode`, `LookedAtPod` | the executor's last look |
+| `AuditedObject` | the import of audit logs |
+| `ForwardedNode`, `ForwardedPod` | the feed, which trims objects to them |
+
+The first view has what decides; the next three add what their reader uses beside it, or require what it cannot do
+without. Otherwise a field may be absent, and null stands for absent, as in Kubernetes. Unknown fields are skipped.
+
+What a feed has to write is stricter, and published as JSON Schema: `messages.watch_event`.
+"""
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+import msgspec
+
+Kind: TypeAlias = Literal["Node", "Pod"]
+
+API_VERSION: Final = "v1"
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+TERMINAL_PHASES: Final = frozenset({"Succeeded", "Failed"})
+
+_TEMPLATE_HASH: Final = "pod-template-hash"
+_REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+
+LIST_OF: Final = "list of"
+"""Key in the metadata of an undecoded list's type: the type of its entries, whose fields trimming keeps."""
+
+SHOWS_WHOLE: Final = "shows whole"
+"""Key in the metadata of a field that shows that an object was not trimmed; trimming does not keep it."""
+
+NULL: Final = msgspec.Raw(b"null")
+"""An absent value, where values are left undecoded."""
+
+_Witness = Annotated[msgspec.Raw, msgspec.Meta(extra={SHOWS_WHOLE: True})]
+
+
+# ---------------------------------------------------------------------------------------------------- what decides
+
+
+class _Annotations(msgspec.Struct, gc=False):
+    # Only the one annotation in use; a struct skips the others without building them.
+    mirror: str | msgspec.UnsetType | None = msgspec.field(default=msgspec.UNSET, name=MIRROR_ANNOTATION)
+
+
+class MetadataObject(msgspec.Struct, rename="camel", gc=False):
+    """`metadata` of a node or pod."""
+
+    name: str | None = None
+    namespace: str | None = None
+    uid: str | None = None
+    resource_version: str | None = None
+    deletion_timestamp: str | None = None
+    annotations: _Annotations | None = None
+
+    @property
+    def is_mirror(self) -> bool:
+        """Whether the pod stands for a static pod. Kubernetes reads null as an empty text."""
+        return self.annotations is not None and self.annotations.mirror is not msgspec.UNSET
+
+
+class TaintObject(msgspec.Struct, rename="camel", gc=False):
+    """One entry of `spec.taints`."""
+
+    key: str | None = None
+    value: str | None = None
+    effect: str | None = None
+    time_added: str | None = None  # an instant to Kubernetes, which reads more than `Moment`: see times.py
+
+
+class ConditionObject(msgspec.Struct, gc=False):
+    """One entry of `status.conditions`."""
+
+    type: str | None = None
+    status: str | None = None
+
+
+class NodeSpecObject(msgspec.Struct, gc=False):
+    """`spec` of a node."""
+
+    # Left undecoded, like the tolerations: readers count the entries before they decode them.
+    taints: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: TaintObject})] = NULL
+
+
+class _NodeStatus(msgspec.Struct, rename="camel", gc=False):
+    conditions: Annotated[msgspec.Raw, msgspec.Meta(extra={LIST_OF: ConditionObject})] = NULL
+
+
+class NodeObject(msgspec.Struct, rename="camel", gc=False):
+    """A v1 Node; `objects.read_node` flattens it."""
+
+    kind: str | None = None
+    api_version: str | None = None
+    metadata: MetadataObject | None = None
+    spec: NodeSpecObject | None = None
+    status: _NodeStatus | None = None
+
+
+class PodSpecObject(msgspec.Struct, rename="camel", gc=False):
+    """`spec` of a pod."""
+
+    node_name: str | None = None
+    tolerations: msgspec.Raw = NULL  # left undecoded: equal lists are decoded once, see tolerations.py
+
+
+class PodStatusObject(msgspec.Struct, gc=False):
+    """`status` of a pod."""
+
+    phase: str | None = None
+
+
+class PodObject(msgspec.Struct, rename="camel", gc=False):
+    """A v1 Pod; `objects.read_pod` flattens it."""
+
+    kind: str | None = None
+    api_version: str | None = None
+    metadata: MetadataObject | None = None
+    spec: PodSpecObject | None = None
+    status: PodStatusObject | None = None
+
+
+# ------------------------------------------------------------------------------------------- what people ask for
+
+
+class OwnerObject(msgspec.Struct, gc=False):
+    """One entry of `metadata.ownerReferences`."""
+
+    kind: str | None = None
+    name: str | None = None
+    controller: bool | None = None
+
+
+class PodLabelsObject(msgspec.Struct, gc=False):
+    """The one label of a pod that is in use."""
+
+    template_hash: str | None = msgspec.field(default=None, name=_TEMPLATE_HASH)
+
+
+class _NodeFactsMetadata(MetadataObject, gc=False):
+    labels: dict[str, str] | None = None
+
+
+class _NodeFactsSpec(NodeSpecObject, gc=False):
+    unschedulable: bool | None = None
+
+
+class _NodeFactsStatus(_NodeStatus, rename="camel", gc=False):
+    node_info: _Witness = NULL
+
+
+class NodeFactsObject(NodeObject, gc=False):
+    """A node, with its labels and its cordon."""
+
+    metadata: _NodeFactsMetadata | None = None
+    spec: _NodeFactsSpec | None = None
+    status: _NodeFactsStatus | None = None
+
+
+class PodFactsMetadata(MetadataObject, rename="camel", gc=False):
+    """`metadata` of a pod, with what names its workload."""
+
+    labels: PodLabelsObject | None = None
+    owner_references: list[OwnerObject] | None = None
+
+
+class _NodeAffinity(msgspec.Struct, gc=False):
+    required: msgspec.Raw = msgspec.field(default=NULL, name=_REQUIRED)
+
+
+class _Affinity(msgspec.Struct, rename="camel", gc=False):
+    node_affinity: _NodeAffinity | None = None
+
+
+class PodFactsSpec(PodSpecObject, rename="camel", gc=False):
+    """`spec` of a pod, with what it asks of its node."""
+
+    node_selector: msgspec.Raw = NULL
+    affinity: _Affinity | None = None
+    containers: _Witness = NULL
+
+
+class PodFactsObject(PodObject, gc=False):
+    """A pod, with its workload and with what it asks of its node."""
+
+    metadata: PodFactsMetadata | None = None
+    spec: PodFactsSpec | None = None
+
+
+# ------------------------------------------------------------------------------------- what the API server holds
+
+
+class _LookedAtMetadata(MetadataObject, gc=False, kw_only=True):
+    uid: str
+
+
+class _LookedAtNodeSpec(msgspec.Struct, gc=False):
+    taints: list[TaintObject] | None = None
+
+
+class LookedAtNode(msgspec.Struct, gc=False):
+    """A node with a UID."""
+
+    metadata: _LookedAtMetadata
+    spec: _LookedAtNodeSpec = msgspec.field(default_factory=_LookedAtNodeSpec)
+
+
+class _LookedAtPodStatus(PodStatusObject, gc=False):
+    conditions: list[ConditionObject] | None = None
+
+
+class LookedAtPod(PodObject, gc=False, kw_only=True):
+    """A pod with a UID, and with its conditions."""
+
+    metadata: _LookedAtMetadata
+    spec: PodSpecObject
+    status: _LookedAtPodStatus = msgspec.field(default_factory=_LookedAtPodStatus)
+
+
+# --------------------------------------------------------------------------------------- what audit logs answer with
+
+
+class AuditedMetadata(MetadataObject, rename="camel", gc=False):
+    """`metadata`, with what an object that is deleted still waits for."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    deletion_grace_period_seconds: int | None = None
+    finalizers: list[str] | None = None
+
+
+class AuditedHead(msgspec.Struct, gc=False):
+    """An object, or a Status, whose `status` is a word."""
+
+    kind: str = ""
+    metadata: AuditedMetadata = msgspec.field(default_factory=AuditedMetadata)
+
+
+class _AuditedSpec(PodSpecObject, rename="camel", gc=False):
+    termination_grace_period_seconds: int | None = None
+
+
+class AuditedObject(PodObject, gc=False):
+    """A pod; or a node, which has none of the fields in use below `spec`."""
+
+    kind: str = ""
+    metadata: AuditedMetadata = msgspec.field(default_factory=AuditedMetadata)
+    spec: _AuditedSpec | None = None
+
+
+# ------------------------------------------------------------------------------ what the feed passes on as it came
+
+_Any: TypeAlias = msgspec.Raw | msgspec.UnsetType
+_NONE: Final = msgspec.UNSET
+
+
+class _ForwardedMetadata(msgspec.Struct, rename="camel", omit_defaults=True):
+    name: str
+    uid: str
+    resource_version: str
+
+
+class _ForwardedNodeMetadata(_ForwardedMetadata, rename="camel", omit_defaults=True):
+    labels: _Any = _NONE
+
+
+class ForwardedNodeSpec(msgspec.Struct, omit_defaults=True):
+    """`spec` of a node."""
+
+    taints: _Any = _NONE
+    unschedulable: _Any = _NONE
+
+
+class _ForwardedCondition(msgspec.Struct):
+    type: str
+    status: _Any = _NONE
+
+
+class _ForwardedNodeStatus(msgspec.Struct, omit_defaults=True):
+    conditions: list[_ForwardedCondition] | None = None
+
+
+class ForwardedNode(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A node. Items of a list carry neither kind nor API version."""
+
+    metadata: _ForwardedNodeMetadata
+    kind: str = ""
+    api_version: str = ""
+    spec: ForwardedNodeSpec | None = None
+    status: _ForwardedNodeStatus | None = None
+
+
+class _ForwardedAnnotations(msgspec.Struct, omit_defaults=True):
+    mirror: _Any = msgspec.field(default=_NONE, name=MIRROR_ANNOTATION)
+
+
+class _ForwardedPodLabels(msgspec.Struct, omit_defaults=True):
+    template_hash: _Any = msgspec.field(default=_NONE, name=_TEMPLATE_HASH)
+
+
+class _ForwardedOwner(msgspec.Struct, rename="camel", omit_defaults=True):
+    kind: _Any = _NONE
+    name: _Any = _NONE
+    uid: _Any = _NONE
+    controller: _Any = _NONE
+
+
+class _ForwardedPodMetadata(_ForwardedMetadata, rename="camel", omit_defaults=True):
+    namespace: str = ""
+    deletion_timestamp: _Any = _NONE
+    annotations: _ForwardedAnnotations | None = None
+    labels: _ForwardedPodLabels | None = None
+    owner_references: list[_ForwardedOwner] | None = None
+
+
+class _ForwardedNodeAffinity(msgspec.Struct, omit_defaults=True):
+    required: _Any = msgspec.field(default=_NONE, name=_REQUIRED)
+
+
+class _ForwardedAffinity(msgspec.Struct, rename="camel", omit_defaults=True):
+    node_affinity: _ForwardedNodeAffinity | None = None
+
+
+class ForwardedPodSpec(msgspec.Struct, rename="camel", omit_defaults=True):
+    """`spec` of a pod."""
+
+    node_name: str | None = None
+    tolerations: _Any = _NONE
+    priority: _Any = _NONE
+    node_selector: _Any = _NONE
+    affinity: _ForwardedAffinity | None = None
+
+
+class _ForwardedPodStatus(msgspec.Struct, omit_defaults=True):
+    phase: _Any = _NONE
+
+
+class ForwardedPod(msgspec.Struct, rename="camel", omit_defaults=True):
+    """A pod."""
+
+    metadata: _ForwardedPodMetadata
+    kind: str = ""
+    api_version: str = ""
+    spec: ForwardedPodSpec | None = None
+    status: _ForwardedPodStatus | None = None
