@@ -1,4 +1,4 @@
-"""How to reach Kafka: addresses, TLS, SASL. Passed through to every client; nothing here is evictstream's own idea."""
+"""How to reach Kafka: addresses, TLS, SASL. Passed unchanged to every client."""
 
 from __future__ import annotations
 
@@ -25,29 +25,29 @@ class ConnectionSettings(SettingsGroup):
 
     bootstrap_servers: Addresses | None = None
     """Kafka's addresses, `host:port,host:port`. Also read from KAFKA_BOOTSTRAP_SERVERS. Without it, all commands that
-    need a Kafka refuse: a guessed address could be a Kafka in production. `evictstream demo` starts one of its own, and
-    takes another only from `-b`."""
+    need Kafka refuse to start: a guessed address could be a production Kafka. `evictstream demo` starts its own, and
+    uses another only with `-b`."""
 
     client_id: str = "evictstream"
     """Name in Kafka's logs, metrics and quotas."""
 
     security_protocol: SecurityProtocol = "PLAINTEXT"
-    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL. Plain by default because the default Kafka is on loopback."""
+    """Plain by default because the default Kafka is on loopback."""
 
     ssl_cafile: str | None = None
-    """PEM file with the authorities to trust. Without it, the system's."""
+    """PEM file with the trusted authorities. Without it, the system's."""
 
     ssl_certfile: str | None = None
     """PEM file with the client's certificate, for mutual TLS."""
 
     ssl_keyfile: str | None = None
-    """PEM file with the key of the client's certificate, if it is not in the same file."""
+    """PEM file with the key of the client's certificate, if it is in a separate file."""
 
     ssl_password: SecretStr | None = None
     """Password of the key file."""
 
     sasl_mechanism: SaslMechanism | None = None
-    """PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; needed with a SASL protocol."""
+    """Needed with a SASL protocol."""
 
     sasl_username: str | None = None
     """Name for SASL."""
@@ -56,10 +56,10 @@ class ConnectionSettings(SettingsGroup):
     """Password for SASL."""
 
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """Longest wait for one answer of the broker. 30 s rides over a leader change; Kafka's own clients use the same."""
+    """Longest wait for a response of the broker. 30 s outlast a leader change; Kafka's own clients use the same."""
 
     admin_timeout_seconds: Annotated[float, Field(gt=0)] = 15.0
-    """Longest wait until Kafka answers an administrative command for the first time. A person waits for it."""
+    """Longest wait until Kafka first answers an administrative command. A person waits for it."""
 
     @property
     def uses_tls(self) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers of the eviction rules. They change what is decided, so a replay takes them from the recording."""
+"""Parameters of the eviction rules: they change decisions."""
 
 from __future__ import annotations
 
@@ -12,41 +12,40 @@ Seconds = Annotated[float, Field(gt=0)]
 
 
 class EvictionSettings(SettingsGroup):
-    """Rules' numbers."""
+    """Parameters of the eviction rules."""
 
     comparison_operators: bool = False
-    """Whether the operators Gt and Lt match (the gate TaintTolerationComparisonOperators). Must be as in the clusters;
-    off there by default."""
+    """Whether the operators Gt and Lt match (the feature gate TaintTolerationComparisonOperators). Must be as in the
+    clusters, where it is off by default."""
 
     max_event_delay_seconds: Annotated[float, Field(ge=0)] = 60.0
     """How far before its append time an event's observedAt may count. A minute covers a slow feed; a wrong clock cannot
     make a deadline earlier than that."""
 
     outage_gap_seconds: Annotated[float, Field(ge=0)] = 5.0
-    """A node's outage goes on over a gap this long without a health taint while it is not Ready. A restarted controller
-    manager needs 0.1 s."""
+    """A node's outage continues over a gap of this length without a health taint, while the node is not Ready. A
+    restarted controller manager needs 0.1 s."""
 
     remember_deleted_seconds: Seconds = 3600.0
     """How long a deleted pod or node is remembered, so that a late event cannot bring it back. At least the longest
     delay of a feed."""
 
     retry_base_seconds: Seconds = 1.0
-    """Wait before the first repeat of an eviction that failed; doubles with each."""
+    """Wait before the first repeat of a failed eviction; it doubles with each."""
 
     retry_ceiling_seconds: Seconds = 300.0
-    """Longest wait between repeats. They never end while the eviction is owed; five minutes is soon enough after a long
+    """Longest wait between repeats. They continue while the eviction is owed; five minutes is soon enough after a long
     outage."""
 
     result_silence_seconds: Seconds = 30.0
-    """An `Evict` without any result is repeated after this. Executors answer within seconds, or are down."""
+    """An `Evict` without any result is repeated after this time. Executors answer within seconds, or are down."""
 
     success_grace_seconds: Seconds = 120.0
-    """After `Succeeded` or `Gone` repeats stop for this long, in which the pod's deletion should arrive on the
-    input."""
+    """After `Succeeded` or `Gone`, repeats stop for this long, while the pod's deletion should arrive on the input."""
 
     accepted_silence_seconds: Seconds = 60.0
-    """After `Accepted` an eviction is repeated if the executor has not reported on it again for this long. Executors
-    report every 20 s on what waits in their queue."""
+    """After `Accepted`, an eviction is repeated if the executor has not reported on it for this long. Executors report
+    every 20 s on commands in their queue."""
 
     accepted_limit_seconds: Seconds = 900.0
-    """Longest time after an `Evict` in which `Accepted` holds its repeat back."""
+    """Longest time after an `Evict` in which `Accepted` delays its repeat."""

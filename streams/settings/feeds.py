@@ -1,4 +1,4 @@
-"""What a feed does beside following its clusters."""
+"""How a feed works besides watching."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ class FeedSettings(SettingsGroup):
     """How often a feed lists."""
 
     feed_relist_hours: Annotated[float, Field(gt=0)] = 24.0
-    """Most time between two listings of a cluster, also where its watches are fine. A day: whatever day of the topics
-    is recorded then holds a whole listing. Each costs a page from etcd for 500 objects, and a record of some 700 bytes
-    for each object. Where nodes or pods are kept for less than twice as long, half of that counts."""
+    """Longest time between two listings of a cluster, even if its watches are fine. A day: every recorded day of the
+    topics then holds a complete listing. A listing costs a page from etcd for each 500 objects, and a record of some
+    700 bytes for each object. If nodes or pods are kept for less than twice this time, half of their retention
+    applies."""

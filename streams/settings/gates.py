@@ -15,15 +15,15 @@ class GateSettings(SettingsGroup):
     """Limits of the gates in front of the timer service."""
 
     feed_silence_limit_seconds: Seconds = 60.0
-    """A cluster that sends heartbeats waits when the latest one, on nodes or on pods, is older. Feeds send one each 10
+    """A cluster that sends heartbeats waits when the latest one, on nodes or on pods, is older. Feeds send one every 10
     s; six lost ones are an outage, not a hiccup."""
 
     lag_limit_seconds: Seconds = 10.0
-    """A partition waits when the instant up to which it has surely applied its inputs is longer ago: a cancellation may
-    be in what is unread. Ten seconds is a rebalance."""
+    """A partition waits when it last had certainly applied all its inputs longer ago: the unread part may hold a
+    cancellation. Ten seconds is a rebalance."""
 
     clock_skew_limit_seconds: Seconds = 5.0
-    """Firing waits when the worker's clock and the brokers' append times differ by more. One that is ahead by less
+    """Firing waits when the worker's clock and the brokers' append times differ by more. A clock that is ahead by less
     fires early by as much; one that is behind only delays. Append times further ahead of both clocks count as now. NTP
     keeps machines within tenths of a second."""
 

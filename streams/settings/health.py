@@ -1,4 +1,4 @@
-"""When a worker counts as stuck, and where it says how it is."""
+"""When a worker counts as stuck, and where it serves health and metrics."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ class HealthSettings(SettingsGroup):
     """Limits of the watchdog, and the address of health and metrics."""
 
     health_host: str = "127.0.0.1"
-    """Where `/livez`, `/readyz` and `/metrics` are served: loopback, since there is no authentication. In a pod or
-    container that is probed or scraped from outside, `0.0.0.0` behind a network policy."""
+    """Address of `/livez`, `/readyz` and `/metrics`: loopback, since there is no authentication. In a pod or container
+    that is probed or scraped from outside, use `0.0.0.0` behind a network policy."""
 
     health_port: Annotated[int, Field(ge=0, le=65_535)] = 0
-    """Its port; one that is taken is an error. 0 takes a free one, which a log line at start names, so that two workers
-    on one machine do not collide. Set it where something probes or scrapes."""
+    """Port of the same; a port in use is an error. 0 takes a free one, named by a log line at start, so that two
+    workers on one machine do not collide. Set it where something probes or scrapes."""
 
     stall_limit_seconds: Annotated[float, Field(ge=2)] = 60.0
-    """A worker ends when its event loop or its timers, which wait for nothing else, have stood still for longer. A
-    take-over of a million pods was seen to hold the loop for four seconds; a new one would only hold it again."""
+    """A worker ends when its event loop, or its timers, which wait for nothing else, have stood still for longer. A
+    take-over of a million pods has held the loop for four seconds; a new worker would only hold it again."""
 
     write_limit_seconds: Seconds = 120.0
-    """A worker ends when an acknowledgement, a commit, or a batch on its way to its partition has been awaited for
-    longer. Each of these gives up by itself after `transaction_timeout_seconds`, so this says that giving up failed."""
+    """A worker ends when it has waited longer for an acknowledgement, a commit, or a batch on its way to its partition.
+    Each of these times out after `transaction_timeout_seconds`, so this limit means that the time-out failed."""
 
     broker_silence_limit_seconds: Seconds = 300.0
-    """A worker ends when it has waited longer for an answer to a fetch, for the group to confirm it, or to own what it
-    was assigned. Above a restart of all brokers; firing has long stopped by then, and a new process connects anew."""
+    """A worker ends when it has waited longer for a response to a fetch, for the group to confirm it, or to own its
+    assigned partitions. Longer than a restart of all brokers; firing has stopped long before, and a new process
+    connects afresh."""

@@ -1,4 +1,4 @@
-"""What is logged, and in which format."""
+"""Format and level of logs."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ class LoggingSettings(SettingsGroup):
     """`auto` writes JSON unless stderr is a terminal."""
 
     log_level: Literal["debug", "info", "warning", "error"] = "info"
-    """Least level that is written. At `debug` libraries that would quote whole records log from `info` on: no level
-    writes what a record holds."""
+    """Lowest level that is written. At `debug`, libraries that would quote whole records log from `info` on: no level
+    writes the content of a record."""

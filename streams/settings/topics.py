@@ -11,33 +11,32 @@ from evictstream.streams.settings.group import SettingsGroup
 MEBIBYTE = 1_048_576
 
 MOST_EXPANSION = 4
-"""How many times `max_message_bytes` a batch may have without its compression. A batch of the largest objects, each of
-which fills one alone, has room four times; ten such batches in a worker's queues stay below a fifth of its memory."""
+"""How many times `max_message_bytes` a decompressed batch may have. A batch of the largest objects, each of which fills
+one alone, has room four times; ten such batches in a worker's queues stay below a fifth of its memory."""
 
 Name = Annotated[str, Field(pattern=r"^[a-zA-Z0-9._-]*$", max_length=100)]
-"""Kafka's alphabet for names; 100 leaves room for what is appended below its limit of 249."""
+"""Kafka's alphabet for names; 100 leaves room for suffixes below its limit of 249."""
 
 
 class TopicSettings(SettingsGroup):
     """Names, counts, retention and sizes of topics."""
 
     topic_prefix: Name = "evictstream."
-    """Put before the names of all topics but the state changelog."""
+    """Prefix of the names of all topics except the state changelog."""
 
     application_id: Annotated[Name, Field(min_length=1)] = "evictstream"
     """Consumer group, and first part of transactional ids and of the changelog's name. Two services that share a Kafka
-    and not their work need two."""
+    but not their work need two."""
 
     state_version: Annotated[int, Field(ge=1)] = 1
-    """Version of the state's layout; part of the application's id, so each version has a changelog of its own."""
+    """Version of the state's layout; part of the application's id, so each version has its own changelog."""
 
     partitions: Annotated[int, Field(ge=1, le=4096)] = 8
     """Partitions of each topic; nodes, pods, results and the changelog must agree. It cannot be changed later without a
-    new state version,
-    and bounds the number of workers: 8 suits trying out, 64 a fleet."""
+    new state version, and bounds the number of workers: 8 suits trials, 64 a fleet."""
 
     replication_factor: Annotated[int, Field(ge=1, le=7)] = 1
-    """Copies of each partition. 1 because the Kafka for trying out has one broker; use 3 in production."""
+    """Copies of each partition. 1 because the Kafka for trials has one broker; use 3 in production."""
 
     min_insync_replicas: Annotated[int, Field(ge=1, le=7)] = 1
     """Copies that must have a record before it counts as written. Use 2 in production, with 3 copies."""
@@ -47,20 +46,20 @@ class TopicSettings(SettingsGroup):
     lose input."""
 
     command_retention_hours: Annotated[float, Field(gt=0)] = 168.0
-    """How long commands are kept. A week: an executor that is down meanwhile misses none."""
+    """How long commands are kept. A week: an executor that is down for that long misses none."""
 
     decision_retention_hours: Annotated[float, Field(gt=0)] = 720.0
-    """How long decisions are kept. 30 days: people ask why weeks later."""
+    """How long decisions are kept. 30 days: people ask for reasons weeks later."""
 
     dead_letter_retention_hours: Annotated[float, Field(gt=0)] = 720.0
     """How long dead letters are kept. 30 days: an operator has to look at them."""
 
     changelog_delete_retention_hours: Annotated[float, Field(gt=0)] = 1.0
-    """How long the changelog keeps tombstones. An hour: a take-over reads all of it anew, in minutes at most, and must
-    not miss the deletion of what it has just read."""
+    """How long the changelog keeps tombstones. An hour: a take-over reads the whole changelog, in minutes at most, and
+    must not miss the deletion of a row that it has just read."""
 
     changelog_segment_minutes: Annotated[float, Field(gt=0)] = 60.0
-    """After how long a segment of the changelog is closed; only closed ones are compacted. An hour keeps recovery
+    """Age at which a segment of the changelog is closed; only closed segments are compacted. An hour keeps recovery
     short."""
 
     changelog_dirty_ratio: Annotated[float, Field(gt=0, lt=1)] = 0.2
@@ -68,20 +67,19 @@ class TopicSettings(SettingsGroup):
     reads."""
 
     max_object_bytes: Annotated[int, Field(ge=1024)] = 1_572_864
-    """Largest value of an input event that is not about one node or pod; of these only what decides is limited. 1.5 MiB
-    is etcd's limit on a request."""
+    """Largest value of an input event that is not about one node or pod; of those, only the deciding fields are
+    limited. 1.5 MiB is etcd's limit on a request."""
 
     max_record_bytes: Annotated[int, Field(ge=1024)] = 2_000_000
-    """Largest record that is written: an object with envelope and headers. Under the next one by what Kafka adds to a
-    batch."""
+    """Largest record that is written: an object with envelope and headers. Below `EVICTSTREAM_MAX_MESSAGE_BYTES` by
+    what Kafka adds to a batch."""
 
     max_message_bytes: Annotated[int, Field(ge=1024)] = 2 * MEBIBYTE
-    """The `max.message.bytes` that every topic gets. Kafka's default of 1 MiB would refuse the largest
-    objects."""
+    """The `max.message.bytes` of every topic. Kafka's default of 1 MiB would refuse the largest objects."""
 
     @property
     def largest_batch_bytes(self) -> int:
-        """Most bytes that a batch of records may have without its compression; readers leave out a larger one."""
+        """Most bytes of a decompressed batch of records; readers skip a larger one."""
         return MOST_EXPANSION * self.max_message_bytes
 
     @property
@@ -106,7 +104,7 @@ class TopicSettings(SettingsGroup):
 
     @property
     def results_topic(self) -> str:
-        """What executors did with commands."""
+        """Results of commands, from executors."""
         return f"{self.topic_prefix}results"
 
     @property
@@ -121,12 +119,12 @@ class TopicSettings(SettingsGroup):
 
     @property
     def dead_letters_topic(self) -> str:
-        """Records that could not be read, as they came."""
+        """Unreadable records, unchanged."""
         return f"{self.topic_prefix}dead-letters"
 
     @property
     def feeds_topic(self) -> str:
-        """What each cluster's feed has to know when it starts again."""
+        """State that each cluster's feed needs at a restart."""
         return f"{self.topic_prefix}feeds"
 
     @property

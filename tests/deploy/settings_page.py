@@ -1,11 +1,12 @@
-"""The tables of the settings page, made from the settings: `python -m tests.deploy.settings_page` writes them.
+"""The lists of the settings page, made from the settings: `python -m tests.deploy.settings_page` writes them.
 
-What stands outside the two marks in the page is written by hand and left alone.
+The text outside the two marks of the page is written by hand and left alone.
 """
 
 from __future__ import annotations
 
 import re
+import textwrap
 from typing import Any, get_args, get_origin
 
 from pydantic import SecretStr
@@ -24,8 +25,9 @@ from evictstream.streams.settings.topics import TopicSettings
 from tests.deploy.pages import ROOT
 
 PAGE = ROOT / "docs" / "settings.md"
-BEGIN = "<!-- The tables are made by `python -m tests.deploy.settings_page`; a test holds them to the code. -->"
-END = "<!-- End of the tables. -->"
+WIDTH = 120
+BEGIN = "<!-- The lists are made by `python -m tests.deploy.settings_page`; a test holds them to the code. -->"
+END = "<!-- End of the lists. -->"
 
 GROUPS: dict[str, type[SettingsGroup]] = {
     "Connection": ConnectionSettings,
@@ -42,9 +44,9 @@ _UNITS = {"seconds": "seconds", "minutes": "minutes", "hours": "hours", "bytes":
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 
 
-def tables() -> str:
-    """Make all tables, one for each group, in the order in which `evictstream config` shows the settings."""
-    return "\n".join(_table(title, group) for title, group in GROUPS.items())
+def lists() -> str:
+    """Make all lists, one for each group, in the order in which `evictstream config` shows the settings."""
+    return "\n".join(_list(title, group) for title, group in GROUPS.items())
 
 
 def variable(name: str) -> str:
@@ -62,16 +64,22 @@ def default(field: FieldInfo) -> str:
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
-def _table(title: str, group: type[SettingsGroup]) -> str:
+def _list(title: str, group: type[SettingsGroup]) -> str:
     meaning = " ".join((group.__doc__ or "").split())
-    lines = [f"## {title}", "", meaning, "", "| variable | takes | default | what, and why |", "|---|---|---|---|"]
-    for name, field in group.model_fields.items():
-        what = " ".join((field.description or "").split()).replace("|", "\\|")
-        shown = default(field)
-        lines.append(
-            f"| `{variable(name)}` | {_takes(name, field)} | {shown if shown == '-' else f'`{shown}`'} | {what} |"
-        )
-    return "\n".join([*lines, ""])
+    entries = [_entry(name, field) for name, field in group.model_fields.items()]
+    return "\n".join([f"## {title}", "", meaning, "", *entries, ""])
+
+
+def _entry(name: str, field: FieldInfo) -> str:
+    shown = default(field)
+    end = "no default" if shown == "-" else f"default `{shown}`"
+    return textwrap.fill(
+        f"- `{variable(name)}` ({_takes(name, field)}; {end}): {field.description}",
+        WIDTH,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def _takes(name: str, field: FieldInfo) -> str:
@@ -111,12 +119,12 @@ def _limits(field: FieldInfo) -> list[str]:
 
 
 def rewritten(text: str) -> str:
-    """Return the page with its tables made anew."""
+    """Return the page with its lists made from the settings."""
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
     assert begin, f"{PAGE.name} has lost the first mark"
     assert end, f"{PAGE.name} has lost the second mark"
-    return f"{head}{BEGIN}\n\n{tables()}\n{END}{tail}"
+    return f"{head}{BEGIN}\n\n{lists()}\n{END}{tail}"
 
 
 if __name__ == "__main__":

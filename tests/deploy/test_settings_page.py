@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,12 @@ from tests.deploy.pages import examples, page
 from tests.deploy.settings_page import GROUPS, PAGE, default, rewritten, variable
 
 TEXT = page("settings.md")
+JOINED = TEXT.replace("\n  ", " ")
+"""Each entry of a list on one line."""
 
 
-def test_tables_are_those_of_the_code() -> None:
-    """Make them anew with `python -m tests.deploy.settings_page`."""
+def test_lists_are_those_of_the_code() -> None:
+    """Write them with `python -m tests.deploy.settings_page`."""
     assert rewritten(TEXT) == TEXT == PAGE.read_text(encoding="utf-8")
 
 
@@ -23,12 +26,14 @@ def test_groups_have_all_settings_in_the_order_of_the_command() -> None:
 
 
 @pytest.mark.parametrize("name", Settings.model_fields)
-def test_every_setting_has_one_row_with_its_default(name: str) -> None:
-    (row,) = [line for line in TEXT.splitlines() if line.startswith(f"| `{variable(name)}` |")]
-    _, _, takes, shown, what, _ = (cell.strip() for cell in row.split(" | ".strip()))
+def test_every_setting_has_one_entry_with_its_default(name: str) -> None:
+    (entry,) = re.findall(
+        rf"^- `{variable(name)}` \((.+?); (no default|default `.*?`)\): (.+\.)$", JOINED, re.MULTILINE
+    )
+    takes, shown, what = entry
     assert takes
-    assert shown.strip("`") == default(Settings.model_fields[name])
-    assert what.endswith(".")
+    assert what
+    assert shown.removeprefix("default ").strip("`").replace("no default", "-") == default(Settings.model_fields[name])
 
 
 @pytest.mark.parametrize("name", [name for name, field in Settings.model_fields.items() if field.default is not None])
