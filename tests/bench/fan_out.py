@@ -55,7 +55,7 @@ async def measure(lab: Lab) -> list[Figure]:
     return [
         Figure(
             "fan-out",
-            "taint on 1,500 nodes x 30 pods until all are scheduled, persisted and announced",
+            "from a taint on 1,500 nodes with 30 pods each until all are scheduled, persisted and announced",
             "s",
             tuple(scheduled),
             Goal(Bound.BELOW, 3.0),

@@ -42,7 +42,7 @@ async def measure(lab: Lab) -> list[Figure]:
     return [
         Figure(
             "memory",
-            f"resident memory by pod with a pending deadline, of {pods:,}",
+            f"resident memory for each of {pods:,} pods with a pending deadline",
             "B",
             tuple((found.full_bytes - found.empty_bytes) / pods for found in rounds),
             Goal(Bound.BELOW, 1_000.0),

@@ -126,7 +126,7 @@ async def measure(lab: Lab) -> list[Figure]:
         ),
         Figure(
             "replay_memory",
-            f"most resident memory of that replay, with {NODES * PODS_PER_NODE:,} pods",
+            f"peak resident memory of that replay, with {NODES * PODS_PER_NODE:,} pods",
             "MB",
             (run.peak_bytes / 1e6,),
             Goal(Bound.BELOW, 300.0),

@@ -89,8 +89,8 @@ async def measure(lab: Lab) -> list[Figure]:
                 bare.append(bare_one)
     goals = {"unchanged": Goal(Bound.AT_LEAST, 1 / 3), "changing": Goal(Bound.AT_LEAST, 1 / 6)}
     sentences = {
-        "unchanged": "events that change nothing, of what a bare consumer reads",
-        "changing": "events that each change a row, of what a bare consumer reads",
+        "unchanged": "events that change nothing, compared with a bare consumer",
+        "changing": "events that each change a row, compared with a bare consumer",
     }
     return [
         Figure(

@@ -66,11 +66,11 @@ async def measure(lab: Lab) -> list[Figure]:
     evict = {program: [one.evict_seconds for one in found] for program, found in taken.items()}
     schedule = {program: [one.schedule_seconds for one in found] for program, found in taken.items()}
     cancel = {program: [one.cancel_seconds for one in found] for program, found in taken.items()}
-    pods = f"{nodes * PODS_PER_NODE:,} pods of {nodes:,} nodes"
+    pods = f"outage of {nodes * PODS_PER_NODE:,} pods"
     return [
         ratio(
             "outage-evict",
-            f"{pods}, untolerated, until all `Evict` are read",
+            f"{pods}, until all `Evict` are read",
             "s",
             evict,
             STREAMS,
@@ -78,7 +78,7 @@ async def measure(lab: Lab) -> list[Figure]:
         ),
         ratio(
             "outage-schedule",
-            f"{pods}, tolerated for 300 s, until all `Schedule` are read",
+            f"{pods}, until all `Schedule` are read",
             "s",
             schedule,
             STREAMS,
@@ -86,14 +86,14 @@ async def measure(lab: Lab) -> list[Figure]:
         ),
         limit(
             "outage-evict-seconds",
-            f"{pods}, untolerated, until all `Evict` are read, two workers",
+            f"{pods}, until all `Evict` are read, two workers",
             "s",
             evict,
             Goal(Bound.BELOW, 1.0),
             of=OURS_TWICE,
         ),
-        limit("outage-cancel", f"{pods}, well again, until all `Cancel` are read", "s", cancel, None),
-        limit("peak-memory", f"most memory ever, with {objects:,} objects", "MB", peaks, Goal(Bound.BELOW, 200.0)),
+        limit("outage-cancel", f"end of the {pods}, until all `Cancel` are read", "s", cancel, None),
+        limit("peak-memory", f"peak memory with {objects:,} objects", "MB", peaks, Goal(Bound.BELOW, 200.0)),
     ]
 
 

@@ -43,8 +43,7 @@ async def measure(lab: Lab) -> list[Figure]:
             for program, seconds in (await ground.round(number)).items():
                 taken[program].append(seconds)
                 say(f"recovery, round {number + 1}, {program.title}: {seconds:.1f} s")
-    rows = f"{pods:,} rows and {pods * TAINTED_SHARE:,.0f} timers (stock Faust: a tenth of both)"
-    what = f"restart with {rows} until new events are answered"
+    what = f"restart with {pods:,} rows and {pods * TAINTED_SHARE:,.0f} timers"
     return [
         ratio("recovery", what, "s", taken, STREAMS, Goal(Bound.BELOW, 1.0)),
         limit("recovery-seconds", f"{what}, in seconds", "s", taken, Goal(Bound.BELOW, 4.0)),
