@@ -28,7 +28,7 @@ def test_figures_replace_only_the_text_between_the_markers(tmp_path: Path) -> No
     assert "No figures of memory: not done after 9 s" in lines
 
 
-def test_the_page_has_one_row_for_a_measure_with_two_goals_and_shows_no_goal(tmp_path: Path) -> None:
+def test_a_measure_with_two_goals_has_one_row_without_goals(tmp_path: Path) -> None:
     path = tmp_path / "performance.md"
     path.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
     fast = ratio("steady", "events", "k/s", RATES, STREAMS, Goal(Bound.AT_LEAST, 1.2))
