@@ -323,7 +323,7 @@ OF_ENDS = (
     Mutation(
         "say as an observer what only one that acts may say",
         (Change(product.COMMAND_ANSWERS, "CommandAnswers._answer", "as_observed(answer)", "answer"),),
-        (f"{UNLIKE}::test_an_observer_takes_nothing_from_one_that_acts",),
+        ("tests/streams/executor/test_command_answers.py::test_an_observer_answers_nothing_but_observed",),
     ),
     Mutation(
         "give a partition away while something of it runs",

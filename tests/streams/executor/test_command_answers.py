@@ -101,3 +101,9 @@ def test_an_eviction_that_waits_is_accepted_but_by_no_observer(
     answering.answers.sweep(answering.now + FIRST_ACCEPTED_SECONDS + 1)
     answering.answers.sweep(answering.now + FIRST_ACCEPTED_SECONDS + 2)
     assert answering.results() == results
+
+
+def test_an_observer_answers_nothing_but_observed() -> None:
+    answering = Answering(ExecutorMode.OBSERVE)
+    answering.take(samples.command())  # so old that an executor that acts answers Obsolete
+    assert answering.results() == [("a", "Observed")]
