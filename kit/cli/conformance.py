@@ -24,26 +24,28 @@ _AS_IT_IS = {"allow_interspersed_args": False}
 
 Command = Annotated[
     list[str] | None,
-    typer.Argument(help="Program and arguments, behind `--`. Without it you start it yourself.", metavar="-- COMMAND"),
+    typer.Argument(
+        help="Program and arguments, after `--`. Without it, start the program yourself.", metavar="-- COMMAND"
+    ),
 ]
 Output = Annotated[
     OutputFormat | None,
-    typer.Option("--output", "-o", help="By default text on a terminal, else JSON."),
+    typer.Option("--output", "-o", help="Default: text on a terminal, otherwise JSON."),
 ]
 
 
 @app.command(context_settings=_AS_IT_IS)
 def executor(context: typer.Context, command: Command = None, output: Output = None) -> int:
-    """Play commands to an executor, and say which rules held.
+    """Test an executor against the contract, and report rule by rule.
 
-    Makes topics of its own on the configured Kafka and a fake API server on loopback, starts the program with both in
-    its environment, plays situations, kills it once and starts it again. Takes half a minute to two minutes. Exits with
-    1 if a rule is broken that is not only recommended.
+    Creates its own topics on the configured Kafka and a fake API server on loopback, starts the program with both in
+    its environment, plays situations, kills the program once and restarts it. Takes half a minute to two minutes. Exits
+    with 1 if a required rule is broken.
 
     Examples:
 
     * `evictstream conformance executor -- ./my-executor --workers 4`
-    * `evictstream conformance executor` says with which environment to start it
+    * `evictstream conformance executor` prints the environment in which to start it
     """
     from evictstream.kit.conformance.executor_play import ExecutorPlay
     from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
@@ -57,16 +59,16 @@ def executor(context: typer.Context, command: Command = None, output: Output = N
 
 @app.command(context_settings=_AS_IT_IS)
 def feed(context: typer.Context, command: Command = None, output: Output = None) -> int:
-    """Play the life of a cluster to a feed, and say which rules held.
+    """Test a feed against the contract, and report rule by rule.
 
-    Makes topics of its own on the configured Kafka and a fake API server on loopback, starts the program with both in
-    its environment, changes the cluster, breaks watches, forgets versions, goes back to a backup, and lets the watch of
-    pods fall silent. Takes about two minutes. Exits with 1 if a rule is broken that is not only recommended.
+    Creates its own topics on the configured Kafka and a fake API server on loopback, starts the program with both in
+    its environment, changes the cluster, breaks watches, forgets versions, restores a backup, and stalls the watch of
+    pods. Takes about two minutes. Exits with 1 if a required rule is broken.
 
     Examples:
 
     * `evictstream conformance feed -- evictstream feed --cluster conformance`
-    * `evictstream conformance feed` says with which environment to start it
+    * `evictstream conformance feed` prints the environment in which to start it
     """
     from evictstream.kit.conformance.feed_play import FeedPlay
     from evictstream.kit.conformance.feed_rules import FEED_RULES

@@ -36,23 +36,23 @@ def demo(
     context: typer.Context,
     incident: Annotated[
         Path | None,
-        typer.Option(help="Folder of a recorded incident; else the outage of a zone.", metavar="FOLDER"),
+        typer.Option(help="Folder of a recorded incident. Default: a zone outage.", metavar="FOLDER"),
     ] = None,
     speed: Annotated[
         float,
-        typer.Option(help="Play this many times as fast. Tolerations stay as they are.", min=0.1, max=100.0),
+        typer.Option(help="Speed factor. Tolerations are not changed.", min=0.1, max=100.0),
     ] = 1.0,
-    no_kill: Annotated[bool, typer.Option("--no-kill", help="Let both workers live.")] = False,
+    no_kill: Annotated[bool, typer.Option("--no-kill", help="Do not kill a worker.")] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
-    """Play a recorded outage to two workers, kill one of them in the middle, and check every command.
+    """Play a recorded outage to two workers, kill one of them halfway, and check every command.
 
-    The incident was recorded from a real Kubernetes control plane: a zone falls silent, a part of it returns. It is
-    re-stamped to now and takes about 75 s. A small stand-in plays executor and cluster. What the workers should have
-    done is worked out by an oracle that shares no code with them; one wrong or missing command and the exit code is 1.
+    The incident was recorded on a real Kubernetes control plane: a zone goes down, and part of it returns. Its times
+    are moved to now; it takes about 75 s. A small stand-in plays executor and cluster. An oracle that shares no code
+    with the workers computes what they should have done. If one command is wrong or missing, the exit code is 1.
 
-    It has a Kafka of its own, in a container or an embedded one, whatever the settings say. Only one that `-b` names is
-    used instead; topics and group are removed from there afterwards, also those of an earlier demo that was killed.
+    The demo starts its own Kafka, in a container or embedded, whatever the settings say. Only `-b` makes it use another
+    one. It removes its topics and group from there afterwards, and those of an earlier demo that was killed.
 
     Examples:
 

@@ -34,36 +34,33 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 def explain(
     context: typer.Context,
     pod: Annotated[
-        str, typer.Argument(help="NAMESPACE/NAME or UID of the pod; or a name that only one has.", metavar="POD")
+        str, typer.Argument(help="NAMESPACE/NAME or UID of the pod, or an unambiguous name.", metavar="POD")
     ],
     files: Annotated[
-        list[str] | None, typer.Argument(help="Recordings; without one, the decisions topic.", metavar="[FILE]...")
+        list[str] | None, typer.Argument(help="Recordings. Default: the decisions topic.", metavar="[FILE]...")
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(
-            help="Only of this cluster; with files, their cluster.", metavar="NAME", parser=check_cluster_name
-        ),
+        typer.Option(help="Only this cluster; with files, their cluster.", metavar="NAME", parser=check_cluster_name),
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
+        typer.Option(help="Time of the lists. Default: the latest time in them.", metavar="INSTANT"),
     ] = None,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
-    """Say why a pod was evicted, when, and what happened before: each decision in a sentence, with its time.
+    """Show why a pod was evicted, when, and what happened before: each decision in a sentence, with its time.
 
-    Without a file it reads what the service has decided, as far as the decisions topic reaches back. With files it
-    replays them, as `evictstream replay` does; where they hold what the service has decided (`evictstream record
-    --outputs`), that is told, and beside it what a replay decides otherwise. Each line says where it comes from:
-    `recorded`, `replay`, or `played` for what an executor that is played has done. Pods that had the same name one
-    after the other have a story each.
+    Without a file, it reads the decisions of the service, as far back as the decisions topic reaches. With files, it
+    replays them, as `evictstream replay` does. If they contain recorded decisions (`evictstream record --outputs`), it
+    shows those, and any different decision of the replay. Each line names its source: `recorded`, `replay`, or `played`
+    for the actions of a played executor. Pods that had the same name one after the other each get their own story.
 
-    Of a pod about which nothing was decided it says why, of one that is not known which names are alike.
+    If nothing was decided about the pod, it says why. If the pod is unknown, it lists similar names.
 
-    Exits with 0; with 1 if no such pod is known, pods of several namespaces have the name, or something is missing in
-    the recording that `--allow` does not name.
+    Exits with 0; with 1 if no such pod is known, pods in several namespaces have the name, or the recording lacks
+    something that `--allow` does not name.
 
     Examples:
 
@@ -108,7 +105,7 @@ def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_sign
     found = explainer.explanation()
     is_exact = found.answer is PodAnswer.STORY and all(one.match is Match.EXACT for one in found.pods)
     if not is_exact and not stop_signals.is_stopped():
-        with ProgressLine("reading what is known") as line:
+        with ProgressLine("reading the state") as line:
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
         explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
         found = explainer.explanation(tables.addresses(cluster))

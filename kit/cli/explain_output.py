@@ -142,7 +142,7 @@ def _print_cases(cases: list[CaseLine]) -> None:
     if shown:
         print_table(["when", "from", "what"], [[one.at, one.teller, one.why.text] for one in shown])
     if len(cases) > len(shown):
-        say(f"{len(cases) - len(shown):,} earlier ones are left out; -o json has them")
+        say(f"{len(cases) - len(shown):,} earlier ones are omitted; -o json has them")
 
 
 def print_explanation_json(asked: str, told: Told) -> None:

@@ -31,13 +31,13 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 def import_(
     context: typer.Context,
     files: Annotated[
-        list[str], typer.Argument(help="Recordings: files, folders, pipes; - is stdin.", metavar="RECORDING...")
+        list[str], typer.Argument(help="Recordings: files, folders, pipes; - for stdin.", metavar="RECORDING...")
     ],
     *,
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Name of the cluster; overrides what is recorded. kubectl and audit logs record none.",
+            help="Name of the cluster; overrides the recorded name. kubectl and audit logs record none.",
             metavar="NAME",
             parser=check_cluster_name,
         ),
@@ -48,44 +48,46 @@ def import_(
     ] = "recorded",
     restamp: Annotated[
         bool,
-        typer.Option("--restamp", help="Move recorded times so that the first is now; distances stay."),
+        typer.Option("--restamp", help="Shift recorded times so that the first is now."),
     ] = False,
-    trim: Annotated[bool, typer.Option("--trim", help="Send only the fields in use, a tenth of an object.")] = False,
+    trim: Annotated[
+        bool, typer.Option("--trim", help="Send only the fields in use, about a tenth of each object.")
+    ] = False,
     into_fed_cluster: Annotated[
         bool,
-        typer.Option("--into-fed-cluster", help="Also under the name of a cluster that `evictstream feed` follows."),
+        typer.Option("--into-fed-cluster", help="Allow the name of a cluster that `evictstream feed` watches."),
     ] = False,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
     """Play recorded changes of nodes and pods into the topics.
 
-    Reads watch events, one JSON document after the other, as evictstream writes them (`cluster`, `type`, `observedAt`,
-    `object`) or as kubectl prints them; lists of nodes and pods (`kubectl get -o json`), as the state from which all
-    begins; audit logs of API servers; and folders of `evictstream record`. Several are joined by recorded time. kubectl
-    watches one kind at a time and records neither cluster nor time: give `--cluster`, and the files of nodes and pods;
-    they are sent at once, in that order.
+    Reads watch events (JSON documents as evictstream writes them, with `cluster`, `type`, `observedAt` and `object`, or
+    as kubectl prints them), lists of nodes and pods (`kubectl get -o json`) as the initial state, API server audit
+    logs, and folders of `evictstream record`. Several inputs are merged by recorded time. kubectl watches one kind at a
+    time and records neither cluster nor time: give `--cluster`, and the files of nodes and pods; they are sent at once,
+    in that order.
 
-    Of an audit log (audit.k8s.io/v1, JSON lines) nodes and pods with their subresources have to be logged at the level
-    RequestResponse; what is missing is counted. Give the logs of all API servers of one cluster together.
+    An audit log (audit.k8s.io/v1, JSON lines) must contain nodes and pods with their subresources at the level
+    RequestResponse; missing parts are counted. Give the logs of all API servers of one cluster together.
 
-    Of a folder nodes and pods are sent, not results, commands and decisions. Each node goes to the partition that its
-    key has here, so the number of partitions need not be that of the recording.
+    From a folder, only nodes and pods are sent. Each node goes to the partition of its key here, so the number of
+    partitions may differ from that of the recording.
 
-    The service counts `observedAt` only up to a minute before an event is appended, so old times need `--restamp`.
-    Bookmarks, heartbeats and orders of operators are left out. Each line that is no event is reported and counted, and
-    the rest goes on.
+    The service accepts an `observedAt` at most one minute before the event is appended, so old recordings need
+    `--restamp`. Bookmarks, heartbeats and operator signals are left out. Each line that is not an event is reported and
+    counted, and the import continues.
 
-    A live watch may be piped in, to try things out; it is no feed. What comes out of a pipe without recorded times, as
-    kubectl prints it, is taken for one. When it ends (each watch of kubectl does, after 30 to 60 minutes), changes from
-    then on are not known, and evictions of that cluster go on by what was known last. So the import ends with 1 then,
-    and says so. A finished recording ends with 0: give it as a file, FILE or `- < FILE`, not through `cat`.
+    You can pipe a live watch into it to try things out, but it is not a feed. A pipe without recorded times, as kubectl
+    prints them, counts as a live watch. Each kubectl watch ends after 30 to 60 minutes. Later changes are then unknown,
+    and evictions of that cluster continue with the last known state. So the import then exits with 1 and says so. For a
+    finished recording, give a file, FILE or `- < FILE`, not `cat`; it exits with 0.
 
-    A cluster that `evictstream feed` has ever followed is not imported into: its tables would hold what never was, and
-    executors would get commands about it. Give the recording another name by `--cluster`.
+    A cluster that `evictstream feed` has ever watched is refused: its state would contain objects that never existed,
+    and executors would get commands about them. Use another name with `--cluster`.
 
     Exits with 0; with 1 if something could not be read that `--allow` does not name, a live watch has ended or a feed
-    follows the cluster; with 130 or 143 if stopped by Ctrl-C or SIGTERM; what was counted until then is in the topics.
+    watches the cluster; with 130 or 143 if stopped by Ctrl-C or SIGTERM. What was counted until then is in the topics.
 
     Examples:
 

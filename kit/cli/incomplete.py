@@ -19,7 +19,7 @@ AllowOption = Annotated[
     list[ShortfallKind] | None,
     typer.Option(
         "--allow",
-        help="End with 0 although this is missing, as stderr says at the end; may be given several times.",
+        help="Exit with 0 although this is missing, as reported on stderr; repeatable.",
     ),
 ]
 """Declare it as `allow: AllowOption = None`."""
@@ -44,5 +44,5 @@ def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[ShortfallKind]
             warn(one.text)
         if refused_kinds:
             options = " ".join(f"--allow {kind}" for kind in refused_kinds)
-            warn(f"so the answer may be wrong, and the exit code is 1; {options} takes it as it is")
+            warn(f"so the answer may be wrong, and the exit code is 1; {options} accepts this")
     return ExitCode.FOUND_PROBLEM if refused_kinds else ExitCode.DONE

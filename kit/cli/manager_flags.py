@@ -114,5 +114,5 @@ def _duration_us(name: str, text: str) -> int:
     """Read a duration as Go writes it, such as `40s` or `1m30s`, in microseconds."""
     parts = _PART.findall(text)
     if not parts or "".join(map("".join, parts)) != text:
-        raise WrongUseError(f"{name} {text} is no duration", next_step="for example 40s or 1m30s")
+        raise WrongUseError(f"{name} {text} is not a duration", next_step="for example 40s or 1m30s")
     return round(sum(float(number) * _UNITS_US[unit] for number, unit in parts))

@@ -24,31 +24,28 @@ app = typer.Typer(add_completion=False, rich_markup_mode="markdown")
 @app.command()
 def record(
     context: typer.Context,
-    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.", metavar="FOLDER")],
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.", metavar="FOLDER")],
     *,
     cluster: Annotated[
         list[str] | None,
-        typer.Option(
-            help="Only of this cluster; may be given several times.", metavar="NAME", parser=check_cluster_name
-        ),
+        typer.Option(help="Only this cluster; repeatable.", metavar="NAME", parser=check_cluster_name),
     ] = None,
     since: Annotated[
-        str, typer.Option(help="beginning, or an instant such as 2026-11-21T02:15:00Z.", metavar="WHEN")
+        str, typer.Option(help="Start: beginning, or a time such as 2026-11-21T02:15:00Z.", metavar="WHEN")
     ] = "beginning",
-    until: Annotated[str | None, typer.Option(help="An instant; by default now.", metavar="WHEN")] = None,
-    outputs: Annotated[bool, typer.Option("--outputs", help="Commands and decisions too.")] = False,
+    until: Annotated[str | None, typer.Option(help="End. Default: now.", metavar="WHEN")] = None,
+    outputs: Annotated[bool, typer.Option("--outputs", help="Also record commands and decisions.")] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
-    """Record the topics of nodes, pods and results, as far as they reach back.
+    """Record the topics of nodes, pods and results, as far back as they reach.
 
-    Reads like any other consumer: nothing is committed, no group is touched. The folder gets one compressed file for
-    each partition, and a manifest with counts, times, offsets that are missing, and checksums. Stopped by Ctrl-C or
-    SIGTERM it holds what was read until then.
+    Commits nothing and joins no group. The folder gets one compressed file per partition, and a manifest with counts,
+    times, missing offsets and checksums. If stopped by Ctrl-C or SIGTERM, it contains what was read until then.
 
-    To be replayed alone, a recording has to reach back to a listing of each cluster: feeds list when they start, and
-    each `EVICTSTREAM_FEED_RELIST_HOURS`.
+    A recording can be replayed on its own only if it contains a complete listing of each cluster. Feeds list when they
+    start, and every `EVICTSTREAM_FEED_RELIST_HOURS`.
 
-    Exits with 0; with 1 if there is nothing of a cluster that is named; with 130 or 143 if stopped.
+    Exits with 0; with 1 if there is nothing about a named cluster; with 130 or 143 if stopped.
 
     Examples:
 

@@ -58,7 +58,7 @@ def replay(
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Name of the cluster; overrides what is recorded.", metavar="NAME", parser=check_cluster_name
+            help="Name of the cluster; overrides the recorded name.", metavar="NAME", parser=check_cluster_name
         ),
     ] = None,
     against: Annotated[
@@ -67,19 +67,15 @@ def replay(
     ] = None,
     at: Annotated[
         str | None,
-        typer.Option(help="When lists were made; by default the latest instant within them.", metavar="INSTANT"),
+        typer.Option(help="Time of the lists. Default: the latest time in them.", metavar="INSTANT"),
     ] = None,
-    since: Annotated[
-        str | None, typer.Option(help="Of topics: from this instant on; by default all.", metavar="INSTANT")
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(help="Of topics: up to this instant; by default now.", metavar="INSTANT")
-    ] = None,
+    since: Annotated[str | None, typer.Option(help="For topics: start. Default: all.", metavar="INSTANT")] = None,
+    until: Annotated[str | None, typer.Option(help="For topics: end. Default: now.", metavar="INSTANT")] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Say what is odd about the recording, and what a replay would assume.")
+        bool, typer.Option("--check", help="Report anomalies of the recording, and what a replay would assume.")
     ] = False,
     run_on: Annotated[
-        float, typer.Option(help="Go on for so many seconds after the last event.", min=0, metavar="SECONDS")
+        float, typer.Option(help="Continue for this many seconds after the last event.", min=0, metavar="SECONDS")
     ] = 0.0,
     results: Annotated[
         Results | None,
@@ -95,34 +91,33 @@ def replay(
         ),
     ] = None,
     to: Annotated[
-        Path | None, typer.Option(help="Write commands, decisions and dead letters into a folder.", metavar="FOLDER")
+        Path | None, typer.Option(help="Write commands, decisions and dead letters to a folder.", metavar="FOLDER")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a page for a browser: timeline, table, stories.", metavar="FILE")
+        Path | None, typer.Option(help="Write an HTML page with timeline, table and stories.", metavar="FILE")
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(help="Draw the timeline into a file, .svg or .png.", metavar="FILE")
+        Path | None, typer.Option(help="Draw the timeline to a file, .svg or .png.", metavar="FILE")
     ] = None,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
-    """Replay a recording under virtual time: the same decisions each time, on any machine, without Kafka.
+    """Replay a recording in virtual time, without Kafka: the same decisions each time, on any machine.
 
-    The rules and limits are those of the settings, so `--set outage_gap_seconds=0` shows what another value would have
-    done. Nothing is written to Kafka. What was recorded about a pod after the replay has evicted it is left out.
+    Rules and limits come from the settings, so `--set outage_gap_seconds=0` shows the effect of another value. Recorded
+    events of a pod after the replay has evicted it are left out.
 
-    `--against upstream` runs the model of Kubernetes' own taint eviction controller over the same recording, and
-    `--against FILE` reads the commands of another run. Each pod that left in one of both only, or a second earlier or
-    later, is listed with the reason; numbers are rows of docs/semantics.md#13.
+    `--against upstream` runs a model of Kubernetes' own taint eviction controller on the same recording, and `--against
+    FILE` reads the commands of another run. Each pod that left in only one of them, or at a time that differs by a
+    second or more, is listed with the reason; numbers are rows of docs/semantics.md#13.
 
-    Without a file it reads the topics of the service, as any other reader, and writes nothing to Kafka: they are copied
-    into a temporary folder first.
+    Without a file, it reads the topics of the service into a temporary folder, and writes nothing to Kafka.
 
-    `--html` and `--picture` draw what happened, for a post-mortem: nodes with their taints, pods with their deadlines,
-    evictions over time. The page needs no network. They need `pip install 'evictstream[report]'`.
+    `--html` and `--picture` draw a post-mortem: nodes with taints, pods with deadlines, evictions over time. The page
+    needs no network. Both need `pip install 'evictstream[report]'`.
 
-    Exits with 0; with 1 if something is missing in the answer that `--allow` does not name; with 130 or 143 if stopped
-    by Ctrl-C or SIGTERM.
+    Exits with 0; with 1 if the answer lacks something that `--allow` does not name; with 130 or 143 if stopped by
+    Ctrl-C or SIGTERM.
 
     Examples:
 
@@ -142,7 +137,7 @@ def replay(
 
     settings = global_options(context).settings
     if against is not None and against != UPSTREAM and not Path(against).is_file():
-        raise WrongUseError(f"--against {against} is no file", next_step="name a file of commands, or upstream")
+        raise WrongUseError(f"--against {against} is not a file", next_step="give a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
     report_files = ReportFiles(page=html, picture=picture)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:

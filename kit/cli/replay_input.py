@@ -68,7 +68,7 @@ def read_files(
                 progress=lambda role, count: line.show(count, role),
             )
         if cluster is not None and cluster not in writer.manifest.clusters and not stop_signals.is_stopped():
-            raise FoundProblemError(f"nothing of {cluster} was read", next_step="leave --cluster out to read of all")
+            raise FoundProblemError(f"nothing about {cluster} was found", next_step="omit --cluster to read all")
         yield [Input("the topics", Path(folder) / "topics")]
 
 

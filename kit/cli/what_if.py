@@ -48,24 +48,26 @@ def what_if(
     context: typer.Context,
     files: Annotated[
         list[str] | None,
-        typer.Argument(help="What `evictstream replay` reads; without one, the running service.", metavar="[FILE]..."),
+        typer.Argument(
+            help="Anything that `evictstream replay` reads. Default: the running service.", metavar="[FILE]..."
+        ),
     ] = None,
     *,
     cluster: Annotated[
         str | None,
         typer.Option(
-            help="Which cluster; may be left out if there is one only.", metavar="NAME", parser=check_cluster_name
+            help="Name of the cluster; optional if there is only one.", metavar="NAME", parser=check_cluster_name
         ),
     ] = None,
     taint: Annotated[
         list[str] | None,
-        typer.Option(help="As `kubectl taint --overwrite` adds it; several times.", metavar="KEY[=VALUE]:EFFECT"),
+        typer.Option(help="Add a taint, like `kubectl taint --overwrite`; repeatable.", metavar="KEY[=VALUE]:EFFECT"),
     ] = None,
     remove_taint: Annotated[
         list[str] | None,
-        typer.Option(help="As `kubectl taint` removes it; several times.", metavar="KEY[:EFFECT]"),
+        typer.Option(help="Remove a taint, like `kubectl taint`; repeatable.", metavar="KEY[:EFFECT]"),
     ] = None,
-    cordon: Annotated[bool, typer.Option("--cordon", help="As `kubectl cordon`.")] = False,
+    cordon: Annotated[bool, typer.Option("--cordon", help="Cordon, like `kubectl cordon`.")] = False,
     toleration_seconds: Annotated[
         list[str] | None,
         typer.Option(
@@ -73,17 +75,17 @@ def what_if(
         ),
     ] = None,
     nodes: Annotated[
-        list[str] | None, typer.Option(help="Nodes by name, with commas or several times.", metavar="NAMES")
+        list[str] | None, typer.Option(help="Nodes by name, comma-separated or repeated.", metavar="NAMES")
     ] = None,
     selector: Annotated[
-        str, typer.Option("--selector", "-l", help="Nodes by label, as kubectl selects.", metavar="LABELS")
+        str, typer.Option("--selector", "-l", help="Nodes by label selector, as in kubectl.", metavar="LABELS")
     ] = "",
     zone: Annotated[str | None, typer.Option(help="Nodes of a zone.", metavar="ZONE")] = None,
     silent: Annotated[
-        bool, typer.Option("--silent", help="As if these nodes sent no heartbeat any more: a range, see below.")
+        bool, typer.Option("--silent", help="As if these nodes stopped sending heartbeats: a range, see below.")
     ] = False,
     seconds: Annotated[
-        int, typer.Option("--for", help="With --silent: for so long.", min=1, max=86_400, metavar="SECONDS")
+        int, typer.Option("--for", help="With --silent: for this long.", min=1, max=86_400, metavar="SECONDS")
     ] = 900,
     node_monitor_period: MonitorPeriod = None,
     node_monitor_grace_period: GracePeriod = None,
@@ -94,26 +96,26 @@ def what_if(
     kube_api_qps: ApiQps = None,
     kube_api_burst: ApiBurst = None,
     at: Annotated[
-        str | None, typer.Option(help="An instant; by default that of the newest record, or now.", metavar="WHEN")
+        str | None, typer.Option(help="Time. Default: that of the newest record, or now.", metavar="WHEN")
     ] = None,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
-    """Say who would leave if nodes were tainted: who at once, who when, who stays and why, and who could go nowhere.
+    """Show which pods would leave if nodes were tainted, and when; which would stay, and why; which have nowhere to go.
 
-    Nothing is changed. The cluster is that of a recording, at its end or at `--at`, or without a file that of the
-    running service, from its own rows: windows and deadlines that run already go on. Nodes that meet all of `--nodes`,
-    `--selector` and `--zone` are changed.
+    Nothing is changed. The state of the cluster comes from a recording, at its end or at `--at`. Without a file it
+    comes from the running service, including its current windows and deadlines. The change applies to nodes that match
+    all of `--nodes`, `--selector` and `--zone`.
 
-    Where pods could go is told from taints, cordons, node selectors and required node affinity. Resources, spreading,
-    volumes and affinity between pods are not looked at.
+    Destinations are derived from taints, cordons, node selectors and required node affinity. Resources, spreading,
+    volumes and affinity between pods are ignored.
 
-    `--silent` says what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
-    pods go. Whether a zone is protected hangs on how busy they are, and which nodes come first is chance, so both are
-    ranges. Flags of `kube-controller-manager` that are not given are those of the release.
+    `--silent` shows what Kubernetes' own controllers would do: how many of the nodes get a taint, and how many of their
+    pods leave. Zone protection depends on controller load, and the order of nodes is random, so both numbers are
+    ranges. Flags of `kube-controller-manager` that are not given have the defaults of the release.
 
-    Exits with 0; with 1 if something is missing in the answer that `--allow` does not name, or no node is chosen; with
-    130 or 143 if stopped.
+    Exits with 0; with 1 if the answer lacks something that `--allow` does not name, or no node is selected; with 130 or
+    143 if stopped.
 
     Examples:
 
@@ -198,7 +200,7 @@ def _taint_changes(added: list[str], removed: list[str]) -> TaintChanges:
     except KubectlError as error:
         raise WrongUseError(str(error)) from error
     if len(changes.add) != len(added):
-        raise WrongUseError("--taint adds and takes nothing away", next_step="use --remove-taint")
+        raise WrongUseError("--taint only adds taints", next_step="use --remove-taint")
     return changes
 
 
@@ -215,11 +217,11 @@ def _choice(nodes: list[str], selector: str, zone: str | None) -> NodeChoice:
 
 def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags, *, silent: bool) -> None:
     if flags.given and not silent:
-        raise WrongUseError(f"{next(iter(flags.given))} goes with --silent only", next_step="add --silent")
+        raise WrongUseError(f"{next(iter(flags.given))} needs --silent", next_step="add --silent")
     if silent and (change.changes_nodes or change.toleration_seconds):
-        raise WrongUseError("--silent goes with no other change", next_step="ask for one after the other")
+        raise WrongUseError("--silent cannot be combined with another change", next_step="run them one after the other")
     if silent and not (choice.names or choice.selector or choice.zone is not None):
-        raise WrongUseError("no nodes are named", next_step="give --nodes, --selector or --zone")
+        raise WrongUseError("no nodes are selected", next_step="give --nodes, --selector or --zone")
     if silent:
         return
     if not change.changes_nodes and not change.toleration_seconds:
@@ -228,7 +230,7 @@ def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags,
             problem, next_step="give --taint, --remove-taint, --cordon or --toleration-seconds (see --help)"
         )
     if change.changes_nodes and not (choice.names or choice.selector or choice.zone is not None):
-        raise WrongUseError("no nodes are named", next_step="give --nodes, --selector or --zone")
+        raise WrongUseError("no nodes are selected", next_step="give --nodes, --selector or --zone")
 
 
 def _instant(text: str) -> int:
@@ -237,7 +239,7 @@ def _instant(text: str) -> int:
     try:
         return instant_us(text)
     except (TypeError, ValueError) as error:
-        raise WrongUseError(f"--at {text} is no instant", next_step="for example 2026-11-21T02:15:00Z") from error
+        raise WrongUseError(f"--at {text} is not a time", next_step="for example 2026-11-21T02:15:00Z") from error
 
 
 def _recorded(
@@ -269,8 +271,8 @@ def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signa
 
     now_us = SYSTEM_CLOCK.now_us()
     if at_us is not None and at_us < now_us:
-        raise WrongUseError("a running service knows only what is now", next_step="name a recording, or a later --at")
-    with ProgressLine("reading what is known") as line:
+        raise WrongUseError("a running service only knows the present", next_step="name a recording, or a later --at")
+    with ProgressLine("reading the state") as line:
         tables = read_live(
             settings,
             cluster=cluster,
@@ -290,7 +292,7 @@ def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
         raise WrongUseError(f"there are several clusters: {names}", next_step="give --cluster")
     if cluster not in known:
         problem = "no cluster is known" if cluster is None else f"no node of {cluster} is known"
-        raise FoundProblemError(problem, next_step=f"clusters that are known: {names}")
+        raise FoundProblemError(problem, next_step=f"known clusters: {names}")
     return cluster
 
 
@@ -298,14 +300,14 @@ def _check_names(known: KnownCluster, choice: NodeChoice) -> None:
     from evictstream.kit.what_if.change import unknown_names
 
     if missing := unknown_names(choice, known.nodes):
-        raise FoundProblemError(f"no such node: {_listed(missing)}", next_step="the cluster may name it otherwise")
+        raise FoundProblemError(f"no such node: {_listed(missing)}", next_step="the cluster may use another name")
 
 
 def _nothing_chosen(known: KnownCluster, unlabelled: int) -> FoundProblemError:
     zones = sorted({node.facts.zone for node in known.nodes.values() if node.facts.zone is not None})
     unknown = f"; not all labels of {unlabelled} of them are known, so no selector chooses these" if unlabelled else ""
     return FoundProblemError(
-        f"none of {len(known.nodes)} nodes is chosen{unknown}", next_step=f"zones that are known: {_listed(zones)}"
+        f"none of {len(known.nodes)} nodes matches{unknown}", next_step=f"known zones: {_listed(zones)}"
     )
 
 

@@ -1,4 +1,4 @@
-"""`evictstream accept-gap`: an operator lets evictions go on although input expired before it was read."""
+"""`evictstream accept-gap`: resumes evictions although input expired before it was read."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ def accept_gap(
     context: typer.Context,
     partition: Annotated[
         list[int] | None,
-        typer.Option(help="Only this one; may be given several times. Else all.", min=0, metavar="N"),
+        typer.Option(help="Only this partition; repeatable. Default: all.", min=0, metavar="N"),
     ] = None,
     yes: YesOption = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
-    """Let evictions go on in partitions whose input expired before it was read.
+    """Resume evictions in partitions whose input expired before it was read.
 
-    They wait there because the lost input may have removed a taint or a pod. They also go on by themselves once the
-    feed of each cluster has listed it again, which is the safer way. The gaps are shown before you are asked; only
-    partitions that have one get the signal. Where none has, nothing is sent, and the exit code is 1.
+    Evictions wait there because the lost input may have removed a taint or a pod. They also resume by themselves once
+    the feed of each cluster has listed it again, which is safer. The gaps are shown before you are asked. Only
+    partitions with a gap get the signal. If there is none, nothing is sent, and the exit code is 1.
 
     Examples:
 
@@ -61,7 +61,7 @@ def accept_gap(
             for gap in gaps.values():
                 say(_sentence(gap), err=True)
         question = (
-            f"Let evictions go on in {_listed(gaps)} of {settings.nodes_topic} at {settings.bootstrap_servers}, though"
+            f"Resume evictions in {_listed(gaps)} of {settings.nodes_topic} at {settings.bootstrap_servers}, though"
             " changes that would cancel some of them may have been lost?"
         )
         if not is_confirmed(question, yes):
@@ -71,7 +71,7 @@ def accept_gap(
         print_json(sent | {"partitions": partitions})
     else:
         numbers = ", ".join(map(str, partitions))
-        say(f"told {len(partitions)} partitions of {settings.nodes_topic} to accept their gap: {numbers}")
+        say(f"accepted the gap in {len(partitions)} partitions of {settings.nodes_topic}: {numbers}")
     return ExitCode.DONE
 
 
@@ -81,13 +81,13 @@ def _sentence(gap: GapJson) -> str:
     names = ", ".join(unlisted[:NAMES_LISTED]) + (
         f" and {more} more" if (more := len(unlisted) - NAMES_LISTED) > 0 else ""
     )
-    return f"partition {gap['partition']}: {lost} were lost, found at {gap['foundAt']}; not listed again since: {names}"
+    return f"partition {gap['partition']}: lost {lost}, detected at {gap['foundAt']}; not listed since: {names}"
 
 
 def _no_gap(chosen: Sequence[int], found: Collection[int]) -> str:
     if found:
         return f"{_listed(chosen)} has no gap; {_listed(found)} has one"
-    return "no partition has a gap that is known; a worker finds one when it takes a partition over"
+    return "no partition has a known gap; a worker detects gaps when it takes over a partition"
 
 
 def _listed(numbers: Collection[int]) -> str:

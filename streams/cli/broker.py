@@ -31,21 +31,22 @@ def broker(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Keep data in this folder and go on with what is there; else a temporary one.", metavar="FOLDER"
+            help="Keep data in this folder, and continue with existing data. Default: a temporary folder.",
+            metavar="FOLDER",
         ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(help="Where clients connect; else a free one.", min=1, max=65_535),
+        typer.Option(help="Port for clients. Default: a free one.", min=1, max=65_535),
     ] = None,
-    nodes: Annotated[int, typer.Option(help="How many; three make leaders that move.", min=1, max=5)] = 1,
+    nodes: Annotated[int, typer.Option(help="Number of brokers; with three, leaders can move.", min=1, max=5)] = 1,
     heap_megabytes: Annotated[int, typer.Option(help="Java heap of each node.", min=256, max=65_536)] = 512,
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Run an embedded Kafka on loopback until Ctrl-C or SIGTERM; for trying out, not for production.
 
-    The first start downloads 46 MB from Maven Central. With `-o json` the one line on stdout is printed when Kafka
-    answers.
+    The first start downloads 46 MB from Maven Central. With `-o json`, one line is printed on stdout when Kafka is
+    ready.
 
     Examples:
 
@@ -62,7 +63,7 @@ def broker(
             if output is OutputFormat.JSON:
                 print_json({"bootstrapServers": kafka.bootstrap_servers, "description": kafka.description})
             else:
-                say(f"{kafka.description}, answers. Stop it with Ctrl-C. Elsewhere:")
+                say(f"{kafka.description}, is ready. Stop it with Ctrl-C. In another terminal:")
                 say(f"export EVICTSTREAM_BOOTSTRAP_SERVERS={kafka.bootstrap_servers}")
             while True:
                 kafka.raise_if_ended()

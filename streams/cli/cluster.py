@@ -32,27 +32,33 @@ def cluster() -> None:
 def forget(
     context: typer.Context,
     name: Annotated[
-        str, typer.Argument(help="As in the keys of its records.", metavar="NAME", parser=check_cluster_name)
+        str,
+        typer.Argument(
+            help="Name of the cluster, as in the keys of its records.", metavar="NAME", parser=check_cluster_name
+        ),
     ],
     yes: YesOption = False,
     wait: Annotated[
-        float, typer.Option(help="How long to wait until it has been read; 0: do not wait.", min=0, metavar="SECONDS")
+        float,
+        typer.Option(
+            help="How long to wait until all partitions have read the order; 0: do not wait.", min=0, metavar="SECONDS"
+        ),
     ] = 60.0,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:
-    """Take a cluster that is gone out of the service: its evictions are cancelled, its nodes and pods forgotten.
+    """Remove a cluster from the service: cancel its evictions, forget its nodes and pods.
 
-    Stop its feed first: what arrives afterwards counts again. What is known of the cluster is shown before you are
-    asked; where that is nothing, nothing is sent, and the exit code is 1. The order goes to all partitions of nodes.
+    Stop its feed first: records that arrive afterwards count again. What is known of the cluster is shown before you
+    are asked. If nothing is known, nothing is sent, and the exit code is 1. The order goes to all partitions of nodes.
 
-    A feed may send the cluster again only after all partitions have read this: pods are read from another topic, and
-    those that were read before it would be forgotten too. Exit code 1 says that some have not yet.
+    A feed may send the cluster again only after all partitions have read the order. Pods come from another topic, and
+    those read before the order would be forgotten too. Exit code 1 means that some partitions have not read it yet.
 
     Examples:
 
     * `evictstream cluster forget prod-eu-1`
     * `evictstream cluster forget prod-eu-1 --yes -o json`
-    * `evictstream cluster forget prod-eu-1 --wait 0`, where no worker runs and no feed comes back
+    * `evictstream cluster forget prod-eu-1 --wait 0`, if no worker runs and no feed comes back
     """
     from evictstream.streams.broker.group_progress import wait_until_read
     from evictstream.streams.feed.operator_signals import forget_cluster
@@ -74,7 +80,7 @@ def forget(
             return DECLINED
         partitions = forget_cluster(publisher, settings.nodes_topic, name)
     if not is_json:
-        say(f"told all {len(partitions)} partitions of {settings.nodes_topic} to forget {name}")
+        say(f"sent the order to forget {name} to all {len(partitions)} partitions of {settings.nodes_topic}")
     found["partitions"] = partitions
     unread = None
     try:
@@ -84,12 +90,12 @@ def forget(
         if is_json:
             print_json(found)
     if unread == () and not is_json:
-        say("all of them have read it: a feed may send that cluster again")
+        say("all partitions have read it: a feed may send that cluster again")
     if unread:
         numbers = ", ".join(map(str, unread))
         say(
-            f"not read within {wait:g} s by partitions {numbers}: do not feed {name} again before they have; this"
-            " command, given again, tells and waits again",
+            f"not read within {wait:g} s by partitions {numbers}: do not feed {name} again before that; repeat this"
+            " command to send and wait again",
             err=True,
         )
         return ExitCode.FOUND_PROBLEM
@@ -111,8 +117,5 @@ def _unknown(settings: Settings, known: KnownClusters, name: str, found: dict[st
         warn(line)
     for topic, numbers in unread.items():
         which = ", ".join(map(str, numbers))
-        warn(
-            f"workers have not read all of {topic} yet (partitions {which}), where it may stand: let them,"
-            " and ask again"
-        )
+        warn(f"workers have not read all of {topic} yet (partitions {which}), so it may be there: wait, then try again")
     return ExitCode.FOUND_PROBLEM

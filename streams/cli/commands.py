@@ -32,35 +32,35 @@ def commands(
     context: typer.Context,
     start: Annotated[
         str,
-        typer.Option("--from", help="beginning, now, or an instant such as 2026-11-21T02:15:00Z.", metavar="WHEN"),
+        typer.Option("--from", help="Start: beginning, now, or a time such as 2026-11-21T02:15:00Z.", metavar="WHEN"),
     ] = "now",
     cluster: Annotated[
-        str | None, typer.Option(help="Only of this cluster.", metavar="NAME", parser=check_cluster_name)
+        str | None, typer.Option(help="Only this cluster.", metavar="NAME", parser=check_cluster_name)
     ] = None,
-    node: Annotated[str | None, typer.Option(help="Only of this node.", metavar="NAME")] = None,
+    node: Annotated[str | None, typer.Option(help="Only this node.", metavar="NAME")] = None,
     action: Annotated[
         list[Action] | None,
-        typer.Option(help="Only these; may be given several times.", case_sensitive=False),
+        typer.Option(help="Only these actions; repeatable.", case_sensitive=False),
     ] = None,
-    maximum: Annotated[int | None, typer.Option("--max", help="End after N commands.", min=1, metavar="N")] = None,
+    maximum: Annotated[int | None, typer.Option("--max", help="Exit after N commands.", min=1, metavar="N")] = None,
     idle_seconds: Annotated[
         float | None,
         typer.Option(
-            help="End when all is read and none has come for S seconds; by default never.", min=0, metavar="S"
+            help="Exit when all is read and no command has arrived for S seconds. Default: never.", min=0, metavar="S"
         ),
     ] = None,
     output: Annotated[
         OutputFormat | None,
-        typer.Option("--output", "-o", help="By default text on a terminal, else JSON lines."),
+        typer.Option("--output", "-o", help="Default: text on a terminal, otherwise JSON lines."),
     ] = None,
 ) -> ExitCode:
     """Follow the eviction commands, until stopped.
 
-    On a terminal a row for each: when it was issued, what to do with which pod, by when, how far away that is, why, and
-    attempt/revision. Elsewhere, or with `-o json`, the messages as they are, one per line. Only what is committed is
-    shown; nothing is marked as read. What cannot be read is reported on stderr.
+    On a terminal, one row per command: time of issue, action, pod, deadline, time left, reason, and attempt/revision.
+    Otherwise, or with `-o json`, the messages themselves, one per line. Only committed messages are shown; no offsets
+    are committed. Unreadable records are reported on stderr.
 
-    Exits with 0, also when stopped by Ctrl-C or SIGTERM, or when the reader of the pipe has ended.
+    Exits with 0, also after Ctrl-C or SIGTERM, or when the reader of the pipe has exited.
 
     Examples:
 

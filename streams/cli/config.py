@@ -15,7 +15,7 @@ app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 @app.command()
 def config(
     context: typer.Context,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what each setting is for.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Explain each setting.")] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> None:
     """Show the effective settings and where each comes from; secrets are masked.

@@ -18,7 +18,7 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 def refuse_if_nobody_answers(yes: bool) -> None:
     """Raise `WrongUseError` without both a terminal and `--yes`. Call it before anything else is done."""
     if not yes and not sys.stdin.isatty():
-        raise WrongUseError("this has to be confirmed, and there is no terminal to ask on", next_step="add --yes")
+        raise WrongUseError("this needs a confirmation, and there is no terminal to ask on", next_step="add --yes")
 
 
 def is_confirmed(question: str, yes: bool) -> bool:

@@ -23,7 +23,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         list[str],
         typer.Option(
             "--cluster",
-            help="What the cluster is called in commands, and its context in the kubeconfig if that is another one.",
+            help="Name of the cluster in commands, and its kubeconfig context if that differs.",
             metavar="NAME[=CONTEXT]",
         ),
     ],
@@ -31,7 +31,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         list[str] | None,
         typer.Option(
             "--mode",
-            help="observe (default), delete or evict; for all clusters, or for one.",
+            help="observe (default), delete or evict; for all clusters or for one.",
             metavar="MODE|NAME=MODE",
         ),
     ] = None,
@@ -39,57 +39,57 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         str | None,
         typer.Option(help="Default: KUBECONFIG, ~/.kube/config, or the pod's service account.", metavar="FILE"),
     ] = None,
-    rate: Annotated[float, typer.Option(min=0.01, help="Evictions a second, for each cluster.")] = 100.0,
-    burst: Annotated[int, typer.Option(min=1, help="Evictions at once after a quiet time.")] = 100,
+    rate: Annotated[float, typer.Option(min=0.01, help="Evictions per second, per cluster.")] = 100.0,
+    burst: Annotated[int, typer.Option(min=1, help="Evictions at once after an idle time.")] = 100,
     delete_after: Annotated[
         float | None,
         typer.Option(
             min=0,
-            help="In the mode evict: this long after its deadline a pod is deleted despite its disruption budget.",
+            help="In mode evict: delete a pod this long after its deadline, despite its disruption budget.",
             metavar="SECONDS",
         ),
     ] = None,
     events: Annotated[
         Literal["none", "evictions", "all"],
-        typer.Option(help="Kubernetes Events on pods: none, of evictions, or also of what is scheduled and cancelled."),
+        typer.Option(help="Kubernetes Events on pods: none, evictions, or also scheduled and cancelled ones."),
     ] = "evictions",
     start: Annotated[
         str | None,
         typer.Option(
             "--from",
-            help="Begin with commands from then on, whatever was read before. Default: go on.",
+            help="Read commands again from this time. Default: continue.",
             metavar="TIME",
         ),
     ] = None,
     group: Annotated[
         str | None,
         typer.Option(
-            help="How the consumer groups are called: NAME-CLUSTER, and NAME-CLUSTER/observe for observers. Executors"
-            " of one group share the work of the cluster. Default: the application's name and -executor.",
+            help="Prefix of the consumer groups: NAME-CLUSTER, and NAME-CLUSTER/observe for observers. Executors"
+            " in one group share the work of the cluster. Default: APPLICATION_ID-executor.",
             metavar="NAME",
         ),
     ] = None,
     instance: Annotated[
         str | None,
-        typer.Option(help="Fixed name in the groups: a quick restart then moves no partition.", metavar="NAME"),
+        typer.Option(help="Static member name: partitions stay over a quick restart.", metavar="NAME"),
     ] = None,
 ) -> ExitCode:
-    """Carry out eviction commands in live clusters, until stopped.
+    """Carry out eviction commands in clusters, until stopped.
 
-    Before it acts it looks once more: the pod has the same UID, is bound to that node and still runs, and the taint is
-    still there and not tolerated. Otherwise it answers `Obsolete` or `Gone`. UID and resource version are preconditions
-    of each delete, so no other pod, and no changed one, is taken.
+    Before it acts, the executor looks once more: the pod must have the same UID, be bound to that node and still run,
+    and the taint must still be there and not be tolerated. Otherwise it answers `Obsolete` or `Gone`. UID and resource
+    version are preconditions of each delete, so no other or changed pod is deleted.
 
-    Modes: `observe` does everything but the write. `delete` sets the condition `DisruptionTarget` and deletes, as the
-    built-in controller does. `evict` uses the Eviction API and waits for disruption budgets.
+    Modes: `observe` does everything except the write. `delete` sets the condition `DisruptionTarget` and deletes, as
+    the built-in controller does. `evict` uses the Eviction API and waits for disruption budgets.
 
-    The rights of each mode are in deploy/kubernetes/executor-*.yaml, and are checked at the start. While Kafka or an
-    API server does not answer it waits. Each cluster is served for itself: one that cannot be does not hold up others.
-    SIGTERM ends what runs, answers it, and exits with 0.
+    The rights for each mode are in deploy/kubernetes/executor-*.yaml, and are checked at the start. If Kafka or an API
+    server is unavailable, the executor waits. A cluster with a problem does not delay the others. After SIGTERM it
+    finishes and answers running evictions, then exits with 0.
 
     Examples:
 
-    * `evictstream execute --cluster prod-eu-1` to watch what would be done, also beside an executor that does it
+    * `evictstream execute --cluster prod-eu-1` reports what would be evicted, even while another executor acts
     * `evictstream execute --cluster prod-eu-1=admin@eu --mode delete --rate 200`
     * `evictstream execute --cluster eu=a --cluster us=b --mode evict --mode us=observe`
     * `evictstream execute --cluster prod-eu-1 --mode evict --delete-after 3600`
@@ -107,10 +107,10 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
         start_us = None if start is None else instant_us(start)
     except (TypeError, ValueError):
         raise WrongUseError(
-            f"--from {start!r} is no time", next_step="write it with its zone, as 2026-11-21T02:15:00Z"
+            f"--from {start!r} is not a time", next_step="write it with a zone, like 2026-11-21T02:15:00Z"
         ) from None
     if group is not None and (not group or "/" in group):
-        raise WrongUseError(f"--group {group!r} is no name", next_step="name it without a slash")
+        raise WrongUseError(f"--group {group!r} is not a valid name", next_step="use a name without a slash")
     orders = [
         ClusterOrder(name=name, access=ClusterAccess(kubeconfig=kubeconfig, context=found), mode=mode_of[name])
         for name, found in chosen.items()

@@ -20,7 +20,7 @@ def feed(
         list[str],
         typer.Option(
             "--cluster",
-            help="What the cluster is called on the topics, and its context in the kubeconfig if that is another one.",
+            help="Name of the cluster on the topics, and its kubeconfig context if that differs.",
             metavar="NAME[=CONTEXT]",
         ),
     ],
@@ -30,24 +30,24 @@ def feed(
     ] = None,
     whole: Annotated[
         bool,
-        typer.Option("--whole", help="Keep objects whole, values of environment variables too; ten times the space."),
+        typer.Option("--whole", help="Keep complete objects, including environment variables; ten times the space."),
     ] = False,
     new_epoch: Annotated[
-        bool, typer.Option("--new-epoch", help="This cluster takes the place of another one that had its name.")
+        bool, typer.Option("--new-epoch", help="This cluster replaces another one with the same name.")
     ] = False,
 ) -> ExitCode:
-    """Follow the nodes and pods of clusters into the topics, until stopped.
+    """Watch the nodes and pods of clusters and write them to the topics, until stopped.
 
-    Lists all nodes and pods, then watches them; lists again where the API server cannot resume a watch. Objects are
-    trimmed to the fields in use. Each listing also says what exists, so what vanished meanwhile ends. Heartbeats go out
-    while nothing can have been missed; without them evictions of that cluster wait.
+    Lists all nodes and pods, then watches them; lists again if the API server cannot resume a watch. Objects are
+    trimmed to the fields in use. Each listing also states which objects exist, so vanished ones are removed. Heartbeats
+    are sent while nothing can have been missed; without them, evictions of that cluster wait.
 
-    Start a second one for a cluster and it stands by: Kafka decides which one writes. A name that belongs to another
-    cluster is refused. When resource versions go back (a cluster was rebuilt, or its etcd restored) a new epoch begins
-    by itself.
+    A second feed for the same cluster is a standby: Kafka decides which one writes. A name that belongs to another
+    cluster is refused. If resource versions go back (the cluster was rebuilt, or its etcd restored), the feed starts a
+    new epoch.
 
-    Needs `list` and `watch` on nodes and pods, and `get` on the namespace kube-system. While Kafka or an API server
-    does not answer it waits. SIGTERM writes what was read and exits with 0.
+    Needs `list` and `watch` on nodes and pods, and `get` on the namespace kube-system. If Kafka or an API server is
+    unavailable, the feed waits. After SIGTERM it writes what it has read and exits with 0.
 
     Examples:
 

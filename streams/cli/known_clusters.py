@@ -83,20 +83,20 @@ class KnownClusters:
         )
         where = f"in partitions {', '.join(map(str, of_it))}" if of_it else "in any partition"
         heartbeat = self._heartbeat(of_it)
-        heard = "" if heartbeat is None else f"; its feed was last heard at {heartbeat}"
+        heard = "" if heartbeat is None else f"; last heartbeat at {heartbeat}"
         return f"{cluster}: {nodes} nodes, {pods} pods and {evictions} open evictions are known {where}{heard}"
 
     def nothing_known(self, cluster: str) -> Iterator[str]:
         """Yield lines about an unknown cluster: when it was forgotten, similar names, and the known clusters."""
         forgotten = self._forgotten(self._of(cluster))
-        since = "" if forgotten is None else f": it was forgotten at {forgotten}"
+        since = "" if forgotten is None else f": forgotten at {forgotten}"
         yield f"nothing is known of {cluster}{since}; nothing was sent"
         names = self.names
         near = difflib.get_close_matches(cluster, names, n=3, cutoff=0.5)
         if near and forgotten is None:
             yield f"did you mean {' or '.join(near)}?"
         more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
-        yield f"clusters that are known: {', '.join(names[:NAMES_LISTED]) or 'none'}{more}"
+        yield f"known clusters: {', '.join(names[:NAMES_LISTED]) or 'none'}{more}"
 
     def _of(self, cluster: str) -> dict[int, ClusterRows]:
         return {number: rows.clusters[cluster] for number, rows in self._rows.items() if cluster in rows.clusters}
@@ -139,5 +139,5 @@ def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> Known
     ]
     if wrong:
         raise TopicsDifferError(wrong)
-    with ProgressLine("reading what is known") as line:
+    with ProgressLine("reading the state") as line:
         return KnownClusters(read_known(settings, partitions, lambda count: line.show(count, "rows")))

@@ -35,23 +35,23 @@ from evictstream.streams.errors import EvictstreamError, ExitCode
 from evictstream.streams.printing import PrintableStream
 
 COMMANDS = {
-    "broker": "Run an embedded Kafka for trying out, until stopped.",
+    "broker": "Run an embedded Kafka for trying out.",
     "demo": "Play a recorded outage to two workers, kill one, and check every command.",
     "config": "Show the effective settings and where each comes from.",
-    "worker": "Run the service: keep deadlines and send commands, until stopped.",
-    "execute": "Carry out eviction commands in live clusters, until stopped.",
-    "feed": "Follow the nodes and pods of clusters into the topics, until stopped.",
+    "worker": "Run a worker: keep deadlines and send commands.",
+    "execute": "Carry out eviction commands in clusters.",
+    "feed": "Watch nodes and pods of clusters and write them to the topics.",
     "topics": "Declare the topics, or check them.",
-    "accept-gap": "Let evictions go on although input expired before it was read.",
+    "accept-gap": "Resume evictions although input expired before it was read.",
     "cluster": "Forget a cluster that is gone.",
     "commands": "Follow the eviction commands.",
     "import": "Play a recording into the topics.",
-    "explain": "Tell the story of a pod: what was decided about it, when and why.",
-    "record": "Record the topics into a folder, to replay later.",
+    "explain": "Show why a pod was or was not evicted.",
+    "record": "Record the topics into a folder, for a later replay.",
     "replay": "Replay a recording without Kafka, and compare runs.",
-    "what-if": "Say who would leave if nodes were tainted, who would stay, and who could go nowhere.",
-    "conformance": "Play situations to a feed or an executor of anyone, and say which rules held.",
-    "rules": "Say what Kubernetes' own rules make of nodes and pods.",
+    "what-if": "Show which pods would leave if nodes were tainted, and where they could go.",
+    "conformance": "Test any feed or executor against the contract and report rule by rule.",
+    "rules": "Apply the rules of Kubernetes to nodes and pods in files.",
 }
 
 # What reads, replays, judges or explains: the commands in `kit/cli`.
@@ -101,15 +101,15 @@ def root(
     context: typer.Context,
     config: Annotated[
         Path | None,
-        typer.Option(help="TOML file with settings; otherwise the one that EVICTSTREAM_CONFIG names.", metavar="FILE"),
+        typer.Option(help="TOML file with settings; default: EVICTSTREAM_CONFIG.", metavar="FILE"),
     ] = None,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option("--bootstrap-servers", "-b", help="Kafka's addresses.", metavar="HOST:PORT,..."),
+        typer.Option("--bootstrap-servers", "-b", help="Addresses of Kafka brokers.", metavar="HOST:PORT,..."),
     ] = None,
     assignments: Annotated[
         list[str] | None,
-        typer.Option("--set", "-s", help="Any setting; may be given several times.", metavar="NAME=VALUE"),
+        typer.Option("--set", "-s", help="Any setting; repeatable.", metavar="NAME=VALUE"),
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an internal failure.")] = False,
     version: Annotated[
@@ -117,7 +117,7 @@ def root(
         typer.Option("--version", help="Show the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Evict pods from tainted Kubernetes nodes by durable timers on Kafka.
+    """Evict pods from tainted Kubernetes nodes, with durable timers on Kafka.
 
     Settings come from flags, then the environment (EVICTSTREAM_...), then the file, then defaults.
 
@@ -125,7 +125,7 @@ def root(
 
     * `evictstream broker` runs a Kafka for trying out
     * `evictstream -b localhost:9092 topics declare` creates the topics
-    * `evictstream --set partitions=64 config` shows what would be used
+    * `evictstream --set partitions=64 config` shows the effective settings
     """
     del version
     global_options(context).take_flags(config, bootstrap_servers, assignments or [], debug=debug)
@@ -146,7 +146,7 @@ def run(arguments: Sequence[str]) -> int:
     except typer.TyperException as error:  # the command line itself is wrong
         return _fail(state, error, f"{error.format_message()} Try --help.", ExitCode.WRONG_USE)
     except typer.Abort as error:
-        return _fail(state, error, "nothing to read the answer from", ExitCode.WRONG_USE)
+        return _fail(state, error, "no input to read the answer from", ExitCode.WRONG_USE)
     except Exception as error:  # noqa: BLE001 - the last place that can turn a bug into one line
         line = f"internal failure, {type(error).__name__}: {error}"
         return _fail(state, error, line if state.debug else f"{line}; --debug shows where", ExitCode.INTERNAL_FAILURE)

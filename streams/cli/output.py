@@ -30,7 +30,7 @@ class OutputFormat(enum.StrEnum):
 
 OutputOption = Annotated[
     OutputFormat,
-    typer.Option("--output", "-o", help="For people, or for programs."),
+    typer.Option("--output", "-o", help="text for people, json for programs."),
 ]
 """Declare it as `output: OutputOption = OutputFormat.TEXT`."""
 

@@ -26,8 +26,8 @@ def read_start(text: str, *, option: str = "--from") -> Start:
     except ValueError:
         found = None
     if found is None or found.tzinfo is None or found.timestamp() < 0:
-        problem = f"{option} {text} is no instant"
-        raise WrongUseError(problem, next_step="use beginning, now, or an instant with a zone: 2026-11-21T02:15:00Z")
+        problem = f"{option} {text} is not a time"
+        raise WrongUseError(problem, next_step="use beginning, now, or a time with a zone: 2026-11-21T02:15:00Z")
     return found
 
 
@@ -40,5 +40,5 @@ def read_range(since: str | None, until: str | None) -> tuple[Start, dt.datetime
     begin = "beginning" if since is None else read_start(since, option="--since")
     end = None if until is None else read_start(until, option="--until")
     if begin == "now" or isinstance(end, str):
-        raise WrongUseError("a range of topics ends with what is there now", next_step="give instants in the past")
+        raise WrongUseError("the range must end in the past", next_step="give times in the past")
     return begin, end

@@ -18,9 +18,9 @@ app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 @app.command()
 def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> ExitCode:
-    """Create the topics that are missing; change nothing that is there.
+    """Create missing topics; existing topics are not changed.
 
-    Exits with 1 if an existing topic is not as it must be, and lists every difference.
+    Exits with 1 if the configuration of an existing topic differs, and lists every difference.
 
     Examples:
 
@@ -34,10 +34,10 @@ def declare(context: typer.Context, output: OutputOption = OutputFormat.TEXT) ->
 
 @app.command()
 def check(context: typer.Context, output: OutputOption = OutputFormat.TEXT) -> ExitCode:
-    """List everything about the topics that is not as it must be; change nothing.
+    """List every difference between the topics and the settings; change nothing.
 
-    Exits with 0 if there is nothing to list, else with 1. `breaks`: a worker refuses to start. `weakens`: slower or
-    less safe.
+    Exits with 0 if there is none, otherwise with 1. `breaks`: a worker refuses to start. `weakens`: slower or less
+    safe.
 
     Examples:
 
@@ -82,4 +82,4 @@ def _show_text(report: TopicsReport) -> None:
             ([d.topic, d.what, d.actual, d.expected, d.severity] for d in report.differences),
         )
     else:
-        say(f"all {len(report.topics)} topics at {report.bootstrap_servers} are as they must be")
+        say(f"all {len(report.topics)} topics at {report.bootstrap_servers} match the settings")

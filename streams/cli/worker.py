@@ -20,12 +20,12 @@ app = typer.Typer(rich_markup_mode="markdown", add_completion=False)
 
 @app.command()
 def worker(context: typer.Context) -> None:
-    """Run the service: read changes, keep deadlines, send commands, until stopped.
+    """Run a worker: read changes, keep deadlines, send commands, until stopped.
 
-    Start as many as you like, up to one for each partition; they share the partitions and take over from each other.
-    Refuses to start when a topic is not as it must be. SIGTERM commits what was read, leaves the group and exits with
-    0. Whatever cannot go on, or is stuck, ends it with one line and a documented exit code, for a supervisor to restart
-    it. Health and metrics are served on loopback, at a port that the log names.
+    Start as many as you like, up to one per partition; they share the partitions and take over from each other. A
+    worker refuses to start if a topic has the wrong configuration. After SIGTERM it commits what it has read, leaves
+    the group and exits with 0. If it cannot continue or is stuck, it exits with one line and a documented exit code;
+    let a supervisor restart it. Health and metrics are served on loopback; the log names the port.
 
     Examples:
 

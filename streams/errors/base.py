@@ -73,8 +73,8 @@ class AddressTakenError(FoundProblemError):
         self.port = port
         self.reason = reason
         super().__init__(
-            f"health cannot be served at {host}:{port}: {reason}",
-            next_step="set EVICTSTREAM_HEALTH_PORT to a free port, or to 0 for any",
+            f"cannot listen for health and metrics on {host}:{port}: {reason}",
+            next_step="set EVICTSTREAM_HEALTH_PORT to a free port, or to 0 for any free port",
         )
 
 
@@ -94,10 +94,10 @@ class EndSilentError(FoundProblemError):
     def __init__(self, *, seconds: float, ended: str) -> None:
         self.seconds = seconds
         self.ended = ended
-        what = f"it ended by itself ({ended})" if ended else f"nothing of it was seen for {seconds:g} s"
+        what = f"it exited ({ended})" if ended else f"nothing was received from it for {seconds:g} s"
         super().__init__(
-            f"the feed or executor gave no sign of life: {what}",
-            next_step="it has to use KUBECONFIG, the EVICTSTREAM_ settings and CONFORMANCE_CLUSTER of its environment",
+            f"the feed or executor does nothing: {what}",
+            next_step="it must use KUBECONFIG, the EVICTSTREAM_ settings and CONFORMANCE_CLUSTER from its environment",
         )
 
 

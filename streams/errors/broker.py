@@ -7,9 +7,7 @@ from pathlib import Path
 
 from evictstream.streams.errors.base import FoundProblemError
 
-_USE_OTHER_KAFKA = (
-    "name a Kafka that is already there: `evictstream -b HOST:PORT demo`, for tests EVICTSTREAM_BOOTSTRAP_SERVERS"
-)
+_USE_OTHER_KAFKA = "use an existing Kafka: `evictstream -b HOST:PORT demo`, for tests EVICTSTREAM_BOOTSTRAP_SERVERS"
 
 
 class BrokerError(FoundProblemError):
@@ -43,8 +41,8 @@ class TopicsDifferError(BrokerError):
     def __init__(self, differences: Sequence[str]) -> None:
         self.differences = tuple(differences)
         super().__init__(
-            f"topics are not as they must be: {'; '.join(self.differences)}",
-            next_step="`evictstream topics declare` creates what is missing; what differs is yours to change",
+            f"topic configuration differs: {'; '.join(self.differences)}",
+            next_step="`evictstream topics declare` creates missing topics; change existing ones yourself",
         )
 
 
@@ -79,8 +77,8 @@ class DownloadRefusedError(EmbeddedBrokerError):
         self.reason = reason
         super().__init__(
             f"could not download {coordinate} for the embedded Kafka: {reason}",
-            next_step="let this machine reach Maven Central (behind a proxy with an authority of its own, "
-            f"add that to the system's or set SSL_CERT_FILE to a file with it), or {_USE_OTHER_KAFKA}",
+            next_step="give this machine access to Maven Central (behind a proxy with its own CA, "
+            f"add that CA to the system's or set SSL_CERT_FILE), or {_USE_OTHER_KAFKA}",
         )
 
 
@@ -92,7 +90,7 @@ class FileMismatchError(EmbeddedBrokerError):
         self.expected = expected
         self.actual = actual
         super().__init__(
-            f"{path} has SHA-256 {actual}, locked is {expected}",
+            f"{path} has SHA-256 {actual}, expected {expected}",
             next_step=f"delete that file and try again, or {_USE_OTHER_KAFKA}",
         )
 

@@ -15,7 +15,7 @@ class PartitionLostError(EngineError):
     def __init__(self, *, partition: int, reason: str) -> None:
         self.partition = partition
         self.reason = reason
-        super().__init__(f"partition {partition} was lost: {reason}", next_step="it will be taken over again")
+        super().__init__(f"partition {partition} was lost: {reason}", next_step="the worker will take it over again")
 
 
 class ProduceRefusedError(EngineError):
@@ -25,7 +25,7 @@ class ProduceRefusedError(EngineError):
         self.partition = partition
         self.reason = reason
         super().__init__(
-            f"Kafka refuses what partition {partition} has to write: {reason}",
+            f"Kafka refuses the writes of partition {partition}: {reason}",
             next_step="check ACLs, quotas and max.message.bytes of the topics, then restart; nothing was skipped",
         )
 
@@ -38,7 +38,7 @@ class TakeoverFailedError(EngineError):
         self.attempts = attempts
         super().__init__(
             f"partition {partition} could not be taken over in {attempts} attempts",
-            next_step="check that the brokers answer and that no second application uses the same transactional ids",
+            next_step="check that the brokers answer and that no other application uses the same transactional ids",
         )
 
 
@@ -53,7 +53,7 @@ class StateMissingError(EngineError):
         self.group = group
         super().__init__(
             f"{changelog}-{partition} is empty although group {group} has committed offset {committed} in {topic}",
-            next_step="restore that topic, or delete the group's offsets to start from nothing on purpose",
+            next_step="restore that topic, or delete the group's offsets to start with empty state",
         )
 
 
@@ -65,9 +65,9 @@ class StateUnreadableError(EngineError):
         self.partition = partition
         self.offset = offset
         super().__init__(
-            f"{changelog}-{partition} has no row at offset {offset}: {reason}",
-            next_step="let only workers write to that topic (ACLs), then restore it, or begin anew with another "
-            "EVICTSTREAM_STATE_VERSION and let the feeds list again",
+            f"{changelog}-{partition} has an invalid row at offset {offset}: {reason}",
+            next_step="allow only workers to write to that topic (ACLs), then restore it, or start over with another "
+            "EVICTSTREAM_STATE_VERSION and have the feeds list again",
         )
 
 
@@ -78,8 +78,8 @@ class OtherStateVersionError(EngineError):
         self.changelog = changelog
         self.others = others
         super().__init__(
-            f"{changelog} is empty beside {', '.join(others)}, which another state version has written",
-            next_step="run the version that wrote it, or delete that topic to begin with nothing; then list again",
+            f"{changelog} is empty, but another state version has written {', '.join(others)}",
+            next_step="run the version that wrote it, or delete that topic to start with empty state; then list again",
         )
 
 
@@ -92,8 +92,8 @@ class InputReplacedError(EngineError):
         self.position = position
         self.end = end
         super().__init__(
-            f"position {position} lies beyond the end {end} of {topic}-{partition}, which was cut or created anew",
-            next_step="restore that topic, or start a new application id and let the feeds list again",
+            f"position {position} is beyond the end {end} of {topic}-{partition}, which was truncated or recreated",
+            next_step="restore that topic, or use a new application id and have the feeds list again",
         )
 
 
@@ -106,7 +106,7 @@ class InputTruncatedError(EngineError):
         self.position = position
         super().__init__(
             f"records at {position} of {topic}-{partition} expired before they were read",
-            next_step="restart: the worker goes on and holds that partition's evictions until the gap is accepted",
+            next_step="restart: the worker continues and holds evictions of that partition until the gap is accepted",
         )
 
 
@@ -116,7 +116,7 @@ class InputUnreadableError(EngineError):
     def __init__(self, *, reason: str) -> None:
         self.reason = reason
         super().__init__(
-            f"input cannot be read: {reason}",
+            f"cannot read input: {reason}",
             next_step="check the ACLs of the input topics and the brokers' disks, then restart; nothing was skipped",
         )
 
@@ -127,7 +127,7 @@ class AssignmentBrokenError(EngineError):
     def __init__(self, *, missing: tuple[str, ...]) -> None:
         self.missing = missing
         super().__init__(
-            f"the group did not assign {', '.join(missing)} together with its number",
+            f"the group did not assign {', '.join(missing)} with the other inputs of that partition",
             next_step="give all input topics the same partition count (`evictstream topics check`)",
         )
 
@@ -138,8 +138,8 @@ class InstanceReplacedError(EngineError):
     def __init__(self, *, given: str) -> None:
         self.given = given
         super().__init__(
-            f"another process runs with {given}, and has taken this one's place",
-            next_step="give each process an id of its own, or none; the one that started last goes on",
+            f"another process with {given} has replaced this one",
+            next_step="give each process its own id, or none; the process that started last continues",
         )
 
 
@@ -150,7 +150,7 @@ class UncleanStopError(EngineError):
         self.waited_seconds = waited_seconds
         super().__init__(
             f"stopped without leaving the group: Kafka did not answer within {waited_seconds:g} s",
-            next_step="nothing is lost; others take over after the session timeout",
+            next_step="nothing is lost; other workers take over after the session timeout",
         )
 
 
@@ -162,6 +162,6 @@ class WorkerStuckError(EngineError):
         self.age_seconds = age_seconds
         self.limit_seconds = limit_seconds
         super().__init__(
-            f"stuck: {wait} has been awaited for {age_seconds:.0f} s, its limit is {limit_seconds:g} s",
-            next_step="restart it; nothing is lost, and the stacks above this line say where it stood",
+            f"stuck: waiting for {wait} for {age_seconds:.0f} s, limit {limit_seconds:g} s",
+            next_step="restart it; nothing is lost, and the stacks above this line show where it hangs",
         )

@@ -19,7 +19,7 @@ class CredentialsError(KubernetesError):
         self.reason = reason
         super().__init__(
             f"no credentials from {place}: {reason}",
-            next_step="name a file by --kubeconfig, a context by --cluster NAME=CONTEXT; kubectl has to work with both",
+            next_step="give a file with --kubeconfig or a context with --cluster NAME=CONTEXT; test both with kubectl",
         )
 
 
@@ -34,8 +34,8 @@ class ClusterMovedError(KubernetesError):
         self.fixed = fixed
         self.found = found
         super().__init__(
-            f"{place} leads to {found} now, or on another way there; this process began with {fixed}",
-            next_step="set it back, or start this process again if that is meant",
+            f"{place} now leads to {found}, or takes another way there; this process started with {fixed}",
+            next_step="revert the change, or restart this process if it is intended",
         )
 
 
@@ -48,7 +48,7 @@ class ClusterChangedError(KubernetesError):
         self.expected = expected
         super().__init__(
             f"another cluster answers at {host}: its UID is {uid}, not {expected}; nothing is sent to it",
-            next_step="look where the address leads",
+            next_step="check where the address leads",
         )
 
 
@@ -70,7 +70,7 @@ class NotSentError(KubernetesError):
 
     def __init__(self, host: str) -> None:
         self.host = host
-        super().__init__(f"a request was not sent to {host}: credentials or a connection came too late for it")
+        super().__init__(f"a request was not sent to {host}: credentials or the connection took too long")
 
 
 class ApiRefusedError(KubernetesError):
@@ -98,8 +98,8 @@ class ClusterNameTakenError(KubernetesError):
         self.uid = uid
         self.other_uid = other_uid
         super().__init__(
-            f"the name {cluster} belongs to the cluster with UID {other_uid}, this one has {uid}",
-            next_step="give this one another name; where it takes the other's place, `evictstream feed --new-epoch`",
+            f"the name {cluster} belongs to the cluster with UID {other_uid}; this cluster has {uid}",
+            next_step="use another name, or `evictstream feed --new-epoch` if this cluster replaces the other",
         )
 
 
@@ -111,6 +111,6 @@ class MissingRightsError(KubernetesError):
         self.missing = tuple(missing)
         self.mode = mode
         super().__init__(
-            f"in {cluster} these rights are missing for the mode {mode}: {', '.join(missing)}",
+            f"mode {mode} lacks rights in {cluster}: {', '.join(missing)}",
             next_step=f"grant them: kubectl apply -f deploy/kubernetes/{file}",
         )

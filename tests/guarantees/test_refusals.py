@@ -85,7 +85,7 @@ def test_a_worker_refuses_an_input_that_was_created_anew(
     worker = start_worker(service)
     assert worker.wait_exit() == 1
     assert f"{service.pods_topic}-" in _last_line(worker.log_file.read_text())
-    assert "created anew" in _last_line(worker.log_file.read_text())
+    assert "truncated or recreated" in _last_line(worker.log_file.read_text())
 
 
 def _wrong_count(settings: Settings, topic: str) -> NewTopic:

@@ -15,12 +15,12 @@ DEFAULT_SECONDS = 300
 """A copy of the models' `DEFAULT_SECONDS`, since `--help` should not wait for their import."""
 
 NotReadyOption = Annotated[
-    int, typer.Option(help="What the API server's --default-not-ready-toleration-seconds is.", metavar="SECONDS")
+    int, typer.Option(help="Value of the API server's --default-not-ready-toleration-seconds.", metavar="SECONDS")
 ]
 """Declare it as `not_ready_seconds: NotReadyOption = DEFAULT_SECONDS`."""
 
 UnreachableOption = Annotated[
-    int, typer.Option(help="What the API server's --default-unreachable-toleration-seconds is.", metavar="SECONDS")
+    int, typer.Option(help="Value of the API server's --default-unreachable-toleration-seconds.", metavar="SECONDS")
 ]
 """Declare it as `unreachable_seconds: UnreachableOption = DEFAULT_SECONDS`."""
 

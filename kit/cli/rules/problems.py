@@ -18,7 +18,7 @@ ComparisonOption = Annotated[
     bool,
     typer.Option(
         "--comparison-operators",
-        help="As in a cluster whose gate TaintTolerationComparisonOperators is on: Gt and Lt are legal and compare.",
+        help="As with the feature gate TaintTolerationComparisonOperators: Gt and Lt are valid and compared.",
     ),
 ]
 """Declare it as `comparison_operators: ComparisonOption = False`."""
@@ -62,7 +62,7 @@ def end_with_problems(wrong: Sequence[ObjectErrors], output: OutputFormat) -> Ex
         _print_problems(wrong)
     names = ", ".join(each.subject if is_shown else f"{each.subject} ({each.errors[0]})" for each in wrong[:MOST_NAMED])
     more = f" and {len(wrong) - MOST_NAMED} more" if len(wrong) > MOST_NAMED else ""
-    warn(f"left out, as the API server or kubectl would refuse it: {names}{more}")
+    warn(f"skipped, because the API server or kubectl would refuse it: {names}{more}")
     return ExitCode.FOUND_PROBLEM
 
 

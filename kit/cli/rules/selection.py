@@ -99,4 +99,4 @@ def _selector(text: str) -> tuple[Requirement, ...]:
     try:
         return parse_selector(text)
     except SelectorError as error:
-        raise WrongUseError(str(error), next_step="write for example app=web,tier!=cache") from error
+        raise WrongUseError(str(error), next_step="for example app=web,tier!=cache") from error

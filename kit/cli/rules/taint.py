@@ -32,13 +32,13 @@ class _Refused(NamedTuple):
 
 
 def taint(
-    node: Annotated[str, typer.Argument(help="File with nodes; - is stdin.", metavar="FILE")],
+    node: Annotated[str, typer.Argument(help="File with nodes; - for stdin.", metavar="FILE")],
     specs: Annotated[
         list[str],
         typer.Argument(help="key=value:effect or key:effect adds; key:effect- or key- removes.", metavar="TAINT..."),
     ],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Let a taint take the place of one with its key and effect.")
+        bool, typer.Option("--overwrite", help="Replace a taint with the same key and effect.")
     ] = False,
     output: OutputOption = OutputFormat.TEXT,
 ) -> ExitCode:

@@ -51,10 +51,12 @@ class _Report(NamedTuple):
 
 
 def tolerations(
-    pod: Annotated[str, typer.Argument(help="File with pods; - is stdin.", metavar="FILE")],
+    pod: Annotated[str, typer.Argument(help="File with pods; - for stdin.", metavar="FILE")],
     node: Annotated[
         str | None,
-        typer.Option("--node", help="File with nodes: which toleration is in use for which taint.", metavar="FILE"),
+        typer.Option(
+            "--node", help="File with nodes: show which toleration is in use for which taint.", metavar="FILE"
+        ),
     ] = None,
     not_ready_seconds: NotReadyOption = DEFAULT_SECONDS,
     unreachable_seconds: UnreachableOption = DEFAULT_SECONDS,

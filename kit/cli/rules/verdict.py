@@ -36,12 +36,14 @@ _WHY = {
 
 
 def verdict(
-    node: Annotated[str, typer.Option("--node", help="File with nodes; - is stdin.", metavar="FILE")],
-    pod: Annotated[str, typer.Option("--pod", help="File with pods; - is stdin.", metavar="FILE")],
+    node: Annotated[str, typer.Option("--node", help="File with nodes; - for stdin.", metavar="FILE")],
+    pod: Annotated[str, typer.Option("--pod", help="File with pods; - for stdin.", metavar="FILE")],
     *,
-    all_nodes: Annotated[bool, typer.Option("--all-nodes", help="Each pod on each node, wherever it runs.")] = False,
+    all_nodes: Annotated[
+        bool, typer.Option("--all-nodes", help="Check each pod on each node, wherever it runs.")
+    ] = False,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", help="Only pods of this namespace.", metavar="NAME")
+        str | None, typer.Option("--namespace", "-n", help="Only pods in this namespace.", metavar="NAME")
     ] = None,
     selector: Annotated[
         str, typer.Option("--selector", "-l", help="Only pods with these labels.", metavar="SELECTOR")

@@ -9,7 +9,7 @@ from tests.faults.real.verdict import Outcome
 from tests.faults.tally import repeat_command
 
 KNOWN_ENDS = (
-    "refuses what partition",
+    "refuses the writes of partition",
     "could not be taken over in",
     "no Kafka answered",
     "without leaving",

@@ -128,7 +128,7 @@ def test_flaws_are_reported_by_line_and_the_rest_goes_on(declared: Settings) -> 
         "evictstream: 1 line cannot be read, stdin, line 2: not JSON",
         "evictstream: 1 line cannot be read, stdin, line 3: its object is neither a Node nor a Pod",
     ]
-    assert "--allow unreadable takes it as it is" in told[-1]
+    assert "--allow unreadable accepts this" in told[-1]
     assert (json.loads(result.stdout)["unreadable"], json.loads(result.stdout)["isComplete"]) == (2, True)
     assert set(objects_of(declared)) == {"a", "b"}
 

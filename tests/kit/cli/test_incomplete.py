@@ -79,7 +79,7 @@ def test_what_is_missing_is_said_unless_allowed(
     assert outcome(tmp_path / "f", data, command, "--cluster", "lab") == 1
     *sentences, last = capsys.readouterr().err.splitlines()
     assert [one for one in sentences if said in one] == sentences[:1]
-    assert f"--allow {gap} takes it as it is" in last
+    assert f"--allow {gap} accepts this" in last
     assert answered(tmp_path / "f", command, "--cluster", "lab", "--allow", gap) == 0
     assert [one for one in capsys.readouterr().err.splitlines() if said in one]
 

@@ -67,17 +67,17 @@ def test_a_table_for_people() -> None:
     ("arguments", "code", "said"),
     [
         pytest.param(("--zone", "z-a"), 2, b"nothing would change", id="no change"),
-        pytest.param(("--cordon",), 2, b"no nodes are named", id="no nodes"),
+        pytest.param(("--cordon",), 2, b"no nodes are selected", id="no nodes"),
         pytest.param(("--taint", "a", "--zone", "z-a"), 2, b"invalid taint spec", id="no taint"),
         pytest.param(("--taint", "a:NoExecute-", "--zone", "z-a"), 2, b"use --remove-taint", id="a removal"),
         pytest.param(
             ("--taint", "a:NoExecute", "--remove-taint", "a", "--zone", "z-a"), 2, b"both modify and remove", id="both"
         ),
         pytest.param(("--cordon", "--selector", "a in"), 2, b"no label selector", id="no selector"),
-        pytest.param(("--cordon", "--zone", "z-a", "--at", "soon"), 2, b"is no instant", id="no instant"),
+        pytest.param(("--cordon", "--zone", "z-a", "--at", "soon"), 2, b"is not a time", id="no instant"),
         pytest.param(("--toleration-seconds", "a"), 2, b"KEY=SECONDS", id="no seconds"),
         pytest.param(("--cordon", "--nodes", "n-000,n-x"), 1, b"no such node: n-x", id="an unknown node"),
-        pytest.param(("--cordon", "--zone", "z"), 1, b"zones that are known: z-a, z-b, z-c", id="an unknown zone"),
+        pytest.param(("--cordon", "--zone", "z"), 1, b"known zones: z-a, z-b, z-c", id="an unknown zone"),
         pytest.param(("--cordon", "--zone", "z-a", "--at", "2020-01-01T00:00:00Z"), 1, b"no cluster", id="before"),
     ],
 )
@@ -100,7 +100,7 @@ def test_several_clusters_in_a_file(tmp_path: Path) -> None:
     assert (result.returncode, b"several clusters: a, b" in result.stderr) == (2, True)
     arguments = ("what-if", str(file), "--cordon", "--nodes", "n-1", "--cluster")
     assert json.loads(run(NOWHERE, *arguments, "b", "-o", "json").stdout)["cluster"] == "b"
-    assert b"clusters that are known: a, b" in run(NOWHERE, *arguments, "c").stderr
+    assert b"known clusters: a, b" in run(NOWHERE, *arguments, "c").stderr
 
 
 def test_a_file_that_names_no_cluster(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
 
     for arguments, code, said in (
         (("--nodes", "n-x"), 1, b"no such node: n-x"),
-        (("--zone", "z-b", "--at", "2020-01-01T00:00:00Z"), 2, b"knows only what is now"),
+        (("--zone", "z-b", "--at", "2020-01-01T00:00:00Z"), 2, b"only knows the present"),
     ):
         result = run(settings, "what-if", "--cordon", *arguments)
         assert (result.returncode, said in result.stderr) == (code, True), result.stderr

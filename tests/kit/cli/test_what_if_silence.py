@@ -42,20 +42,20 @@ def test_flags_of_the_controller_manager_are_taken() -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        pytest.param(["--cordon", "--nodes", "n-000"], "goes with no other change", id="another change"),
-        pytest.param([], "no nodes are named", id="no nodes"),
-        pytest.param(["--node-monitor-period", "5"], "is no duration", id="no unit"),
+        pytest.param(["--cordon", "--nodes", "n-000"], "cannot be combined with another change", id="another change"),
+        pytest.param([], "no nodes are selected", id="no nodes"),
+        pytest.param(["--node-monitor-period", "5"], "is not a duration", id="no unit"),
         pytest.param(["--node-monitor-period", "10ms"], "is shorter than 1s", id="too short"),
         pytest.param(["--node-eviction-rate", "-1"], "--node-eviction-rate must", id="negative"),
         pytest.param(["--unhealthy-zone-threshold", "nan"], "--unhealthy-zone-threshold must", id="no number"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(arguments: list[str], problem: str) -> None:
-    named = () if problem == "no nodes are named" else ("--zone", "z-a")
+    named = () if problem == "no nodes are selected" else ("--zone", "z-a")
     result = run(NOWHERE, "what-if", INCIDENT, "--silent", *named, *arguments)
     assert (result.returncode, problem.encode() in result.stderr) == (2, True)
 
 
 def test_flags_of_the_controller_manager_need_silence() -> None:
     result = run(NOWHERE, "what-if", INCIDENT, "--cordon", "--zone", "z-a", "--kube-api-qps", "50")
-    assert (result.returncode, b"--kube-api-qps goes with --silent only" in result.stderr) == (2, True)
+    assert (result.returncode, b"--kube-api-qps needs --silent" in result.stderr) == (2, True)

@@ -88,7 +88,7 @@ def test_only_recommended_rules_broken_is_done(settings: Settings) -> None:
 def test_a_program_that_ends_at_once_is_one_line(settings: Settings) -> None:
     result = run(settings, "conformance", "executor", "--", "sh", "-c", "exit 3")
     assert (result.returncode, result.stdout) == (1, b"")
-    assert b"no sign of life: it ended by itself (exit code 3)" in result.stderr
+    assert b"does nothing: it exited (exit code 3)" in result.stderr
 
 
 def test_a_program_that_is_not_there_is_wrong_use(settings: Settings) -> None:

@@ -147,7 +147,7 @@ def test_rows_on_a_terminal(declared: Settings) -> None:
 def test_a_start_that_is_none_is_wrong_use(start: str) -> None:
     result = run(Settings(bootstrap_servers="127.0.0.1:1"), "commands", "--from", start)
     assert result.returncode == 2
-    assert f"--from {start} is no instant" in result.stderr.decode()
+    assert f"--from {start} is not a time" in result.stderr.decode()
 
 
 def test_a_missing_topic_is_one_line_and_1(settings: Settings) -> None:
@@ -155,7 +155,7 @@ def test_a_missing_topic_is_one_line_and_1(settings: Settings) -> None:
     assert result.returncode == 1
     assert result.stdout == b""
     assert result.stderr.decode().startswith(
-        f"evictstream: topics are not as they must be: {settings.commands_topic} is missing; "
+        f"evictstream: topic configuration differs: {settings.commands_topic} is missing; "
     )
     assert result.stderr.count(b"\n") == 1
 

@@ -77,7 +77,7 @@ def answer(settings: Settings, *arguments: str, typed: bytes) -> tuple[int | Non
 def test_forget_tells_every_partition(known: Settings) -> None:
     result = run(known, *FORGET, "--yes")
     assert result.returncode == 0
-    assert result.stdout.decode() == f"told all 2 partitions of {known.nodes_topic} to forget prod-eu-1\n"
+    assert result.stdout.decode() == f"sent the order to forget prod-eu-1 to all 2 partitions of {known.nodes_topic}\n"
     assert orders(known) == [(0, b"prod-eu-1/", "FORGET"), (1, b"prod-eu-1/", "FORGET")]
 
 
@@ -111,7 +111,7 @@ def test_a_cluster_known_by_heartbeats_alone_can_be_forgotten(known: Settings) -
     ("name", "said"),
     [
         pytest.param("prd-eu-1", "did you mean prod-eu-1?", id="mistyped"),
-        pytest.param("x", "clusters that are known: heard, prod-eu-1, staging", id="like no other"),
+        pytest.param("x", "known clusters: heard, prod-eu-1, staging", id="like no other"),
     ],
 )
 def test_a_cluster_that_nobody_knows_is_not_forgotten(name: str, said: str, known: Settings) -> None:
@@ -133,7 +133,7 @@ def test_a_cluster_that_was_forgotten_is_not_forgotten_twice(state: State) -> No
     state.write()
     result = run(state.settings, *FORGET, "--yes")
     assert result.returncode == 1
-    assert b"nothing is known of prod-eu-1: it was forgotten at 2026-11-21T12:0" in result.stderr
+    assert b"nothing is known of prod-eu-1: forgotten at 2026-11-21T12:0" in result.stderr
     assert orders(state.settings) == []
 
 
@@ -210,20 +210,20 @@ def test_accept_gap_tells_those_that_have_one(known: Settings) -> None:
 
 def test_accept_gap_shows_before_what_was_lost(known: Settings) -> None:
     said = run(known, "accept-gap", "--yes").stderr.decode()
-    assert "partition 1: 7 records of nodes, 100 records of pods were lost, found at 2026-11-21T12:00:00" in said
+    assert "partition 1: lost 7 records of nodes, 100 records of pods, detected at 2026-11-21T12:00:00" in said
     assert "prod-eu-1 (nodes and pods)" in said
 
 
 def test_accept_gap_tells_the_one_named(known: Settings) -> None:
     result = run(known, "accept-gap", "--partition", "1", "--yes")
-    assert result.stdout.decode() == f"told 1 partitions of {known.nodes_topic} to accept their gap: 1\n"
+    assert result.stdout.decode() == f"accepted the gap in 1 partitions of {known.nodes_topic}: 1\n"
     assert orders(known) == [(1, b"*/", "ACCEPT_GAP")]
 
 
 @pytest.mark.parametrize(
     ("arguments", "has_gap", "said"),
     [
-        pytest.param([], False, "no partition has a gap that is known", id="none anywhere"),
+        pytest.param([], False, "no partition has a known gap", id="none anywhere"),
         pytest.param(["--partition", "0"], True, "partition 0 has no gap; partition 1 has one", id="another one"),
     ],
 )

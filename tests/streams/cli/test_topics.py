@@ -28,7 +28,7 @@ def test_check_declare_check(cli: RunCli, settings: Settings) -> None:
 
     checked = cli("topics", "check", **environment)
     assert checked.returncode == 0
-    assert checked.stdout == f"all 8 topics at {settings.bootstrap_servers} are as they must be\n"
+    assert checked.stdout == f"all 8 topics at {settings.bootstrap_servers} match the settings\n"
     assert checked.stderr == ""
 
 

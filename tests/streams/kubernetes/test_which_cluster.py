@@ -79,7 +79,7 @@ def test_credentials_that_belong_elsewhere_are_not_taken(
     after["clusters"][0]["cluster"] |= {k: staging.url if v == "STAGING" else v for k, v in change.items()}
     write(file, after)
     prod.trouble["list pods"] = [401]
-    with pytest.raises(ClusterMovedError, match="start this process again"):
+    with pytest.raises(ClusterMovedError, match="restart this process"):
         connection.get(PODS)
     assert not staging.requests
     write(file, before)

@@ -150,7 +150,7 @@ def test_a_permit_outlasts_looks_but_no_fatal_standstill() -> None:
 def test_the_error_says_what_was_waited_for() -> None:
     error = WorkerStuckError(wait="commit", age_seconds=121.4, limit_seconds=120.0)
     assert (error.exit_code, error.wait) == (ExitCode.FOUND_PROBLEM, "commit")
-    assert error.problem == "stuck: commit has been awaited for 121 s, its limit is 120 s"
+    assert error.problem == "stuck: waiting for commit for 121 s, limit 120 s"
 
 
 def test_livez_within_the_limits() -> None:
