@@ -15,7 +15,6 @@ PAGES = sorted([*ROOT.glob("*.md"), *(page for folder in FOLDERS for page in (RO
 NOT_YET = {
     "docs/guarantees.md",
     "docs/messages.md",
-    "docs/semantics.md",
     "examples",
     "tests/incidents",
     "tests/kit/upstream",
