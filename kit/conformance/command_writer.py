@@ -161,7 +161,7 @@ class CommandWriter:
         return [dataclasses.replace(one, is_committed=False) for one in sent]
 
     def _send(self, commands: tuple[PlayedCommand, ...]) -> list[PlayedCommand]:
-        sent = [dataclasses.replace(one, at=time.time()) for one in commands]
+        sent = [dataclasses.replace(command, at=time.time()) for command in commands]
         for one in sent:
             self._producer.send(self._topic, key=one.key, value=one.value(), headers=one.headers())
         return sent

@@ -79,7 +79,7 @@ class ExecutorEvidence:
 
     def of(self, case: str, action: str = "Evict") -> list[PlayedCommand]:
         """List the commands of a case, in order."""
-        return [one for one in self.commands if one.case == case and one.action == action]
+        return [command for command in self.commands if command.case == case and command.action == action]
 
     def answers(self, command: PlayedCommand) -> list[SeenResult]:
         """List the results that name this eviction and attempt.
@@ -88,21 +88,21 @@ class ExecutorEvidence:
         """
         until = self.killed_at if self.killed_at is not None and command.case != KILLED_CASE else float("inf")
         return [
-            one
-            for one in self.results
-            if one.body.get("evictionId") == command.eviction_id
-            and one.body.get("attempt") == command.attempt
-            and one.at < until
+            result
+            for result in self.results
+            if result.body.get("evictionId") == command.eviction_id
+            and result.body.get("attempt") == command.attempt
+            and result.at < until
         ]
 
     def finals(self, command: PlayedCommand) -> list[SeenResult]:
         """List its answers without `Accepted`, which another one follows."""
-        return [one for one in self.answers(command) if one.outcome != "Accepted"]
+        return [answer for answer in self.answers(command) if answer.outcome != "Accepted"]
 
     def outcomes(self, command: PlayedCommand) -> list[str]:
         """List what its answers say was done."""
-        return [one.outcome for one in self.finals(command)]
+        return [answer.outcome for answer in self.finals(command)]
 
     def removals(self, pod: str) -> list[ApiWrite]:
         """List deletes and evictions of the pod of this name, done or refused, without dry runs."""
-        return [one for one in self.writes if one.is_removal and one.name == pod and not one.is_dry_run]
+        return [write for write in self.writes if write.is_removal and write.name == pod and not write.is_dry_run]

@@ -211,7 +211,7 @@ class ExecutorPlay:
         until, attempt = time.monotonic() + self._answer_seconds, 1
         while time.monotonic() < until and not self._playground.is_over:
             evidence = self._evidence()
-            if any("Succeeded" in evidence.outcomes(one) for one in evidence.of("token")):
+            if any("Succeeded" in evidence.outcomes(command) for command in evidence.of("token")):
                 break
             if evidence.outcomes(evidence.of("token")[-1]):
                 attempt += 1
@@ -222,7 +222,9 @@ class ExecutorPlay:
         """Kill the executor in the midst of its work, and start it again."""
         assert self._playground.end is not None  # noqa: S101 - the caller has looked
         commands = [self._evict("kill", f"kill-{number}", f"kill-{number % KILL_NODES}") for number in range(KILL_PODS)]
-        self._write(writer, *(dataclasses.replace(one, answer_seconds=self._return_seconds) for one in commands))
+        self._write(
+            writer, *(dataclasses.replace(command, answer_seconds=self._return_seconds) for command in commands)
+        )
         self._playground.wait(lambda: self._answered("kill") >= KILL_AFTER, self._answer_seconds)
         self._playground.report("kills the executor and starts it again")
         self._killed_at = time.time()
@@ -232,7 +234,7 @@ class ExecutorPlay:
 
     def _answered(self, case: str) -> int:
         evidence = self._evidence()
-        return sum(1 for one in evidence.of(case) if evidence.finals(one))
+        return sum(1 for command in evidence.of(case) if evidence.finals(command))
 
     def _wait_for_answers(self, seconds: float) -> None:
         """Wait until all that has to be answered is; `Accepted` will do while the API server goes on to fail."""
@@ -240,12 +242,15 @@ class ExecutorPlay:
         def are_there() -> bool:
             evidence = self._evidence()
             return all(
-                evidence.answers(one) if one == failing else evidence.finals(one)
-                for one in evidence.commands
-                if one.action == "Evict" and one.is_committed and one.cluster == CLUSTER and one.case != "hello"
+                evidence.answers(command) if command == failing else evidence.finals(command)
+                for command in evidence.commands
+                if command.action == "Evict"
+                and command.is_committed
+                and command.cluster == CLUSTER
+                and command.case != "hello"
             )
 
-        failing = next((one for one in self._commands if one.case == "500"), None)
+        failing = next((command for command in self._commands if command.case == "500"), None)
         self._playground.wait(are_there, seconds)
 
     def _evict(self, case: str, pod: str, node: str, *, attempt: int = 1) -> PlayedCommand:
@@ -279,7 +284,7 @@ class ExecutorPlay:
     def _node(self, name: str, taints: Iterable[object] = (TAINT,)) -> None:
         since = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=2 * TOLERATION_SECONDS)
         added = {"timeAdded": since.strftime("%Y-%m-%dT%H:%M:%SZ")}
-        spec = {"taints": [{**one, **added} for one in taints if isinstance(one, dict)]}
+        spec = {"taints": [{**taint, **added} for taint in taints if isinstance(taint, dict)]}
         self._playground.api.put("Node", name, uid=uid_of(name), spec=spec)
 
     def _pod(self, name: str, node: str, uid: str = "") -> None:

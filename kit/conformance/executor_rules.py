@@ -1,4 +1,4 @@
-"""What has to hold of an executor, by docs/messages.md; each rule is a function of what was recorded."""
+"""The rules for executors, by docs/messages.md; each is a function of the recorded evidence."""
 
 from __future__ import annotations
 
@@ -30,23 +30,33 @@ def _is_asked(command: PlayedCommand) -> bool:
 
 def _evicts(evidence: ExecutorEvidence) -> Finding:
     commands = evidence.of("plain")
-    wrong = [f"{one.pod}: {_said(evidence, one)}" for one in commands if evidence.outcomes(one) != ["Succeeded"]]
+    wrong = [
+        f"{command.pod}: {_said(evidence, command)}"
+        for command in commands
+        if evidence.outcomes(command) != ["Succeeded"]
+    ]
     wrong += [
-        f"{one.pod} was not deleted"
-        for one in commands
-        if not any(write.done_to == one.pod_uid for write in evidence.removals(one.pod))
+        f"{command.pod} was not deleted"
+        for command in commands
+        if not any(write.done_to == command.pod_uid for write in evidence.removals(command.pod))
     ]
     return unless(wrong, f"{len(commands)} pods deleted, one Succeeded each") if commands else not_shown("not played")
 
 
 def _answers(evidence: ExecutorEvidence) -> Finding:
-    asked = [one for one in evidence.commands if _is_asked(one)]
-    waits = {one: min((a.at for a in evidence.answers(one)), default=float("inf")) - one.at for one in asked}
-    wrong = [f"{one.pod}, attempt {one.attempt}: {_NO_ANSWER}" for one, wait in waits.items() if wait == float("inf")]
+    asked = [command for command in evidence.commands if _is_asked(command)]
+    waits = {
+        command: min((a.at for a in evidence.answers(command)), default=float("inf")) - command.at for command in asked
+    }
+    wrong = [
+        f"{command.pod}, attempt {command.attempt}: {_NO_ANSWER}"
+        for command, wait in waits.items()
+        if wait == float("inf")
+    ]
     wrong += [
-        f"{one.pod}, attempt {one.attempt}: after {wait:.1f} s"
-        for one, wait in waits.items()
-        if one.answer_seconds < wait < float("inf")
+        f"{command.pod}, attempt {command.attempt}: after {wait:.1f} s"
+        for command, wait in waits.items()
+        if command.answer_seconds < wait < float("inf")
     ]
     if not asked:
         return not_shown("not played")
@@ -54,22 +64,22 @@ def _answers(evidence: ExecutorEvidence) -> Finding:
 
 
 def _form(evidence: ExecutorEvidence) -> Finding:
-    known = {(one.eviction_id, one.attempt): one for one in evidence.commands}
-    wrong = [problem for one in evidence.results if (problem := _problem_of(one, known, evidence.partitions))]
+    commands = {(command.eviction_id, command.attempt): command for command in evidence.commands}
+    wrong = [problem for result in evidence.results if (problem := _problem_of(result, commands, evidence.partitions))]
     if not evidence.results:
         return not_shown("no results")
     return unless(wrong, f"{len(evidence.results)} results, each under its command's key and with its fields")
 
 
-def _problem_of(result: SeenResult, known: dict[tuple[str, int], PlayedCommand], partitions: int) -> str:
-    command = known.get((str(result.body.get("evictionId")), result.body.get("attempt", -1)))
+def _problem_of(result: SeenResult, commands: dict[tuple[str, int], PlayedCommand], partitions: int) -> str:
+    command = commands.get((str(result.body.get("evictionId")), result.body.get("attempt", -1)))
     if result.problem:
         return f"the service cannot read a result: {result.problem}"
     if command is None:
-        return f"a result for attempt {result.body.get('attempt')} of an eviction that nobody asked for"
+        return f"a result for attempt {result.body.get('attempt')} of an eviction without a command"
     fields = {"cluster": command.cluster, "pod": command.pod, "podUid": command.pod_uid, "node": command.node}
-    for field, wanted in fields.items():
-        if result.body[field] != wanted:
+    for field, expected in fields.items():
+        if result.body[field] != expected:
             return f"{command.pod}: {field} is {result.body[field]!r}"
     if result.key != command.key:
         return f"{command.pod}: the key is {result.key!r}"
@@ -79,21 +89,24 @@ def _problem_of(result: SeenResult, known: dict[tuple[str, int], PlayedCommand],
 
 
 def _precondition(evidence: ExecutorEvidence) -> Finding:
-    uids = {one.pod: one.pod_uid for one in evidence.commands}
-    removals = [one for one in evidence.writes if one.is_removal and not one.is_dry_run]
+    uids = {command.pod: command.pod_uid for command in evidence.commands}
+    removals = [write for write in evidence.writes if write.is_removal and not write.is_dry_run]
     wrong = [
-        f"{one.name}: {one.what} " + ("without a UID" if one.uid is None else "with another UID than the command's")
-        for one in removals
-        if one.uid != uids.get(one.name)
+        f"{removal.name}: {removal.what} "
+        + ("without a UID" if removal.uid is None else "with another UID than the command's")
+        for removal in removals
+        if removal.uid != uids.get(removal.name)
     ]
     return unless(wrong, f"{len(removals)} requests, each with its UID") if removals else not_shown("nothing deleted")
 
 
 def _truth(evidence: ExecutorEvidence) -> Finding:
-    done = {(one.done_to or one.uid) for one in evidence.writes if one.is_removal and 200 <= one.status < 300}  # noqa: PLR2004 - what HTTP calls success
-    said = [one for one in evidence.results if one.outcome == "Succeeded"]
+    done = {(write.done_to or write.uid) for write in evidence.writes if write.is_removal and 200 <= write.status < 300}  # noqa: PLR2004 - what HTTP calls success
+    said = [result for result in evidence.results if result.outcome == "Succeeded"]
     wrong = [
-        f"{one.body.get('pod')}: Succeeded, but nothing was deleted" for one in said if one.body["podUid"] not in done
+        f"{result.body.get('pod')}: Succeeded, but nothing was deleted"
+        for result in said
+        if result.body["podUid"] not in done
     ]
     return unless(wrong, f"{len(said)} times Succeeded, each after its delete") if said else not_shown("no Succeeded")
 
@@ -102,28 +115,32 @@ def _says(case: str, outcomes: Collection[str], *, may_ask: bool = True) -> Judg
     """Make a rule: the first `Evict` of a case gets one of these answers, and the pod is not deleted."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
-        found = evidence.of(case)
-        if not found:
+        commands = evidence.of(case)
+        if not commands:
             return not_shown("not played")
-        removals = evidence.removals(found[0].pod)
-        if any(one.done_to is not None for one in removals):
-            return broken(f"the pod was deleted; answered {_said(evidence, found[0])}")
+        removals = evidence.removals(commands[0].pod)
+        if any(removal.done_to is not None for removal in removals):
+            return broken(f"the pod was deleted; answered {_said(evidence, commands[0])}")
         if removals and not may_ask:
-            return broken(f"asked the API server to delete it; answered {_said(evidence, found[0])}")
-        said = evidence.outcomes(found[0])
+            return broken(f"asked the API server to delete it; answered {_said(evidence, commands[0])}")
+        said = evidence.outcomes(commands[0])
         is_right = said and set(said) <= set(outcomes)
-        return held(f"nothing deleted, {_said(evidence, found[0])}") if is_right else broken(_said(evidence, found[0]))
+        return (
+            held(f"nothing deleted, {_said(evidence, commands[0])}")
+            if is_right
+            else broken(_said(evidence, commands[0]))
+        )
 
     return judge
 
 
 def _repeated(evidence: ExecutorEvidence) -> Finding:
     commands = evidence.of("repeated")
-    if len(commands) < 2 or not any(one.at < commands[1].at for one in evidence.finals(commands[0])):  # noqa: PLR2004 - the first and its repeat
+    if len(commands) < 2 or not any(answer.at < commands[1].at for answer in evidence.finals(commands[0])):  # noqa: PLR2004 - the first and its repeat
         return not_shown("the first one was not answered")
-    if any(one.at > commands[1].at for one in evidence.removals(commands[1].pod)):
+    if any(removal.at > commands[1].at for removal in evidence.removals(commands[1].pod)):
         return broken("asked the API server again")
-    later = [one for one in evidence.finals(commands[0]) if one.at > commands[1].at]
+    later = [answer for answer in evidence.finals(commands[0]) if answer.at > commands[1].at]
     return held(f"answered again: {later[0].outcome}") if later else broken("not answered again")
 
 
@@ -131,8 +148,8 @@ def _next_attempt(evidence: ExecutorEvidence) -> Finding:
     commands = evidence.of("500")
     if len(commands) < 2:  # noqa: PLR2004 - the attempt that fails and the one that does not
         return not_shown("not played")
-    first, second = (_said(evidence, one) for one in commands)
-    if any(one.done_to is not None for one in evidence.removals("500")):
+    first, second = (_said(evidence, command) for command in commands)
+    if any(removal.done_to is not None for removal in evidence.removals("500")):
         return held(f"first {first}, then {second}")
     return broken(f"not deleted; first {first}, then {second}")
 
@@ -141,13 +158,13 @@ def _overtaken(evidence: ExecutorEvidence) -> Finding:
     commands = evidence.of("overtaken")
     if not commands:
         return not_shown("not played")
-    first, second = (_said(evidence, one) for one in commands)
+    first, second = (_said(evidence, command) for command in commands)
     seen = f"attempt 1 {first}, attempt 2 {second}"
     return held(seen) if (first, second) == ("Obsolete", "Succeeded") else broken(seen)
 
 
 def _untouched(case: str, why: str, action: str = "Evict") -> Judge:
-    """Make a rule: what a case asks for is neither done nor answered, while what follows in its partition is."""
+    """Make a rule: a case is neither done nor answered, while the next command of its partition is."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
         commands, later = evidence.of(case, action), evidence.of(f"{case}-later")
@@ -155,25 +172,25 @@ def _untouched(case: str, why: str, action: str = "Evict") -> Judge:
             return not_shown("not played")
         if evidence.removals(commands[0].pod):
             return broken("asked the API server to delete the pod")
-        ids = {one.eviction_id for one in commands}
-        if any(one.body.get("evictionId") in ids for one in evidence.results):
+        ids = {command.eviction_id for command in commands}
+        if any(result.body.get("evictionId") in ids for result in evidence.results):
             return broken("answered")
-        if not any(evidence.answers(one) for one in later):
-            return not_shown("what came after it was not answered either")
+        if not any(evidence.answers(command) for command in later):
+            return not_shown("the next command was not answered either")
         return held(why)
 
     return judge
 
 
 def _fault(case: str, outcomes: Collection[str]) -> Judge:
-    """Make a rule: an `Evict` that the API server does not just do gets one of these answers."""
+    """Make a rule: an `Evict` in a fault of the API server gets one of these answers."""
 
     def judge(evidence: ExecutorEvidence) -> Finding:
-        found = evidence.of(case)
-        if not found:
+        commands = evidence.of(case)
+        if not commands:
             return not_shown("not played")
-        until = found[1].at if len(found) > 1 else float("inf")  # the next attempt makes it obsolete
-        said = [one.outcome for one in evidence.answers(found[0]) if one.at < until]
+        until = commands[1].at if len(commands) > 1 else float("inf")  # the next attempt makes it obsolete
+        said = [answer.outcome for answer in evidence.answers(commands[0]) if answer.at < until]
         seen = ", then ".join(said) or _NO_ANSWER
         return (held if said and set(said) <= {"Accepted", *outcomes} else broken)(seen)
 
@@ -181,43 +198,45 @@ def _fault(case: str, outcomes: Collection[str]) -> Judge:
 
 
 def _tries(evidence: ExecutorEvidence) -> Finding:
-    found = evidence.of("500")
-    if not found or not evidence.removals("500"):
+    commands = evidence.of("500")
+    if not commands or not evidence.removals("500"):
         return not_shown("no delete that is refused")
-    until = found[1].at if len(found) > 1 else float("inf")
-    tries = sum(1 for one in evidence.removals("500") if one.at < until)
+    until = commands[1].at if len(commands) > 1 else float("inf")
+    tries = sum(1 for removal in evidence.removals("500") if removal.at < until)
     return (held if tries <= MOST_TRIES else broken)(f"{tries} requests")
 
 
 def _unreadable(evidence: ExecutorEvidence) -> Finding:
-    found = evidence.of("unreadable")
-    if not found:
+    commands = evidence.of("unreadable")
+    if not commands:
         return not_shown("not played")
-    return (held if evidence.outcomes(found[0]) else broken)(f"the command behind them: {_said(evidence, found[0])}")
+    return (held if evidence.outcomes(commands[0]) else broken)(f"the next command: {_said(evidence, commands[0])}")
 
 
 def _nothing_lost(evidence: ExecutorEvidence) -> Finding:
     if evidence.killed_at is None:
         return not_shown("the kit can only kill what it has started")
     killed_at = evidence.killed_at
-    left = [one for one in evidence.of("kill") if not any(a.at < killed_at for a in evidence.finals(one))]
-    if not left:
+    unanswered = [
+        command for command in evidence.of("kill") if not any(a.at < killed_at for a in evidence.finals(command))
+    ]
+    if not unanswered:
         return not_shown("all was answered before the kill")
-    wrong = [f"{one.pod}: {_NO_ANSWER}" for one in left if not evidence.finals(one)]
-    return unless(wrong, f"{len(left)} were not answered when it was killed; all are now")
+    wrong = [f"{command.pod}: {_NO_ANSWER}" for command in unanswered if not evidence.finals(command)]
+    return unless(wrong, f"{len(unanswered)} were not answered when it was killed; all are now")
 
 
 def _not_done_twice(evidence: ExecutorEvidence) -> Finding:
     if evidence.killed_at is None:
         return not_shown("the kit can only kill what it has started")
     killed_at = evidence.killed_at
-    before = [one.pod for one in evidence.of("kill") if any(a.at < killed_at for a in evidence.finals(one))]
+    before = [command.pod for command in evidence.of("kill") if any(a.at < killed_at for a in evidence.finals(command))]
     if not before:
         return not_shown("none was answered before the kill")
     wrong = [
         f"{pod}: asked the API server again"
         for pod in before
-        if any(one.at > killed_at for one in evidence.removals(pod))
+        if any(removal.at > killed_at for removal in evidence.removals(pod))
     ]
     return unless(wrong, f"{len(before)} were answered before the kill; none was deleted again")
 
@@ -226,22 +245,22 @@ def _new_token(evidence: ExecutorEvidence) -> Finding:
     commands = evidence.of("token")
     if not commands:
         return not_shown("not played")
-    seen = ", then ".join(_said(evidence, one) for one in commands)
-    return (held if any("Succeeded" in evidence.outcomes(one) for one in commands) else broken)(seen)
+    seen = ", then ".join(_said(evidence, command) for command in commands)
+    return (held if any("Succeeded" in evidence.outcomes(command) for command in commands) else broken)(seen)
 
 
 def _condition(evidence: ExecutorEvidence) -> Finding:
     wrong = []
     for command in evidence.of("plain"):
-        removal = next((one for one in evidence.removals(command.pod) if one.done_to), None)
+        removal = next((removal for removal in evidence.removals(command.pod) if removal.done_to), None)
         if removal is None or removal.what == "create pods/eviction":  # there the API server sets it
             continue
         patches = [
-            one
-            for one in evidence.writes
-            if one.what == "patch pods/status" and one.done_to == command.pod_uid and one.at <= removal.at
+            write
+            for write in evidence.writes
+            if write.what == "patch pods/status" and write.done_to == command.pod_uid and write.at <= removal.at
         ]
-        if not any("DisruptionTarget" in json.dumps(one.body) for one in patches):
+        if not any("DisruptionTarget" in json.dumps(patch.body) for patch in patches):
             wrong.append(f"{command.pod}: deleted without it")
     return unless(wrong, "set before each delete") if evidence.of("plain") else not_shown("not played")
 

@@ -107,11 +107,11 @@ class FakeApi(FakeCluster):
 
     def watches(self, plural: str) -> int:
         """Count the watches that were opened."""
-        return sum(1 for one in list(self.requests) if one == f"watch {plural}")
+        return sum(1 for request in list(self.requests) if request == f"watch {plural}")
 
     def removals(self, name: str) -> list[ApiWrite]:
         """List deletes and evictions of the pod of this name, done or not."""
-        return [one for one in list(self.writes) if one.name == name and one.is_removal]
+        return [write for write in list(self.writes) if write.name == name and write.is_removal]
 
     def take_fault(self, request: FakeRequest) -> Fault:
         """Return what happens to this request, and let it happen once."""

@@ -110,7 +110,7 @@ class FakeCluster:
             items = self._listings.get(at)
         if items is None:
             return refusal(410, "The provided continue parameter is too old")
-        items = [one for one in items if is_selected(one, request)]
+        items = [item for item in items if is_selected(item, request)]
         begin = int(place or 0)
         end = begin + (int(query.get("limit", "0") or 0) or len(items))
         meta = {"resourceVersion": at.partition(":")[0]} | ({"continue": f"{at}/{end}"} if end < len(items) else {})

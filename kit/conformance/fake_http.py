@@ -173,7 +173,7 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
         if not version:  # a watch that begins with what is there
             page = api.page(kind, request).body
             version = int(page["metadata"]["resourceVersion"])
-            yield from (_line("ADDED", {"kind": kind, "apiVersion": "v1", **one}) for one in page["items"])
+            yield from (_line("ADDED", {"kind": kind, "apiVersion": "v1", **item}) for item in page["items"])
         bookmarks = _Bookmarks(request, version, api.bookmark_lead_seconds)
         turn = api.watch_turn
         while (left := bookmarks.end_at - time.monotonic()) > 0 and turn == api.watch_turn:

@@ -220,9 +220,12 @@ class FeedEvidence:
     def of(self, type_: str, kind: str | None = None, partition: int | None = None) -> list[FeedRecord]:
         """List records of a type that can be read, of a topic and a partition."""
         return [
-            one
-            for one in self.records
-            if one.type == type_ and not one.problem and kind in {None, one.kind} and partition in {None, one.partition}
+            record
+            for record in self.records
+            if record.type == type_
+            and not record.problem
+            and kind in {None, record.kind}
+            and partition in {None, record.partition}
         ]
 
 
@@ -231,7 +234,7 @@ def used_fields(kind: str, found: Object) -> UsedFields:
     meta, spec, status = found["metadata"], found.get("spec") or {}, found.get("status") or {}
     content: Object
     if kind == "Node":
-        ready = [one["status"] for one in status.get("conditions") or () if one["type"] == "Ready"]
+        ready = [condition["status"] for condition in status.get("conditions") or () if condition["type"] == "Ready"]
         content = {"taints": spec.get("taints"), "ready": ready}
     else:
         content = {

@@ -15,7 +15,7 @@ LONGEST_VALUE_BYTES: Final = 1_572_864
 LONGEST_LISTING_BYTES: Final = 262_144
 
 PACE_SECONDS: Final = 20.0
-"""Between heartbeats: one is due each 10 s."""
+"""Between heartbeats: record is due each 10 s."""
 
 Judge = Callable[[FeedEvidence], Finding]
 
@@ -29,53 +29,55 @@ def _place(record: FeedRecord) -> str:
 
 
 def _readable(evidence: FeedEvidence) -> Finding:
-    wrong = [f"{_place(one)}: {one.problem}" for one in evidence.records if one.problem]
+    wrong = [f"{_place(record)}: {record.problem}" for record in evidence.records if record.problem]
     return unless(wrong, f"{len(evidence.records)} records") if evidence.records else not_shown("no records")
 
 
 def _kind(evidence: FeedEvidence) -> Finding:
-    changes = [one for one in evidence.records if one.type in CHANGES]
+    changes = [record for record in evidence.records if record.type in CHANGES]
     wrong = []
-    for one in changes:
-        found = one.event.get("object") or {}
-        if found.get("kind") != one.kind or found.get("apiVersion", "v1") != "v1":
-            wrong.append(f"{_place(one)}: {one.type} with kind {found.get('kind')!r}")
+    for record in changes:
+        content = record.event.get("object") or {}
+        if content.get("kind") != record.kind or content.get("apiVersion", "v1") != "v1":
+            wrong.append(f"{_place(record)}: {record.type} with kind {content.get('kind')!r}")
     return unless(wrong, f"{len(changes)} changes") if changes else not_shown("no changes")
 
 
 def _keys(evidence: FeedEvidence) -> Finding:
     wrong = []
-    for one in evidence.records:
-        if one.problem or one.type == "BOOKMARK":
+    for record in evidence.records:
+        if record.problem or record.type == "BOOKMARK":
             continue
-        if one.event.get("cluster") != CLUSTER:
-            wrong.append(f"{_place(one)}: cluster {one.event.get('cluster')!r}")
-        elif one.is_change:
-            key = f"{CLUSTER}/{one.used().node}".encode()
-            if one.key != key or one.partition != partition_of(key, evidence.partitions):
-                wrong.append(f"{_place(one)}: key {one.key!r} for a {one.kind.lower()} of {one.used().node!r}")
-        elif one.key != _WHOLE_KEY:
-            wrong.append(f"{_place(one)}: {one.type} has the key {one.key!r}")
+        if record.event.get("cluster") != CLUSTER:
+            wrong.append(f"{_place(record)}: cluster {record.event.get('cluster')!r}")
+        elif record.is_change:
+            key = f"{CLUSTER}/{record.used().node}".encode()
+            if record.key != key or record.partition != partition_of(key, evidence.partitions):
+                wrong.append(
+                    f"{_place(record)}: key {record.key!r} for a {record.kind.lower()} of {record.used().node!r}"
+                )
+        elif record.key != _WHOLE_KEY:
+            wrong.append(f"{_place(record)}: {record.type} has the key {record.key!r}")
     return unless(wrong, f"{len(evidence.records)} records") if evidence.records else not_shown("no records")
 
 
 def _says(situation: str, seen: str) -> Judge:
-    """Make a rule: after a situation the topics say what the cluster holds."""
+    """Make a rule: after a situation the topics show the state of the cluster."""
 
     def judge(evidence: FeedEvidence) -> Finding:
         snapshot = evidence.snapshots.get(situation)
         if snapshot is None:
             return not_shown("not played")
-        known = KnownObjects(evidence.records[: snapshot.records]).objects
+        told = KnownObjects(evidence.records[: snapshot.records]).objects
         wrong = []
-        for uid, found in snapshot.held.items():
-            if uid not in known:
-                wrong.append(f"{found.kind} {found.name} is missing")
-            elif known[uid] != found:
+        for uid, actual in snapshot.held.items():
+            if uid not in told:
+                wrong.append(f"{actual.kind} {actual.name} is missing")
+            elif told[uid] != actual:
                 wrong.append(
-                    f"{found.kind} {found.name} on {known[uid].node}: {known[uid].content}, is {found.content}"
+                    f"{actual.kind} {actual.name} on {told[uid].node}: {told[uid].content}, is {actual.content}"
                 )
-        wrong += [f"{known[uid].kind} {known[uid].name} is gone" for uid in known if uid not in snapshot.held]
+        wrong += [f"{told[uid].kind} {told[uid].name} is gone" for uid in told if uid not in snapshot.held]
         return unless(wrong, f"{len(snapshot.held)} objects; {seen}")
 
     return judge
@@ -86,61 +88,63 @@ def _listed(evidence: FeedEvidence) -> Finding:
         return not_shown("no LISTED; a feed may remember what it has written instead")
     there = evidence.snapshots["listing"].held
     for kind in _KINDS:
-        found = evidence.of("LISTED", kind)
-        version = found[0].version if found else (0, 0)
+        listings = evidence.of("LISTED", kind)
+        version = listings[0].version if listings else (0, 0)
         named = set[str]()
         for partition in range(evidence.partitions):
-            ranges = [one for one in found if one.partition == partition and one.version == version]
+            ranges = [record for record in listings if record.partition == partition and record.version == version]
             problem = _gap(ranges)
             if problem:
                 return broken(f"{kind.lower()}s, partition {partition}: {problem}")
-            uids = {uid for one in ranges for known in one.event["listing"]["uids"].values() for uid in known}
+            uids = {uid for record in ranges for of_node in record.event["listing"]["uids"].values() for uid in of_node}
             late = _late(evidence, kind, partition, uids, ranges[0].offset)
             if late:
                 return broken(f"{late} of {kind.lower()}s were ADDED only after LISTED, in partition {partition}")
             named |= uids
-        wanted = {uid for uid, one in there.items() if one.kind == kind}
-        if named != wanted:
-            return broken(f"{kind.lower()}s: {len(wanted - named)} are not named, {len(named - wanted)} are not there")
+        expected = {uid for uid, held_object in there.items() if held_object.kind == kind}
+        if named != expected:
+            return broken(
+                f"{kind.lower()}s: {len(expected - named)} are not named, {len(named - expected)} are not there"
+            )
     return held(f"{len(evidence.of('LISTED'))} records, in each of {evidence.partitions} partitions of both topics")
 
 
 def _gap(ranges: list[FeedRecord]) -> str:
-    """Say what part of the names, or of the UIDs of a range of names, the ranges of a listing leave out."""
+    """Describe the first gap in the names of a listing, or in the UIDs of a range of names; empty if there is none."""
     by_names: dict[tuple[str, str | None], dict[str, str | None]] = {}
-    for one in ranges:
-        found = one.event["listing"]
-        by_uids = by_names.setdefault((found.get("after", ""), found.get("through")), {})
-        by_uids[found.get("uidAfter", "")] = found.get("uidThrough")
+    for record in ranges:
+        listing = record.event["listing"]
+        by_uids = by_names.setdefault((listing.get("after", ""), listing.get("through")), {})
+        by_uids[listing.get("uidAfter", "")] = listing.get("uidThrough")
     problems = [_hole(dict(list(by_names)), "names"), *(_hole(by_uids, "UIDs") for by_uids in by_names.values())]
     return next(filter(None, problems), "")
 
 
 def _hole(through: Mapping[str, str | None], what: str) -> str:
-    """Say where ranges, given as their ends by their begins, do not adjoin."""
+    """Describe the first gap between ranges, given as their ends by their starts."""
     at: str | None = ""
     for _ in range(len(through) + 1):
         if at is None:
             return ""
         if at not in through:
-            return f"nothing is said of {what} behind {at!r}" if through else "no LISTED"
+            return f"no {what} after {at!r}" if through else "no LISTED"
         at = through[at]
     return f"ranges of {what} do not end"
 
 
 def _late(evidence: FeedEvidence, kind: str, partition: int, uids: set[str], offset: int) -> int:
-    """Count what a listing names and no record before it has told of."""
+    """Count the UIDs of a listing that no earlier record had."""
     told = {
-        one.uid
-        for one in evidence.records
-        if one.is_change and one.kind == kind and one.partition == partition and one.offset < offset
+        record.uid
+        for record in evidence.records
+        if record.is_change and record.kind == kind and record.partition == partition and record.offset < offset
     }
     return len(uids - told)
 
 
 def _heartbeats(evidence: FeedEvidence) -> Finding:
-    found = evidence.of("HEARTBEAT")
-    if not found:
+    heartbeats = evidence.of("HEARTBEAT")
+    if not heartbeats:
         return not_shown("no heartbeats; a feed may do without")
     wrong = []
     for kind in _KINDS:
@@ -151,15 +155,15 @@ def _heartbeats(evidence: FeedEvidence) -> Finding:
             if not here:
                 wrong.append(f"none in {place}")
             elif listed and here[0].offset < listed[0].offset:
-                wrong.append(f"before the listing was told, in {place}")
+                wrong.append(f"before the listing, in {place}")
             elif "listedAt" not in here[0].event:
                 wrong.append(f"without listedAt, in {place}")
-    return unless(wrong, f"{len(found)}, in each of {evidence.partitions} partitions of both topics")
+    return unless(wrong, f"{len(heartbeats)}, in each of {evidence.partitions} partitions of both topics")
 
 
 def _pace(evidence: FeedEvidence) -> Finding:
     until = evidence.silent_at or evidence.ended_at
-    times = [one.at for one in evidence.of("HEARTBEAT", "Pod", 0) if one.at < until]
+    times = [record.at for record in evidence.of("HEARTBEAT", "Pod", 0) if record.at < until]
     gaps = [after - before for before, after in pairwise(times) if not _is_interrupted(evidence, before, after)]
     if not gaps:
         return not_shown("fewer than two heartbeats without an interruption")
@@ -174,90 +178,90 @@ def _is_interrupted(evidence: FeedEvidence, before: float, after: float) -> bool
 def _silence(evidence: FeedEvidence) -> Finding:
     if evidence.silent_at is None:
         return not_shown("no heartbeats, or not played")
-    times = [one.event_at - evidence.silent_at for one in evidence.of("HEARTBEAT", "Pod")]
-    last = max((one for one in times if one > 0), default=0.0)
+    times = [record.event_at - evidence.silent_at for record in evidence.of("HEARTBEAT", "Pod")]
+    last = max((after_s for after_s in times if after_s > 0), default=0.0)
     if last > evidence.silent_seconds:
-        return broken(f"heartbeats on pods went on for {last:.0f} s")
+        return broken(f"heartbeats on pods continued for {last:.0f} s")
     watched = evidence.ended_at - evidence.silent_at
     if watched < evidence.silent_seconds and watched - last < QUIET_SECONDS:
         return not_shown("the run ended too early")
-    return held(f"the last one on pods came {last:.0f} s after the watch had fallen silent")
+    return held(f"the last record on pods came {last:.0f} s after the watch had fallen silent")
 
 
 def _no_errors(evidence: FeedEvidence) -> Finding:
     wrong = [
-        f"{_place(one)}: {one.type}"
-        for one in evidence.records
-        if one.type not in _TYPES or (one.event.get("object") or {}).get("kind") == "Status"
+        f"{_place(record)}: {record.type}"
+        for record in evidence.records
+        if record.type not in _TYPES or (record.event.get("object") or {}).get("kind") == "Status"
     ]
     return unless(wrong, "none") if evidence.records else not_shown("no records")
 
 
 def _deleted(evidence: FeedEvidence) -> Finding:
-    known: dict[str, tuple[int, int]] = {}
+    newest: dict[str, tuple[int, int]] = {}
     wrong, count = [], 0
-    for one in evidence.records:
-        if not one.is_change:
+    for record in evidence.records:
+        if not record.is_change:
             continue
-        if one.type == "DELETED":
+        if record.type == "DELETED":
             count += 1
-            if one.version < known.get(one.uid, (0, 0)):
-                wrong.append(f"{one.used().name}: version {one.version[1]}, after {known[one.uid][1]}")
-        known[one.uid] = max(one.version, known.get(one.uid, (0, 0)))
+            if record.version < newest.get(record.uid, (0, 0)):
+                wrong.append(f"{record.used().name}: version {record.version[1]}, after {newest[record.uid][1]}")
+        newest[record.uid] = max(record.version, newest.get(record.uid, (0, 0)))
     return unless(wrong, f"{count} DELETED") if count else not_shown("no DELETED")
 
 
 def _order(evidence: FeedEvidence) -> Finding:
-    known: dict[tuple[str, int], tuple[int, int]] = {}
+    newest: dict[tuple[str, int], tuple[int, int]] = {}
     wrong, count = [], 0
-    for one in evidence.records:
-        if not one.is_change:
+    for record in evidence.records:
+        if not record.is_change:
             continue
         count += 1
-        which = (one.uid, one.partition)
-        if one.version < known.get(which, (0, 0)):
-            wrong.append(f"{one.used().name}: version {one.version[1]} after {known[which][1]}")
-        known[which] = max(one.version, known.get(which, (0, 0)))
+        place = (record.uid, record.partition)
+        if record.version < newest.get(place, (0, 0)):
+            wrong.append(f"{record.used().name}: version {record.version[1]} after {newest[place][1]}")
+        newest[place] = max(record.version, newest.get(place, (0, 0)))
     return unless(wrong, f"{count} changes") if count else not_shown("no changes")
 
 
 def _epoch(evidence: FeedEvidence) -> Finding:
     if evidence.rebuilt_at is None:
         return not_shown("not played")
-    before = max((one.epoch for one in evidence.records if one.at < evidence.rebuilt_at), default=0)
-    found = _says("rebuilt", "")(evidence)
-    if max(one.epoch for one in evidence.records) <= before:
-        return broken(f"it is {before} as before; {found.seen}")
+    before = max((record.epoch for record in evidence.records if record.at < evidence.rebuilt_at), default=0)
+    contents = _says("rebuilt", "")(evidence)
+    if max(record.epoch for record in evidence.records) <= before:
+        return broken(f"it is {before} as before; {contents.seen}")
     for kind in _KINDS:
         for partition in range(evidence.partitions):
-            here = [one for one in evidence.records if (one.kind, one.partition) == (kind, partition)]
-            later = [one for one in here if one.epoch > before]
+            here = [record for record in evidence.records if (record.kind, record.partition) == (kind, partition)]
+            later = [record for record in here if record.epoch > before]
             if not later:
                 return broken(f"nothing of the new epoch in {kind.lower()}s, partition {partition}")
-            old = [one for one in here if one.offset > later[0].offset and one.epoch <= before]
+            old = [record for record in here if record.offset > later[0].offset and record.epoch <= before]
             if old:
-                return broken(f"{_place(old[0])}: of the old epoch, behind one of the new")
-    return found._replace(seen=f"from {before} to {before + 1}; {found.seen}".removesuffix("; "))
+                return broken(f"{_place(old[0])}: of the old epoch, after the new one")
+    return contents._replace(seen=f"from {before} to {before + 1}; {contents.seen}".removesuffix("; "))
 
 
 def _unbound(evidence: FeedEvidence) -> Finding:
     wrong = [
-        f"{_place(one)}: key {one.key!r}"
-        for one in evidence.records
-        if one.is_change and one.uid in evidence.unbound and one.key != _WHOLE_KEY
+        f"{_place(record)}: key {record.key!r}"
+        for record in evidence.records
+        if record.is_change and record.uid in evidence.unbound and record.key != _WHOLE_KEY
     ]
     return unless(wrong, "none under a node's key") if evidence.records else not_shown("no records")
 
 
 def _fields(evidence: FeedEvidence) -> Finding:
     wrong, count = [], 0
-    for one in evidence.records:
-        if not one.is_change or one.type == "DELETED":
+    for record in evidence.records:
+        if not record.is_change or record.type == "DELETED":
             continue
-        states = evidence.states.get((one.uid, one.version[1]), ())
+        states = evidence.states.get((record.uid, record.version[1]), ())
         count += bool(states)
-        if states and one.used() not in states:
-            wrong.append(f"{one.used().name}: {one.used().content}")
+        if states and record.used() not in states:
+            wrong.append(f"{record.used().name}: {record.used().content}")
     return unless(wrong, f"{count} changes are as the API server had them") if count else not_shown("no changes")
 
 
@@ -269,8 +273,8 @@ def _not_cached(evidence: FeedEvidence) -> Finding:
 def _sizes(evidence: FeedEvidence) -> Finding:
     if not evidence.records:
         return not_shown("no records")
-    listing = max((one.size for one in evidence.of("LISTED")), default=0)
-    value = max(one.size for one in evidence.records)
+    listing = max((record.size for record in evidence.of("LISTED")), default=0)
+    value = max(record.size for record in evidence.records)
     is_right = value <= LONGEST_VALUE_BYTES and listing <= LONGEST_LISTING_BYTES
     return (held if is_right else broken)(f"at most {value} bytes, a LISTED {listing}")
 
@@ -278,9 +282,9 @@ def _sizes(evidence: FeedEvidence) -> Finding:
 def _cluster_uid(evidence: FeedEvidence) -> Finding:
     signals = evidence.of("LISTED") + evidence.of("HEARTBEAT")
     wrong = [
-        f"{_place(one)}: {one.type} with {one.event.get('clusterUid')!r}"
-        for one in signals
-        if one.event.get("clusterUid") != evidence.cluster_uid
+        f"{_place(record)}: {record.type} with {record.event.get('clusterUid')!r}"
+        for record in signals
+        if record.event.get("clusterUid") != evidence.cluster_uid
     ]
     return unless(wrong, f"{len(signals)} LISTED and HEARTBEAT") if signals else not_shown("neither")
 

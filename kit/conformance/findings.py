@@ -1,4 +1,4 @@
-"""What is said of a rule: held, BROKEN or not shown, and what was seen."""
+"""The verdict on a rule: held, BROKEN or not shown, and the evidence."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Standing(enum.StrEnum):
 
 
 class Finding(NamedTuple):
-    """What a rule's function says."""
+    """The result of a rule's function."""
 
     standing: Standing
     seen: str
@@ -27,13 +27,13 @@ class Finding(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ConformanceRule(Generic[E]):
-    """One rule, and the function that tells from what was recorded how it stands.
+    """One rule, and the function that judges it by the recorded evidence.
 
     Attributes:
         name: short, for programs; it never changes.
         text: for people.
         judge: pure.
-        is_recommended: it may be broken; another end of the project's contract does without.
+        is_recommended: it may be broken without a failure.
     """
 
     name: str
@@ -53,7 +53,7 @@ class JudgedRule(NamedTuple):
 
     @property
     def is_failure(self) -> bool:
-        """Whether the end that was looked at may not be used."""
+        """Whether the program fails by this rule."""
         return self.standing is Standing.BROKEN and not self.is_recommended
 
 

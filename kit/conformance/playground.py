@@ -154,7 +154,7 @@ def open_playground(
         kubeconfig.write_text(api.kubeconfig(token_file))
         own = {"KUBECONFIG": str(kubeconfig), CLUSTER_VARIABLE: CLUSTER}
         found = environment_with(mine) | own
-        recorder = stack.enter_context(TopicRecorder(mine, {one: f"{mine.topic_prefix}{one}" for one in topics}))
+        recorder = stack.enter_context(TopicRecorder(mine, {topic: f"{mine.topic_prefix}{topic}" for topic in topics}))
         end = EndProcess(command, found) if command else None
         if end is not None:
             stack.callback(end.stop)

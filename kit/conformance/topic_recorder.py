@@ -81,15 +81,15 @@ class TopicRecorder:
             with follow(self._settings, topic, "beginning", is_stopped=self._stopped.is_set) as batches:
                 for batch in batches:
                     at = time.time()
-                    for one in batch:
+                    for record in batch:
                         self._records.append(
                             SeenRecord(
                                 at=at,
                                 topic=name,
-                                partition=one.partition,
-                                offset=one.offset,
-                                key=one.key,
-                                value=one.value,
+                                partition=record.partition,
+                                offset=record.offset,
+                                key=record.key,
+                                value=record.value,
                             )
                         )
         except BrokerError as error:

@@ -103,8 +103,8 @@ def _taken_apart(piece: Piece, largest_bytes: int) -> Iterator[Piece]:
     elif isinstance(piece, Broken):
         yield piece._replace(inside=())
         for line, text in piece.inside:
-            for one in documents(io.BytesIO(text), largest_bytes):
-                yield one._replace(line=line + one.line - 1)
+            for document in documents(io.BytesIO(text), largest_bytes):
+                yield document._replace(line=line + document.line - 1)
     else:
         yield piece
 

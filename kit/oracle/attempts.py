@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import Said
+from evictstream.kit.oracle.reading import Statement
 from evictstream.kit.oracle.records import shown
 
 SUCCESSES = ("Succeeded", "Gone")
@@ -42,7 +42,7 @@ def after_attempt(issued_at_us: int, attempt: int, limits: OracleLimits) -> Atte
     return AttemptWait(issued_at_us, issued_at_us + wait_us * 9 // 10, issued_at_us + wait_us)
 
 
-def after_result(wait: AttemptWait, said: Said, attempt: int, limits: OracleLimits) -> AttemptWait:
+def after_result(wait: AttemptWait, said: Statement, attempt: int, limits: OracleLimits) -> AttemptWait:
     """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
     is_success = said.content["outcome"] in SUCCESSES
     if said.content["outcome"] == "Observed":

@@ -94,7 +94,7 @@ def in_use(tolerations: Sequence[Json], taint: HeardTaint) -> Json | None:
 
 def hangs_on_value(tolerations: Sequence[Json], taint: HeardTaint) -> bool:
     """Tell whether the toleration in use, or one before it, compares the value (12.4)."""
-    operators = [one.get("operator") or "Equal" for one in tolerations if _is_for(one, taint)]
+    operators = [toleration.get("operator") or "Equal" for toleration in tolerations if _is_for(toleration, taint)]
     return next((operator == "Equal" for operator in operators if operator in ("Equal", "Exists")), False)
 
 

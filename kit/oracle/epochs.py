@@ -1,8 +1,8 @@
 """Which records of feeds count: none of an ended epoch, no signals of a foreign cluster (docs/messages.md#epochs).
 
-A partition of the service goes by the signals that it has read. In one topic their order is that of the log. The other
-topic is read at its own pace, so an epoch may have ended before any of the records that came before its end in their
-own topic: whether they count is open, and `other_readings` gives each way.
+A partition of the service follows the signals that it has read. Within a topic their order is that of the log. The
+other topic is read independently, so an epoch may have ended before some of its records are read there. Whether those
+count is open, and `other_readings` gives each possibility.
 
 Limit: in an epoch both topics of a partition name the same UID first.
 """
@@ -14,71 +14,72 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from evictstream.kit.oracle.reading import Said
+from evictstream.kit.oracle.reading import Statement
 
 Place: TypeAlias = tuple[str, int, str]
 """Cluster, partition, topic."""
 
-Reading: TypeAlias = tuple[list[Said], list[Said]]
-"""What counts about one node: of the nodes topic, and of the pods topic."""
+Reading: TypeAlias = tuple[list[Statement], list[Statement]]
+"""The records about one node that count: of the nodes topic, and of the pods topic."""
 
 SIGNALS = ("HEARTBEAT", "LISTED")
 CHANGES = ("Node", "Pod")
-MOST_READINGS = 500  # of one node in one run; only what no earlier reading explains needs more than the first
+MOST_READINGS = 500  # of one node in one run; later ones are tried only if no earlier one explains the run
 
 
 class Epochs:
     """The epochs of all clusters in one run.
 
     Attributes:
-        counting: what counts by the signals of its own topic.
+        counting: the statements that count by the signals of their own topic.
     """
 
-    def __init__(self, said: Iterable[Said]) -> None:
+    def __init__(self, statements: Iterable[Statement]) -> None:
         """Read everything, each topic's records by offset."""
-        self.counting: list[Said] = []
         self._begun: dict[Place, list[int]] = defaultdict(list)
         self._uids: dict[Place, str] = {}
-        self.counting = [one for one in said if self._counts(one)]
+        self.counting = [statement for statement in statements if self._counts(statement)]
 
-    def _counts(self, one: Said) -> bool:
-        if one.kind not in SIGNALS and one.kind not in CHANGES:
+    def _counts(self, statement: Statement) -> bool:
+        if statement.kind not in SIGNALS and statement.kind not in CHANGES:
             return True
-        place = (one.cluster, one.record.partition, one.record.topic)
+        place = (statement.cluster, statement.record.partition, statement.record.topic)
         newest = max(self._begun[place], default=0)
-        if one.epoch < newest or one.kind in CHANGES:
-            return one.epoch >= newest
-        if one.epoch > newest:
-            self._begun[place].append(one.epoch)
-            self._uids[place] = one.cluster_uid
-        known = self._uids.get(place, "")
-        if known and one.cluster_uid not in ("", known):
+        if statement.epoch < newest or statement.kind in CHANGES:
+            return statement.epoch >= newest
+        if statement.epoch > newest:
+            self._begun[place].append(statement.epoch)
+            self._uids[place] = statement.cluster_uid
+        uid = self._uids.get(place, "")
+        if uid and statement.cluster_uid not in ("", uid):
             return False
-        self._uids[place] = known or one.cluster_uid
+        self._uids[place] = uid or statement.cluster_uid
         return True
 
     def other_readings(
-        self, cluster: str, partition: int, nodes: Sequence[Said], pods: Sequence[Said]
+        self, cluster: str, partition: int, nodes: Sequence[Statement], pods: Sequence[Statement]
     ) -> Iterator[Reading]:
-        """Give what may count instead of all, because an epoch had been ended by the other topic."""
+        """Give the alternatives in which the other topic had already ended an epoch."""
         by_nodes, by_pods = (self._begun.get((cluster, partition, topic), []) for topic in ("nodes", "pods"))
         epochs = sorted({*by_nodes, *by_pods})
-        ends = [
+        starts = [
             [
-                *((epoch, nodes, one) for one in nodes if epoch in by_pods and one.epoch < epoch),
-                *((epoch, pods, one) for one in pods if epoch in by_nodes and one.epoch < epoch),
+                *((epoch, nodes, statement) for statement in nodes if epoch in by_pods and statement.epoch < epoch),
+                *((epoch, pods, statement) for statement in pods if epoch in by_nodes and statement.epoch < epoch),
             ]
             for epoch in epochs
         ]
-        # First what one epoch explains: with several the ways multiply.
-        some = (one for size in range(1, len(ends) + 1) for one in itertools.combinations(ends, size))
+        # First the readings with one epoch: with several, the combinations multiply.
+        groups = (group for size in range(1, len(starts) + 1) for group in itertools.combinations(starts, size))
         choices = itertools.islice(
-            itertools.chain.from_iterable(itertools.product(*one) for one in some), MOST_READINGS
+            itertools.chain.from_iterable(itertools.product(*group) for group in groups), MOST_READINGS
         )
         for choice in choices:
-            left = {id(nodes): list(nodes), id(pods): list(pods)}
-            for epoch, of, first in choice:
-                left[id(of)] = [
-                    one for one in left[id(of)] if one.epoch >= epoch or one.record.offset < first.record.offset
+            counting = {id(nodes): list(nodes), id(pods): list(pods)}
+            for epoch, topic, first in choice:
+                counting[id(topic)] = [
+                    statement
+                    for statement in counting[id(topic)]
+                    if statement.epoch >= epoch or statement.record.offset < first.record.offset
                 ]
-            yield left[id(nodes)], left[id(pods)]
+            yield counting[id(nodes)], counting[id(pods)]

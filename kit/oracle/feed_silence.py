@@ -10,20 +10,22 @@ from collections.abc import Iterable, Iterator
 
 from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import Said
+from evictstream.kit.oracle.reading import Statement
 from evictstream.kit.oracle.records import Violation, shown
 
 
 class FeedSilence:
     """Heartbeats by cluster and partition."""
 
-    def __init__(self, said: Iterable[Said], limits: OracleLimits) -> None:
+    def __init__(self, said: Iterable[Statement], limits: OracleLimits) -> None:
         self._beats: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
         self._silence_us = limits.feed_silence_us
         self._lag_us = limits.lag_us
-        for one in said:
-            if one.kind == "HEARTBEAT":
-                self._beats[one.cluster, one.record.partition][one.record.topic].append(one.record.append_at_us)
+        for statement in said:
+            if statement.kind == "HEARTBEAT":
+                self._beats[statement.cluster, statement.record.partition][statement.record.topic].append(
+                    statement.record.append_at_us
+                )
 
     def is_silent(self, cluster: str, partition: int, at_us: int) -> bool:
         """Whether the feed was silent at an instant, for whoever had read all that had been appended by then."""

@@ -1,13 +1,13 @@
-"""From what records say to the states of a node and of each of its pods, one after the other (semantics.md 12.3, 12.4).
+"""Turns statements into the successive states of a node and of each of its pods (semantics.md 12.3, 12.4).
 
-A history has only the states that differ from the one before in something that counts. Where one record does two
-things (another UID under a known name: the old one is gone, the new one has come) it has two states.
+A history has only states that differ from the previous one in something that counts. A record with two effects (another
+UID under a known name: the old pod is gone, the new one is there) gives two states.
 
 Resource versions are numbers, and a deleted UID is remembered for good: runs are shorter than that memory.
 
-A version of a pod that changes nothing that counts is promised to be remembered only as long as no worker ends
-(docs/guarantees.md, "What is not promised"). What came late behind such a version is `overtaken`: it is outdated, and
-after the end of a worker it may be taken for new.
+A version of a pod that changes nothing relevant is remembered only as long as no worker ends (docs/guarantees.md, "What
+is not promised"). A late record behind such a version is `overtaken`: it is outdated, and after the end of a worker it
+may be taken as new.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
 
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import Json, Said, Version, to_us
+from evictstream.kit.oracle.reading import Json, Statement, Version, to_us
 
 HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 MIRROR = "kubernetes.io/config.mirror"
@@ -30,7 +30,7 @@ class HeardTaint:
     Attributes:
         since_us: since when this instance of it is there.
         value_since_us: since when it has its value.
-        added_us: the last `timeAdded` that it was seen with.
+        added_us: the last `timeAdded` seen on it.
     """
 
     key: str
@@ -58,9 +58,9 @@ class HeardPod:
     Attributes:
         absent: why it is not there; empty if it is.
         since_us: when it was first seen on the node.
-        tolerations_since_us: since when its tolerations decide: since they are there, and it is not left alone.
+        tolerations_since_us: since when its tolerations decide: they are there, and the pod is not left alone.
         exempt: why it is left alone though it is there.
-        is_restored: the state is of a later epoch than the one before: what had happened meanwhile may be undone.
+        is_restored: the state is of a later epoch than the previous one: changes in between may be undone.
     """
 
     append_at_us: int = 0
@@ -83,8 +83,8 @@ class PodHistory:
     """One pod, which is one UID.
 
     Attributes:
-        version: the newest one.
-        kept_version: the newest one that changed something: it is in the log, and no crash forgets it.
+        version: the newest version.
+        kept_version: the newest version that changed something: it is in the log, and no crash forgets it.
     """
 
     namespace: str
@@ -102,24 +102,24 @@ class PodHistories:
     overtaken: list[int] = field(default_factory=list)
 
 
-def node_history(said: Iterable[Said], limits: OracleLimits) -> list[HeardNode]:
-    """List the states of one node; the first one is "not there"."""
+def node_history(statements: Iterable[Statement], limits: OracleLimits) -> list[HeardNode]:
+    """List the states of one node; the first is "not there"."""
     states = [HeardNode()]
     dead: dict[str, Version] = {}
     version = NO_VERSION
     gap_us: int | None = None
-    for one in said:
+    for statement in statements:
         now = states[-1]
-        if one.kind == "LISTED":
-            if now.uid is not None and one.ends(now.uid) and one.version >= version:
-                dead[now.uid] = one.version
-                states.append(_node_gone(one))
+        if statement.kind == "LISTED":
+            if now.uid is not None and statement.ends(now.uid) and statement.version >= version:
+                dead[now.uid] = statement.version
+                states.append(_node_gone(statement))
                 gap_us = None
             continue
-        uid, seen = _identity(one)
-        if one.is_deleted:
+        uid, seen = _identity(statement)
+        if statement.is_deleted:
             if now.uid == uid and seen >= version:
-                states.append(_node_gone(one))
+                states.append(_node_gone(statement))
                 gap_us = None
                 dead[uid] = seen
             elif now.uid != uid:
@@ -129,166 +129,174 @@ def node_history(said: Iterable[Said], limits: OracleLimits) -> list[HeardNode]:
             continue
         if now.uid is not None and now.uid != uid:
             dead[now.uid] = seen
-            now = _node_gone(one)
+            now = _node_gone(statement)
             states.append(now)
             gap_us = None
         version = seen
-        taints = _taints(now.taints, one)
-        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, one, limits)
+        taints = _taints(now.taints, statement)
+        outage_us, gap_us = _outage(now.outage_us, gap_us, taints, statement, limits)
         after = HeardNode(
-            append_at_us=one.record.append_at_us, at_us=one.at_us, uid=uid, taints=taints, outage_us=outage_us
+            append_at_us=statement.record.append_at_us,
+            at_us=statement.at_us,
+            uid=uid,
+            taints=taints,
+            outage_us=outage_us,
         )
         if (after.uid, after.taints, after.outage_us) != (now.uid, now.taints, now.outage_us):
             states.append(after)
     return states
 
 
-def _node_gone(one: Said) -> HeardNode:
-    return HeardNode(append_at_us=one.record.append_at_us, at_us=one.at_us)
+def _node_gone(statement: Statement) -> HeardNode:
+    return HeardNode(append_at_us=statement.record.append_at_us, at_us=statement.at_us)
 
 
-def _identity(one: Said) -> tuple[str, Version]:
-    return one.content["metadata"]["uid"], one.version
+def _identity(statement: Statement) -> tuple[str, Version]:
+    return statement.content["metadata"]["uid"], statement.version
 
 
-def _taints(known: tuple[HeardTaint, ...], one: Said) -> tuple[HeardTaint, ...]:
-    """Carry windows over: same key, same taint; a later `timeAdded` tells of a removal that was missed."""
-    found = []
-    for taint in (one.content.get("spec") or {}).get("taints") or ():
+def _taints(before_taints: tuple[HeardTaint, ...], statement: Statement) -> tuple[HeardTaint, ...]:
+    """Carry windows over: same key, same taint; a later `timeAdded` shows a missed removal."""
+    taints = []
+    for taint in (statement.content.get("spec") or {}).get("taints") or ():
         if taint["effect"] != "NoExecute":
             continue
         key, added_us = taint["key"], to_us(taint["timeAdded"]) if taint.get("timeAdded") else None
         value = taint.get("value") or ""
-        since_us = value_since_us = one.at_us
-        before = next((old for old in known if old.key == key), None)
+        since_us = value_since_us = statement.at_us
+        before = next((old for old in before_taints if old.key == key), None)
         if before is not None and not (added_us and before.added_us and added_us > before.added_us):
             since_us, added_us = before.since_us, added_us or before.added_us
-            value_since_us = before.value_since_us if value == before.value else one.at_us
-        found.append(
+            value_since_us = before.value_since_us if value == before.value else statement.at_us
+        taints.append(
             HeardTaint(key=key, value=value, since_us=since_us, value_since_us=value_since_us, added_us=added_us)
         )
-    return tuple(found)
+    return tuple(taints)
 
 
 def _outage(
-    outage_us: int | None, gap_us: int | None, taints: tuple[HeardTaint, ...], one: Said, limits: OracleLimits
+    outage_us: int | None,
+    gap_us: int | None,
+    taints: tuple[HeardTaint, ...],
+    statement: Statement,
+    limits: OracleLimits,
 ) -> tuple[int | None, int | None]:
     """Give the start of the outage that the node is in, and since when that one is in a gap."""
-    is_too_long = gap_us is not None and one.at_us - gap_us > limits.outage_gap_us
+    is_too_long = gap_us is not None and statement.at_us - gap_us > limits.outage_gap_us
     if any(taint.key in HEALTH for taint in taints):
-        return (one.at_us if outage_us is None or is_too_long else outage_us), None
-    conditions = (one.content.get("status") or {}).get("conditions") or ()
+        return (statement.at_us if outage_us is None or is_too_long else outage_us), None
+    conditions = (statement.content.get("status") or {}).get("conditions") or ()
     ready = next((condition["status"] for condition in conditions if condition["type"] == "Ready"), None)
     if outage_us is None or is_too_long or ready is None or ready == "True":
         return None, None
-    return outage_us, one.at_us if gap_us is None else gap_us
+    return outage_us, statement.at_us if gap_us is None else gap_us
 
 
-def pod_histories(said: Iterable[Said], taken: Collection[int] = ()) -> PodHistories:
+def pod_histories(statements: Iterable[Statement], taken: Collection[int] = ()) -> PodHistories:
     """List the states of each pod; the first state is "not there".
 
     Args:
-        said: the records about one node's pods, and what listings say about them, by offset.
-        taken: offsets of overtaken records that were taken for new.
+        statements: the records about one node's pods, and the listings about them, by offset.
+        taken: offsets of overtaken records that were taken as new.
     """
     reader = _PodsReader(taken)
-    for one in said:
-        if one.kind == "LISTED":
-            reader.end_unlisted(one)
-        elif one.is_deleted:
-            reader.end(one)
+    for statement in statements:
+        if statement.kind == "LISTED":
+            reader.end_unlisted(statement)
+        elif statement.is_deleted:
+            reader.end(statement)
         else:
-            reader.see(one)
-    return reader.found
+            reader.see(statement)
+    return reader.histories
 
 
 class _PodsReader:
-    """Reads the records about one node's pods; `holders` are the UIDs that bear a namespace and name now."""
+    """Reads the records about one node's pods; `holders` are the current UIDs by namespace and name."""
 
     def __init__(self, taken: Collection[int]) -> None:
-        self.found = PodHistories()
+        self.histories = PodHistories()
         self._taken = taken
         self._holders: dict[tuple[str, str], str] = {}
         self._dead: dict[str, Version] = {}
 
-    def end_unlisted(self, one: Said) -> None:
-        """End the pods that a listing does not hold, each as a `DELETED` would."""
-        for uid in [uid for uid in self._holders.values() if one.ends(uid)]:
-            self._end_known(uid, one)
+    def end_unlisted(self, statement: Statement) -> None:
+        """End the pods that are missing from a listing, each as a `DELETED` would."""
+        for uid in [uid for uid in self._holders.values() if statement.ends(uid)]:
+            self._end_known(uid, statement)
 
-    def end(self, one: Said) -> None:
-        """Take in a `DELETED`."""
-        uid, seen = _identity(one)
+    def end(self, statement: Statement) -> None:
+        """Process a `DELETED`."""
+        uid, seen = _identity(statement)
         if uid in self._holders.values():
-            self._end_known(uid, one)
+            self._end_known(uid, statement)
         else:
             self._dead[uid] = max(seen, self._dead.get(uid, NO_VERSION))
 
-    def _end_known(self, uid: str, one: Said) -> None:
-        known = self.found.pods[uid]
-        if not _is_outdated(self.found, known, one, self._taken):
-            self._leave(uid, one, "PodGone")
+    def _end_known(self, uid: str, statement: Statement) -> None:
+        pod = self.histories.pods[uid]
+        if not _is_outdated(self.histories, pod, statement, self._taken):
+            self._leave(uid, statement, "PodGone")
 
-    def _leave(self, uid: str, one: Said, why: str) -> None:
-        known = self.found.pods[uid]
-        known.states.append(HeardPod(append_at_us=one.record.append_at_us, at_us=one.at_us, absent=why))
-        del self._holders[known.namespace, known.name]
-        self._dead[uid] = one.version
+    def _leave(self, uid: str, statement: Statement, why: str) -> None:
+        pod = self.histories.pods[uid]
+        pod.states.append(HeardPod(append_at_us=statement.record.append_at_us, at_us=statement.at_us, absent=why))
+        del self._holders[pod.namespace, pod.name]
+        self._dead[uid] = statement.version
 
-    def see(self, one: Said) -> None:
-        """Take in a pod as it is."""
-        pods = self.found.pods
-        uid, seen = _identity(one)
-        meta = one.content["metadata"]
+    def see(self, statement: Statement) -> None:
+        """Process the state of a pod."""
+        pods = self.histories.pods
+        uid, seen = _identity(statement)
+        meta = statement.content["metadata"]
         name = (meta["namespace"], meta["name"])
         is_there = uid in self._holders.values()
         if seen <= self._dead.get(uid, NO_VERSION):
             return
-        if is_there and _is_outdated(self.found, pods[uid], one, self._taken):
+        if is_there and _is_outdated(self.histories, pods[uid], statement, self._taken):
             return
         holder = self._holders.get(name)
         if holder is not None and holder != uid:
-            if _is_outdated(self.found, pods[holder], one, self._taken):
+            if _is_outdated(self.histories, pods[holder], statement, self._taken):
                 return  # of an earlier pod of that name
-            self._leave(holder, one, "PodReplaced")
+            self._leave(holder, statement, "PodReplaced")
         self._holders[name] = uid
-        known = pods.setdefault(uid, PodHistory(namespace=name[0], name=name[1]))
-        is_restored = one.epoch > known.version[0]
-        known.version = seen
-        _see(known, one, is_restored=is_restored)
+        pod = pods.setdefault(uid, PodHistory(namespace=name[0], name=name[1]))
+        is_restored = statement.epoch > pod.version[0]
+        pod.version = seen
+        _see(pod, statement, is_restored=is_restored)
 
 
-def _is_outdated(found: PodHistories, known: PodHistory, one: Said, taken: Collection[int]) -> bool:
-    """Tell whether a record is outdated by what is known under its UID or name; notes it if it was overtaken."""
-    seen, newest, kept = one.version, known.version, known.kept_version
-    if seen > newest or (one.is_deleted and seen == newest):
+def _is_outdated(histories: PodHistories, pod: PodHistory, statement: Statement, taken: Collection[int]) -> bool:
+    """Tell whether a newer version of this UID or name outdates a record; remember the record if it was overtaken."""
+    seen, newest, kept = statement.version, pod.version, pod.kept_version
+    if seen > newest or (statement.is_deleted and seen == newest):
         return False
-    if seen < kept or (seen == kept and not one.is_deleted):
+    if seen < kept or (seen == kept and not statement.is_deleted):
         return True
-    if one.record.offset not in found.overtaken:  # a listing may be so for several pods
-        found.overtaken.append(one.record.offset)
-    return one.record.offset not in taken
+    if statement.record.offset not in histories.overtaken:  # a listing may be overtaken for several pods
+        histories.overtaken.append(statement.record.offset)
+    return statement.record.offset not in taken
 
 
-def _see(pod: PodHistory, one: Said, *, is_restored: bool) -> None:
-    meta, before = one.content["metadata"], pod.states[-1]
+def _see(pod: PodHistory, statement: Statement, *, is_restored: bool) -> None:
+    meta, before = statement.content["metadata"], pod.states[-1]
     exempt = set()
     if meta.get("deletionTimestamp"):
         exempt.add("PodTerminating")
-    if (one.content.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+    if (statement.content.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
         exempt.add("PodFinished")
     if MIRROR in (meta.get("annotations") or {}):
         exempt.add("PodMirror")
-    tolerations = tuple((one.content.get("spec") or {}).get("tolerations") or ())
+    tolerations = tuple((statement.content.get("spec") or {}).get("tolerations") or ())
     is_new, is_edited = bool(before.absent), tolerations != before.tolerations
     is_freed = bool(before.exempt) and not exempt
     after = HeardPod(
-        append_at_us=one.record.append_at_us,
-        at_us=one.at_us,
+        append_at_us=statement.record.append_at_us,
+        at_us=statement.at_us,
         absent="",
-        since_us=one.at_us if is_new else before.since_us,
+        since_us=statement.at_us if is_new else before.since_us,
         tolerations=tolerations,
-        tolerations_since_us=one.at_us if is_new or is_edited or is_freed else before.tolerations_since_us,
+        tolerations_since_us=statement.at_us if is_new or is_edited or is_freed else before.tolerations_since_us,
         exempt=frozenset(exempt),
         is_restored=is_restored,
     )

@@ -16,7 +16,7 @@ from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_histor
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
-from evictstream.kit.oracle.reading import Said, UnreadableRecordError, place, read
+from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, place, read
 from evictstream.kit.oracle.records import InputRecord, MessageRecord, Violation
 
 KINDS = ("Node", "Pod", "Result")
@@ -48,17 +48,17 @@ def judge(
         may_forget: whether a partition was taken over again, and what changed nothing may so have been forgotten.
         promptness: how soon everything had to happen; None asks only that it happened by the end.
     """
-    said, unreadable = read_all(inputs, limits, partitions)
+    statements, unreadable = read_all(inputs, limits, partitions)
     commands = [read_command(message) for message in messages if message.topic == "commands"]
-    epochs = Epochs(said)
+    epochs = Epochs(statements)
     feeds = FeedSilence(epochs.counting, limits)
-    found = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
-    found += check_decisions(commands, messages)
-    found += check_letters(unreadable, messages)
+    violations = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
+    violations += check_decisions(commands, messages)
+    violations += check_letters(unreadable, messages)
     for (cluster, node), of_node in by_node(epochs.counting, commands, partitions).items():
         for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(of_node.pods).pods):
             text = "commands about a pod that was never there"
-            found.append(Violation("unfounded", text, cluster=cluster, node=node, pod_uid=uid))
+            violations.append(Violation("unfounded", text, cluster=cluster, node=node, pod_uid=uid))
         partition = place(f"{cluster}/{node}".encode(), partitions)
         facts = RunFacts(
             limits=limits,
@@ -71,48 +71,50 @@ def judge(
         if first:
             others = epochs.other_readings(cluster, partition, of_node.nodes, of_node.pods)
             wrong = _in_every_reading(first, of_node, others, facts, may_forget=may_forget)
-            found += (Violation(end.rule, end.text, cluster=cluster, node=node, pod_uid=uid) for uid, end in wrong)
-    return found
+            violations += (Violation(end.rule, end.text, cluster=cluster, node=node, pod_uid=uid) for uid, end in wrong)
+    return violations
 
 
 def _in_every_reading(
     wrong: dict[str, DeadEnd], of_node: OfNode, others: Iterator[Reading], facts: RunFacts, *, may_forget: bool
 ) -> Iterator[tuple[str, DeadEnd]]:
-    """Give those pods of a node for which no reading explains what was said, with what is wrong in the first one."""
-    left = set(wrong)
+    """Give the pods of a node that no reading explains, with the violation in the first reading."""
+    unexplained = set(wrong)
     for reading in others:
-        left &= set(_dead_ends(of_node, reading, facts, may_forget=may_forget, only=left))
-        if not left:
+        unexplained &= set(_dead_ends(of_node, reading, facts, may_forget=may_forget, only=unexplained))
+        if not unexplained:
             break
-    yield from ((uid, end) for uid, end in wrong.items() if uid in left)
+    yield from ((uid, end) for uid, end in wrong.items() if uid in unexplained)
 
 
 def _dead_ends(
     of_node: OfNode, reading: Reading, facts: RunFacts, *, may_forget: bool, only: Collection[str] | None = None
 ) -> dict[str, DeadEnd]:
-    """Say what is wrong about which pods of a node, or about those of them that are asked for."""
+    """Find the violation of each pod of a node, or of the given ones."""
     nodes, histories = node_history(reading[0], facts.limits), pod_histories(reading[1])
-    found: dict[str, DeadEnd] = {}
+    dead_ends: dict[str, DeadEnd] = {}
     for uid in histories.pods if only is None else only:
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
         log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid))
-        wrong = PodSearch(log, facts).dead_end()
-        if wrong is not None and not (may_forget and _is_forgotten(reading[1], uid, log, histories, facts)):
-            found[uid] = wrong
-    return found
+        dead_end = PodSearch(log, facts).dead_end()
+        if dead_end is not None and not (may_forget and _is_forgotten(reading[1], uid, log, histories, facts)):
+            dead_ends[uid] = dead_end
+    return dead_ends
 
 
-def _is_forgotten(said: Sequence[Said], uid: str, log: PodLog, histories: PodHistories, facts: RunFacts) -> bool:
-    """Whether what was said about a pod is right if some of what was overtaken was taken for new."""
+def _is_forgotten(
+    statements: Sequence[Statement], uid: str, log: PodLog, histories: PodHistories, facts: RunFacts
+) -> bool:
+    """Tell whether the commands about a pod are right if some overtaken records were taken as new."""
     for taken in _some_of(histories.overtaken):
-        pods = pod_histories(said, taken).pods
+        pods = pod_histories(statements, taken).pods
         if uid in pods and PodSearch(dataclasses.replace(log, pods=pods[uid].states), facts).dead_end() is None:
             return True
     return False
 
 
 def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Give each choice of one or more; no more than the first ones can be chosen from, for they double the work."""
+    """Give each choice of one or more; only among the first ones, since each doubles the work."""
     first = offsets[:MOST_OVERTAKEN]
     for number in range(1, len(first) + 1):
         yield from itertools.combinations(first, number)
@@ -120,64 +122,68 @@ def _some_of(offsets: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def read_all(
     inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int
-) -> tuple[list[Said], dict[Origin, InputRecord]]:
-    """Give what records say, and those that say nothing."""
-    said: list[Said] = []
+) -> tuple[list[Statement], dict[Origin, InputRecord]]:
+    """Give the statements, and the unreadable records."""
+    statements: list[Statement] = []
     unreadable: dict[Origin, InputRecord] = {}
     for record in inputs:
         try:
-            said.append(read(record, limits, partitions))
+            statements.append(read(record, limits, partitions))
         except UnreadableRecordError:
             unreadable[record.topic, record.partition, record.offset] = record
-    return said, unreadable
+    return statements, unreadable
 
 
 class OfNode:
-    """Everything about one node.
+    """All records about one node.
 
     Attributes:
-        nodes: records of the node, and what listings of nodes say about it.
-        pods: those of its pods, likewise.
-        results: of executors.
-        commands: to them.
+        nodes: statements of the nodes topic, with the parts of listings about this node.
+        pods: the same of the pods topic.
+        results: results of executors.
+        commands: commands to them.
     """
 
     def __init__(self) -> None:
-        self.nodes: list[Said] = []
-        self.pods: list[Said] = []
-        self.results: list[Said] = []
+        self.nodes: list[Statement] = []
+        self.pods: list[Statement] = []
+        self.results: list[Statement] = []
         self.commands: list[SeenCommand] = []
 
-    def take(self, one: Said) -> None:
-        """Take in the next record."""
+    def take(self, statement: Statement) -> None:
+        """Add the next statement."""
         of_topic = {"nodes": self.nodes, "pods": self.pods, "results": self.results}
-        of_topic[one.record.topic].append(one)
+        of_topic[statement.record.topic].append(statement)
 
     def commands_about(self, uid: str) -> list[SeenCommand]:
         """Commands about one pod."""
         return [command for command in self.commands if command.pod_uid == uid]
 
-    def results_of(self, uid: str) -> list[Said]:
+    def results_of(self, uid: str) -> list[Statement]:
         """Results of attempts that were really made; all others change nothing."""
-        made = {(one.eviction_id, one.attempt) for one in self.commands_about(uid) if one.action == "Evict"}
-        found = [one for one in self.results if one.content["podUid"] == uid]
-        return [one for one in found if (one.content["evictionId"], one.content["attempt"]) in made]
+        made = {
+            (command.eviction_id, command.attempt) for command in self.commands_about(uid) if command.action == "Evict"
+        }
+        contents = [(result, result.content) for result in self.results if result.content["podUid"] == uid]
+        return [result for result, content in contents if (content["evictionId"], content["attempt"]) in made]
 
 
-def by_node(said: Sequence[Said], commands: Sequence[SeenCommand], partitions: int) -> dict[tuple[str, str], OfNode]:
-    """Put together what is about one node, by cluster and name; a listing is about all nodes of its range."""
+def by_node(
+    statements: Sequence[Statement], commands: Sequence[SeenCommand], partitions: int
+) -> dict[tuple[str, str], OfNode]:
+    """Group statements and commands by cluster and node; a listing is about all nodes of its range."""
     nodes: dict[tuple[str, str], OfNode] = defaultdict(OfNode)
     names: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for cluster, node in {(one.cluster, one.node): None for one in said if one.kind in KINDS}:
+    for cluster, node in {(each.cluster, each.node): None for each in statements if each.kind in KINDS}:
         names[cluster, place(f"{cluster}/{node}".encode(), partitions)].append(node)
-    for one in said:
-        if one.kind in KINDS:
-            nodes[one.cluster, one.node].take(one)
-        elif one.kind == "LISTED":
-            for name in names[one.cluster, one.record.partition]:
-                about = one.about(name)
+    for statement in statements:
+        if statement.kind in KINDS:
+            nodes[statement.cluster, statement.node].take(statement)
+        elif statement.kind == "LISTED":
+            for name in names[statement.cluster, statement.record.partition]:
+                about = statement.about(name)
                 if about is not None:
-                    nodes[one.cluster, name].take(about)
+                    nodes[statement.cluster, name].take(about)
     for command in commands:
         nodes[command.cluster, command.node].commands.append(command)
     return nodes

@@ -11,7 +11,7 @@ from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave, decide
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
-from evictstream.kit.oracle.reading import Said
+from evictstream.kit.oracle.reading import Statement
 
 
 class OpenEviction(NamedTuple):
@@ -49,7 +49,7 @@ class PodLog:
 
     nodes: Sequence[HeardNode]
     pods: Sequence[HeardPod]
-    results: Sequence[Said]
+    results: Sequence[Statement]
     commands: Sequence[SeenCommand]
 
 

@@ -18,7 +18,7 @@ from evictstream.kit.oracle.commands import SeenCommand
 from evictstream.kit.oracle.decision import MayStay, MustLeave
 from evictstream.kit.oracle.histories import HeardNode, HeardPod
 from evictstream.kit.oracle.obligations import Moment, Obligations, OpenEviction, PodLog, RunFacts
-from evictstream.kit.oracle.reading import Said
+from evictstream.kit.oracle.reading import Statement
 from evictstream.kit.oracle.records import shown
 
 MILLISECOND_US = 1000  # append times are cut to milliseconds, so a command may seem older than its reason
@@ -224,7 +224,7 @@ class PodSearch:
             return ("and no command followed",)
         return ("and the next command is ", self._commands[moment.said])
 
-    def _take_result(self, moment: Moment, said: Said) -> Moment:
+    def _take_result(self, moment: Moment, said: Statement) -> Moment:
         after = moment._replace(results=moment.results + 1)
         opened = moment.open
         if opened is None or opened.waiting is None or opened.is_done:

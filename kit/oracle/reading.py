@@ -1,4 +1,4 @@
-"""From records to what they say, or to nothing if they cannot be read (semantics.md 12.3, and the contracts)."""
+"""Reads records into statements; unreadable ones have none (semantics.md 12.3, and the contracts)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evictstream.kit.oracle.records import EPOCH, InputRecord
 
 Json: TypeAlias = dict[str, Any]
 Version: TypeAlias = tuple[int, int]
-"""Epoch and resource version: of two states of an object that of the later epoch is newer."""
+"""Epoch and resource version: a later epoch always wins."""
 
 WATCH_FIELDS = {"cluster", "type", "observedAt", "epoch", "clusterUid", "listing", "listedAt", "object"}
 LISTING_FIELDS = {"resourceVersion", "after", "through", "uids", "uidAfter", "uidThrough"}
@@ -26,18 +26,18 @@ RESULT_FIELDS = {
 OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 LAST_EPOCH = 2**31 - 1
-LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; what is beyond it in a plan is so all the time
+LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; an object beyond it in a plan stays beyond it
 LONGEST_CLUSTER_UID = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a readable record says.
+class Statement:
+    """The content of a readable record.
 
     Attributes:
         at_us: the instant that counts (docs/messages.md#the-time-that-counts).
         kind: `Node`, `Pod`, `Result`, `HEARTBEAT`, `LISTED`, or another signal.
-        is_deleted: what it names, or does not name if it is a listing, is gone.
+        is_deleted: the object is gone; in a listing, the objects that it does not name are.
         content: the object, the result, or the listing.
         epoch: of the feed.
         cluster_uid: of a signal; empty if it names none.
@@ -55,23 +55,23 @@ class Said:
 
     @property
     def version(self) -> Version:
-        """That of the object, or of the list."""
+        """Version of the object, or of the list."""
         return self.epoch, int((self.content.get("metadata") or self.content)["resourceVersion"])
 
-    def about(self, node: str) -> Said | None:
-        """Give what a listing says about one node; `None` if the node is out of its range."""
+    def about(self, node: str) -> Statement | None:
+        """Give the part of a listing about one node; `None` if the node is out of its range."""
         name, through = node.encode(), self.content["through"]
         if name <= self.content["after"].encode() or (through is not None and name > through.encode()):
             return None
         return replace(self, node=node, content={**self.content, "uids": self.content["uids"].get(node, [])})
 
     def ends(self, uid: str) -> bool:
-        """Tell whether a listing speaks of this UID on its node, and does not hold it."""
+        """Tell whether this UID is in the range of a listing of its node, but missing from it."""
         through = self.content["uidThrough"]
-        is_spoken_of = uid.encode() > self.content["uidAfter"].encode() and (
+        is_in_range = uid.encode() > self.content["uidAfter"].encode() and (
             through is None or uid.encode() <= through.encode()
         )
-        return is_spoken_of and uid not in self.content["uids"]
+        return is_in_range and uid not in self.content["uids"]
 
 
 class UnreadableRecordError(ValueError):
@@ -86,7 +86,7 @@ def to_us(text: str) -> int:
     return (moment - EPOCH) // dt.timedelta(microseconds=1)
 
 
-def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
+def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Statement:
     """Read a record.
 
     Raises:
@@ -98,7 +98,7 @@ def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
         raise UnreadableRecordError(repr(error)) from error
 
 
-def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
+def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Statement:
     cluster, node = _split(record.key)
     if record.value is None:
         raise UnreadableRecordError("no value")
@@ -107,13 +107,13 @@ def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Said:
         raise UnreadableRecordError("too large")
     at_us = _instant(value, record, limits)
     if record.topic == "results":
-        said = _result(record, value, cluster, node, at_us)
+        statement = _result(record, value, cluster, node, at_us)
     else:
-        said = _watch(record, value, cluster, node, at_us)
-    is_bound = said.kind != "Pod" or bool(node)
-    if said.kind in ("Node", "Pod", "Result") and is_bound and place(record.key, partitions) != record.partition:
+        statement = _watch(record, value, cluster, node, at_us)
+    is_bound = statement.kind != "Pod" or bool(node)
+    if statement.kind in ("Node", "Pod", "Result") and is_bound and place(record.key, partitions) != record.partition:
         raise UnreadableRecordError("its key belongs to another partition")
-    return said
+    return statement
 
 
 def place(key: bytes, partitions: int) -> int:
@@ -140,15 +140,17 @@ def _lists(spec: Json) -> tuple[Sequence[object], ...]:
     return spec.get("taints") or (), spec.get("tolerations") or ()
 
 
-def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
+def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Statement:
     if set(value) - RESULT_FIELDS or value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult":
         raise UnreadableRecordError("not a result")
     if (value["cluster"], value["node"]) != (cluster, node):
         raise UnreadableRecordError("of another node")
-    return Said(record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value)
+    return Statement(
+        record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value
+    )
 
 
-def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Said:
+def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Statement:
     if set(value) - WATCH_FIELDS or value["cluster"] != cluster:
         raise UnreadableRecordError("unknown field, or of another cluster")
     epoch = value.get("epoch", 0)
@@ -156,29 +158,29 @@ def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int
         raise UnreadableRecordError("not an epoch")
     if value["type"] not in CHANGES:
         return _signal(record, value, cluster, at_us)
-    thing = value["object"]
-    meta, spec = thing["metadata"], thing.get("spec") or {}
-    wanted = "Node" if record.topic == "nodes" else "Pod"
-    if thing["kind"] != wanted or not (meta["uid"] and meta["name"] and int(meta["resourceVersion"])):
+    content = value["object"]
+    meta, spec = content["metadata"], content.get("spec") or {}
+    kind = "Node" if record.topic == "nodes" else "Pod"
+    if content["kind"] != kind or not (meta["uid"] and meta["name"] and int(meta["resourceVersion"])):
         raise UnreadableRecordError("not the kind of object that belongs here")
-    named = meta["name"] if wanted == "Node" else spec.get("nodeName") or ""
-    if named != node or (wanted == "Pod" and not meta["namespace"]):
+    named = meta["name"] if kind == "Node" else spec.get("nodeName") or ""
+    if named != node or (kind == "Pod" and not meta["namespace"]):
         raise UnreadableRecordError("of another node")
-    if value["type"] != "DELETED" and any(len(found) > LARGEST_LIST for found in _lists(spec)):
+    if value["type"] != "DELETED" and any(len(entries) > LARGEST_LIST for entries in _lists(spec)):
         raise UnreadableRecordError("a list beyond the limit: left alone")
-    return Said(
+    return Statement(
         record=record,
         cluster=cluster,
         node=node,
         at_us=at_us,
-        kind=wanted if node else "Unbound",
+        kind=kind if node else "Unbound",
         is_deleted=value["type"] == "DELETED",
-        content=thing,
+        content=content,
         epoch=epoch,
     )
 
 
-def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
+def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statement:
     kind, is_listed = value["type"], value["type"] == "LISTED"
     if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
         raise UnreadableRecordError("unknown type")
@@ -186,7 +188,7 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
         raise UnreadableRecordError("no cluster has this name")
     if len(value.get("clusterUid") or "") > LONGEST_CLUSTER_UID:
         raise UnreadableRecordError("a UID beyond the limit")
-    return Said(
+    return Statement(
         record=record,
         cluster=cluster,
         node="",
@@ -199,10 +201,10 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> Said:
     )
 
 
-def _listing(found: Json) -> Json:
-    if set(found) - LISTING_FIELDS or not int(found["resourceVersion"]):
+def _listing(listing: Json) -> Json:
+    if set(listing) - LISTING_FIELDS or not int(listing["resourceVersion"]):
         raise UnreadableRecordError("not a listing")
-    for uids in found["uids"].values():
+    for uids in listing["uids"].values():
         if not isinstance(uids, list) or not all(isinstance(uid, str) for uid in uids):
             raise UnreadableRecordError("not UIDs by node")
-    return {"after": "", "through": None, "uidAfter": "", "uidThrough": None, **found}
+    return {"after": "", "through": None, "uidAfter": "", "uidThrough": None, **listing}

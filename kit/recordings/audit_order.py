@@ -75,7 +75,7 @@ class _Order:
     def _arrived(self, change: AuditChange) -> _Waiting:
         others, arrived = self._of_object[change.key], _Waiting(change, change.at_us)
         if change.version:
-            arrived.at_us = min([change.at_us, *(one.at_us for one in others if _version(one) > change.version)])
+            arrived.at_us = min([change.at_us, *(other.at_us for other in others if _version(other) > change.version)])
             for one in others:
                 if 0 < _version(one) < change.version and one.at_us > arrived.at_us:
                     one.at_us = arrived.at_us

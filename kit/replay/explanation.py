@@ -64,7 +64,7 @@ class ExplainedPod:
 
     def told(self, *tellers: Teller) -> list[ToldDecision]:
         """List the decisions that come from these."""
-        return [one for one in self.decisions if one.teller in tellers]
+        return [decision for decision in self.decisions if decision.teller in tellers]
 
 
 class Explanation(NamedTuple):

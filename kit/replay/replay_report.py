@@ -62,10 +62,10 @@ class ReplayReport:
         if replay.set_back:
             yield "records whose time went back", replay.set_back
         yield "evictions", len(self.evictions)
-        yield "  issued", sum(one.issued_at_us is not None for one in self.evictions)
+        yield "  issued", sum(eviction.issued_at_us is not None for eviction in self.evictions)
         for verdict, count in sorted(self._cancelled().items()):
             yield f"  cancelled, {verdict}", count
-        yield "  not due at the end", sum(_is_open(one) for one in self.evictions)
+        yield "  not due at the end", sum(_is_open(eviction) for eviction in self.evictions)
         yield "dead letters", self.messages["dead-letters"]
 
     def summary(self) -> dict[str, object]:
@@ -86,9 +86,9 @@ class ReplayReport:
             ],
             "setBack": replay.set_back,
             "evictions": len(self.evictions),
-            "issued": sum(one.issued_at_us is not None for one in self.evictions),
+            "issued": sum(eviction.issued_at_us is not None for eviction in self.evictions),
             "cancelled": self._cancelled(),
-            "notDue": sum(_is_open(one) for one in self.evictions),
+            "notDue": sum(_is_open(eviction) for eviction in self.evictions),
             "deadLetters": self.messages["dead-letters"],
             "against": self.against,
             "same": self.same,
@@ -96,9 +96,9 @@ class ReplayReport:
 
     def _cancelled(self) -> Counter[str]:
         return Counter(
-            str(one.cancelled_for)
-            for one in self.evictions
-            if one.cancelled_for is not None and one.issued_at_us is None
+            str(eviction.cancelled_for)
+            for eviction in self.evictions
+            if eviction.cancelled_for is not None and eviction.issued_at_us is None
         )
 
 
@@ -164,12 +164,14 @@ def _beside_upstream(
         upstream.take(record)
     upstream.run_on(until_us)
     same, differing = _split(compare(ours, upstream.departures))
-    return same, [one._replace(reason=upstream_reason(one, upstream)) for one in differing]
+    return same, [difference._replace(reason=upstream_reason(difference, upstream)) for difference in differing]
 
 
 def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int, list[RunDifference]]:
     same, differing = _split(compare(evictions.departures(), others.departures()))
-    return same, [one._replace(reason=other_run_reason(one, evictions, others)) for one in differing]
+    return same, [
+        difference._replace(reason=other_run_reason(difference, evictions, others)) for difference in differing
+    ]
 
 
 def _split(differences: Iterable[RunDifference]) -> tuple[int, list[RunDifference]]:

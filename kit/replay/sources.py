@@ -273,12 +273,14 @@ def open_source(
 
 
 def _missing(shortfalls: Iterable[Shortfall]) -> Iterator[tuple[str, int]]:
-    for one in shortfalls:
-        yield one.what, one.amount
+    for shortfall in shortfalls:
+        yield shortfall.what, shortfall.amount
 
 
 def _as_json(shortfalls: Iterable[Shortfall]) -> list[dict[str, object]]:
-    return [{"what": str(one.kind), "count": one.amount, "text": one.text} for one in shortfalls]
+    return [
+        {"what": str(shortfall.kind), "count": shortfall.amount, "text": shortfall.text} for shortfall in shortfalls
+    ]
 
 
 def recorded_folder(inputs: Sequence[Input]) -> Path | None:
@@ -287,7 +289,7 @@ def recorded_folder(inputs: Sequence[Input]) -> Path | None:
     Raises:
         WrongUseError: there is something else beside it.
     """
-    folders = [one.path for one in inputs if one.path is not None and one.path.is_dir()]
+    folders = [source.path for source in inputs if source.path is not None and source.path.is_dir()]
     if folders and len(inputs) > 1:
         raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files")
     return folders[0] if folders else None

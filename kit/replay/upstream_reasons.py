@@ -163,8 +163,8 @@ class UpstreamReasons:
         if now is None:
             return None
         if due.outage_since_us is not None:
-            health = [Taint(one, effect=NO_EXECUTE) for one in HEALTH_KEYS]
-            is_edited = any(self._changed(one, one, timer.tolerations, pod.tolerations) for one in health)
+            health = [Taint(key, effect=NO_EXECUTE) for key in HEALTH_KEYS]
+            is_edited = any(self._changed(taint, taint, timer.tolerations, pod.tolerations) for taint in health)
             return _EDITED if is_edited else Reason(31, "the window began anew when the taint came back")
         if then is None or then.since_us != now.since_us:
             before, after = (self._seconds(one, now.taint) for one in (timer.tolerations, pod.tolerations))
@@ -187,13 +187,13 @@ class UpstreamReasons:
     def _deciding(self, timer: UpstreamTimer) -> Iterator[TaintState]:
         """Give the taints whose tolerations gave a timer its time."""
         taints = () if timer.node is None else timer.node.taints
-        seconds = [(self._seconds(timer.tolerations, one.taint), one) for one in taints]
+        seconds = [(self._seconds(timer.tolerations, taint.taint), taint) for taint in taints]
         least = min((number for number, _ in seconds if number is not None), default=None)
         return (one for number, one in seconds if number == least)
 
     def _overflows(self, node: NodeState | None, tolerations: Tolerations) -> bool:
         taints = () if node is None else node.taints
-        return any((self._seconds(tolerations, one.taint) or 0) >= OVERFLOWING_SECONDS for one in taints)
+        return any((self._seconds(tolerations, taint.taint) or 0) >= OVERFLOWING_SECONDS for taint in taints)
 
     def _seconds(self, tolerations: Tolerations, taint: Taint) -> int | None:
         """Return how long a taint is tolerated; None for ever."""
@@ -203,7 +203,7 @@ class UpstreamReasons:
 
 def _taint(node: NodeState | None, key: str) -> TaintState | None:
     taints = () if node is None else node.taints
-    return next((one for one in taints if one.taint.key == key), None)
+    return next((taint for taint in taints if taint.taint.key == key), None)
 
 
 def _otherwise(it: PodStanding) -> Reason:

@@ -68,7 +68,7 @@ def changed_facts(facts: NodeFacts, change: PlannedChange) -> NodeFacts:
 
 def is_changed(before: NodeFacts, after: NodeFacts) -> bool:
     """Tell whether a node has other taints, in any order, or another cordon."""
-    taints = [{(one.key, one.value, one.effect) for one in facts.taints} for facts in (before, after)]
+    taints = [{(taint.key, taint.value, taint.effect) for taint in facts.taints} for facts in (before, after)]
     return taints[0] != taints[1] or before.unschedulable != after.unschedulable
 
 
@@ -113,10 +113,10 @@ def _changed_pod(pod: PodState, seconds: Mapping[str, int], edited: dict[int, To
 def edited_tolerations(tolerations: Tolerations, seconds: Mapping[str, int]) -> Tolerations:
     """Give every toleration of a key, if it has a time at all, the time that is given for the key."""
     return tuple(
-        msgspec.structs.replace(one, toleration_seconds=seconds[one.key])
-        if one.key in seconds and one.toleration_seconds is not None
-        else one
-        for one in tolerations
+        msgspec.structs.replace(toleration, toleration_seconds=seconds[toleration.key])
+        if toleration.key in seconds and toleration.toleration_seconds is not None
+        else toleration
+        for toleration in tolerations
     )
 
 

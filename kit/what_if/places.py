@@ -108,7 +108,7 @@ class Places:
     def _welcome(self, tolerations: Tolerations) -> list[int]:
         found = self._welcomes.get(tolerations)
         if found is None:
-            found = self._welcomes[tolerations] = [self._welcome_at(tolerations, one) for one in self._profiles]
+            found = self._welcomes[tolerations] = [self._welcome_at(tolerations, profile) for profile in self._profiles]
         return found
 
     def _welcome_at(self, tolerations: Tolerations, profile: _Profile) -> int:
@@ -154,5 +154,7 @@ class Places:
 
 def _profile(facts: NodeFacts) -> _Profile:
     # Without `timeAdded`, which no rule looks at.
-    taints = tuple(Taint(one.key, one.value, one.effect) for one in facts.taints if one.effect in HARD_EFFECTS)
+    taints = tuple(
+        Taint(taint.key, taint.value, taint.effect) for taint in facts.taints if taint.effect in HARD_EFFECTS
+    )
     return _Profile(taints, facts.unschedulable)

@@ -79,16 +79,16 @@ def preview_silence(
     if len(nodes) > FEW_NODES:
         in_order, paces = in_order[:2], (INSTANT, pace or RequestPace(), paces[-1])
     plays = [
-        functools.partial(play_silence, order, marked, silent, until_us=until_us, settings=settings, pace=one)
-        for one in paces
-        for order in (in_order[:1] if one == INSTANT else in_order)  # where nothing takes time, order does nothing
+        functools.partial(play_silence, order, marked, silent, until_us=until_us, settings=settings, pace=pace)
+        for pace in paces
+        for order in (in_order[:1] if pace == INSTANT else in_order)  # where nothing takes time, order does nothing
     ]
     return SilencePreview(
         silent=silent,
         nodes=len(nodes),
         unlabelled=sum(not node.facts.has_all_labels for node in nodes.values()),
         pods=len(pods),
-        outcome=silence_range(plays, [one for one in watched if one.name in silent], pods, until_us=until_us),
+        outcome=silence_range(plays, [node for node in watched if node.name in silent], pods, until_us=until_us),
     )
 
 

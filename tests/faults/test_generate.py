@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from evictstream.kit.oracle.reading import Said, UnreadableRecordError, read
+from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
 from evictstream.kit.oracle.records import InputRecord
 from tests.faults.actor import ClusterActor
 from tests.faults.generate import VIRTUAL_START_US, generate
@@ -79,7 +79,7 @@ def test_pods_of_one_name_come_up_on_two_nodes() -> None:
     assert len({(seed, name) for seed, name, _ in places}) < len(places)
 
 
-def heard(change: Change) -> Said | None:
+def heard(change: Change) -> Statement | None:
     partition = 0 if change.partition is None else change.partition
     try:
         return read(
@@ -98,7 +98,7 @@ def heard(change: Change) -> Said | None:
         return None
 
 
-def words(said: Said) -> str:
+def words(said: Statement) -> str:
     thing = said.content
     if said.is_deleted:
         return "deleted"

@@ -58,7 +58,7 @@ def condition_taints(conditions: Iterable[Condition], *, is_unschedulable: bool)
         conditions: all of them; a type that is there twice counts twice.
         is_unschedulable: `spec.unschedulable`, which `kubectl cordon` sets.
     """
-    keys = [key for one in conditions if (key := _KEYS.get((one.type, one.status))) is not None]
+    keys = [key for condition in conditions if (key := _KEYS.get((condition.type, condition.status))) is not None]
     if is_unschedulable:
         keys.append(UNSCHEDULABLE)
     return tuple(Taint(key, "", NO_SCHEDULE) for key in dict.fromkeys(keys))

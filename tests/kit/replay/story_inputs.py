@@ -15,7 +15,7 @@ from evictstream.kit.oracle.epochs import Epochs
 from evictstream.kit.oracle.histories import HeardNode, HeardPod, node_history, pod_histories
 from evictstream.kit.oracle.judging import by_node, read_all
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import Said, place
+from evictstream.kit.oracle.reading import Statement, place
 from evictstream.kit.oracle.records import InputRecord, InputTopic
 from evictstream.models.messages.decision import DecisionRecord
 
@@ -44,7 +44,9 @@ class Inputs:
         self.lag_us = lag_us
         self.partitions = partitions
         said, _ = read_all(records, limits, partitions)
-        self.at: dict[Place, Said] = {(one.record.topic, one.record.partition, one.record.offset): one for one in said}
+        self.at: dict[Place, Statement] = {
+            (one.record.topic, one.record.partition, one.record.offset): one for one in said
+        }
         counting = Epochs(said).counting
         self.beats: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
         for one in counting:
