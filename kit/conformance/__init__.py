@@ -1,4 +1,4 @@
 """The conformance kit: plays situations to a feed or an executor of anyone, and says rule by rule what held.
 
-`fake_api` is an API server on loopback that misbehaves when it is told to; the tests of the product use it too.
+`fake_api` is an API server on loopback that misbehaves on request; the tests of the product use it too.
 """

@@ -104,7 +104,7 @@ class PlayedCommand:
         ).encode()
 
     def headers(self) -> list[tuple[str, bytes]]:
-        """Return those that the service writes with every command."""
+        """Return the headers that the service writes with every command."""
         return [("type", b"io.evictstream.eviction-command.v1"), ("content-type", b"application/json")]
 
 

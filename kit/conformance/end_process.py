@@ -23,7 +23,7 @@ class EndProcess:
     """The process, with all that it has started. Its output goes to stderr.
 
     Attributes:
-        ended_by_itself: how it ended although nobody had asked it to; empty while it has not.
+        ended_by_itself: how it ended without a request; empty while it has not.
         stop_seconds: how long it took to end after SIGTERM; None if it did not.
     """
 

@@ -28,7 +28,7 @@ HELLO_SECONDS: Final = 2.0
 """Between commands that ask whether the executor is there: one that begins at the end of the topic misses some."""
 
 OPEN_SECONDS: Final = 2.0
-"""How long a transaction stays open whose command nobody may see."""
+"""How long the transaction with an invisible command stays open."""
 
 SETTLE_SECONDS: Final = 1.5
 """After the last answer, for deletes that should not come."""
@@ -96,7 +96,7 @@ class ExecutorPlay:
         self._killed_at: float | None = None
 
     def run(self) -> ExecutorEvidence:
-        """Play everything and return what was recorded.
+        """Play all situations and return the evidence.
 
         Raises:
             EndSilentError: the executor shows nothing.
@@ -237,7 +237,7 @@ class ExecutorPlay:
         return sum(1 for command in evidence.of(case) if evidence.finals(command))
 
     def _wait_for_answers(self, seconds: float) -> None:
-        """Wait until all that has to be answered is; `Accepted` will do while the API server goes on to fail."""
+        """Wait for all required answers; `Accepted` is enough while the API server still fails."""
 
         def are_there() -> bool:
             evidence = self._evidence()

@@ -1,4 +1,4 @@
-"""An API server on loopback for nodes and pods, that misbehaves when it is told to; in threads of this process."""
+"""An API server on loopback for nodes and pods, that misbehaves on request; in threads of this process."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FakeApi(FakeCluster):
     Attributes:
         requests: `list pods`, `delete pods` and the like, in order; a probe of one object is none.
         headers: of requests, by lower-case name, in order; what comes several times is in one list.
-        writes: what was meant to change something, in order.
+        writes: requests to change something, in order.
         events: by name, as they were created and patched.
         trouble: what happens to requests, by `list nodes`, `delete pods` and so on, or for one object by
             `delete pods my-pod`; the first one first. A number is a status, `cut` an answer that ends in its middle,
@@ -48,7 +48,7 @@ class FakeApi(FakeCluster):
         bookmark_lead_seconds: how long before the end of a watch its last bookmark comes.
         cached_lists: lists that would take what a cache has (`resourceVersion=0`).
         watch_turn: grows when all watches that are open are to end.
-        is_down: nobody answers.
+        is_down: no request is answered.
     """
 
     def __init__(self) -> None:

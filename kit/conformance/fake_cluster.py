@@ -83,7 +83,7 @@ class FakeCluster:
             self._oldest = self.version
 
     def rebuild(self, *, uid: str | None = None, version: int = 1) -> None:
-        """Go back: another cluster answers, or with the same UID etcd was restored; its objects are to be put anew."""
+        """Go back: another cluster answers, or with the same UID etcd was restored; its objects must be put again."""
         with self._changed:
             self.uid = uid or self.uid
             self.version = self._oldest = version

@@ -39,7 +39,7 @@ class Fault:
         cause: of that answer, as `DisruptionBudget` for an eviction that a budget does not allow.
         retry_after_seconds: header `Retry-After`.
         hold_seconds: the request is looked at so late.
-        delay_seconds: the answer comes so late; what was asked for is done before.
+        delay_seconds: delay of the answer; the request is carried out before.
         cut: the connection ends `before` the request is done, `after` it, or in the `middle` of the answer.
         line: what a watch sends instead of its next line: `error` (an event with 410), `garbage`, or `half` of it,
             where the watch then ends in order.
@@ -76,7 +76,7 @@ class FakeAnswer(NamedTuple):
 
     @property
     def is_done(self) -> bool:
-        """Whether what was asked for is done."""
+        """Whether the request is carried out."""
         return 200 <= self.status < 300  # noqa: PLR2004 - what HTTP calls success
 
 
@@ -122,7 +122,7 @@ class ApiWrite:
         uid: the UID that it named as precondition; None if it named none.
         done_to: UID of the pod that it deleted or changed; None if it changed none.
         status: of the answer, also where the connection was cut instead; 0 if it was cut before.
-        body: what was sent.
+        body: body of the request.
         is_dry_run: it asked that nothing be changed.
     """
 
@@ -138,7 +138,7 @@ class ApiWrite:
 
     @property
     def is_success(self) -> bool:
-        """Whether the API server has done what was asked for."""
+        """Whether the API server has carried out the request."""
         return FakeAnswer(self.status, {}).is_done
 
     @property

@@ -73,7 +73,7 @@ class FeedPlay:
         self._silent_at: float | None = None
 
     def run(self) -> FeedEvidence:
-        """Play everything and return what was recorded.
+        """Play all situations and return the evidence.
 
         Raises:
             EndSilentError: the feed shows nothing.

@@ -1,4 +1,4 @@
-"""What has to hold of a feed, by docs/messages.md; each rule is a function of what was recorded."""
+"""The rules for feeds, by docs/messages.md; each is a function of the recorded evidence."""
 
 from __future__ import annotations
 

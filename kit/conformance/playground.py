@@ -62,7 +62,7 @@ class Playground:
         end: its process; None if a person starts it.
         shown: what a person has to set for it.
         report: takes a line about what is going on.
-        is_stopped: whether nobody wants to know any more.
+        is_stopped: whether the run was interrupted.
     """
 
     settings: Settings
@@ -92,7 +92,7 @@ class Playground:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more can come: the end has ended by itself, or nobody wants to know any more."""
+        """Whether nothing more can come: the program has ended by itself, or the run was interrupted."""
         return self.is_stopped() or (self.end is not None and not self.end.look())
 
     def wait(self, condition: Callable[[], bool], seconds: float) -> bool:
@@ -133,10 +133,10 @@ def open_playground(
 
     Args:
         settings: which Kafka.
-        topics: short names of those that are recorded: `nodes`, `pods`, `results`.
+        topics: short names of the recorded topics: `nodes`, `pods`, `results`.
         command: the end's program and its arguments; empty if a person starts it.
         report: takes a line about what is going on.
-        is_stopped: whether nobody wants to know any more.
+        is_stopped: whether the run was interrupted.
 
     Raises:
         BrokerError: Kafka does not answer, or refuses.

@@ -13,7 +13,7 @@ class ProcessEvidence:
 
     Attributes:
         is_ours: whether the kit has started it, and so could kill, start and stop it.
-        ended_by_itself: how it ended although nobody had asked it to.
+        ended_by_itself: how it ended without a request.
         stop_seconds: how long it took to end after SIGTERM; None if it did not.
     """
 

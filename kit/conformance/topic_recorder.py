@@ -67,7 +67,7 @@ class TopicRecorder:
             thread.join(STOP_SECONDS)
 
     def records(self, begin: int = 0) -> list[SeenRecord]:
-        """Return what was read so far, from the record of this number on.
+        """Return the records read so far, starting with this number.
 
         Raises:
             BrokerError: a topic can be read no more.

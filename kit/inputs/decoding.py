@@ -1,4 +1,4 @@
-"""Bytes of a file as UTF-8, however they are packed: told by their beginning, which may have to be waited for."""
+"""Bytes of a file as UTF-8, however they are packed. The beginning shows the format, and may have to be awaited."""
 
 from __future__ import annotations
 

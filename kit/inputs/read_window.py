@@ -21,7 +21,7 @@ class ReadWindow:
 
     Attributes:
         data: what is there.
-        line: that of the first byte.
+        line: line number of the first byte.
         is_at_line_start: the first byte begins its line.
     """
 

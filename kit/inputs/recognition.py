@@ -64,7 +64,7 @@ class AuditEvent(NamedTuple):
 
 
 class OtherLine(NamedTuple):
-    """What a record of a log holds that is no JSON, as the API server's own log beside its audit log."""
+    """The text of a log record that is no JSON, such as the API server's own log next to its audit log."""
 
     line: int
 

@@ -8,7 +8,7 @@ What belongs together agrees in partition, key, pod, eviction, revision, attempt
 | `Evict` | `Issued` or `Retried` |
 | `Cancel` | `Cancelled` |
 
-Two decisions need not have a command: `Moved` to what is due at once, and `Cancelled` when executors were never told of
+Two decisions need not have a command: `Moved` to an eviction due at once, and `Cancelled` when executors never heard of
 the eviction. `Due`, `Reported` and `Completed` never have one.
 """
 

@@ -16,7 +16,7 @@ class OracleLimits:
     """Settings of the service that is judged; times in microseconds.
 
     Attributes:
-        slack_us: no setting: what was appended, or owed, so shortly before the end of a run may be without effect.
+        slack_us: not a setting: inputs and obligations this shortly before the end of a run may have no effect yet.
     """
 
     outage_gap_us: int

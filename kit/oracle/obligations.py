@@ -18,7 +18,7 @@ class OpenEviction(NamedTuple):
     """An eviction that is open.
 
     Attributes:
-        eviction_id: as told, empty as long as nothing was told.
+        eviction_id: from the commands; empty before the first one.
         due: what it is open for.
         waiting: for what, once it was issued; None before.
         is_done: it was issued and the pod left: nothing more happens.

@@ -50,7 +50,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What happens to a pod if nobody ever fails or waits.
+    """The course of a pod's eviction if no component fails or waits.
 
     Attributes:
         scheduled: deadlines announced, one for each time that an eviction was opened.
@@ -131,7 +131,7 @@ def plan(inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int) -
 
 
 def _spans(nodes: Sequence[HeardNode], pods: Sequence[HeardPod]) -> tuple[Span, ...]:
-    """Decide anew at each change of the pod or of its node, then join what did not change."""
+    """Decide again at each change of the pod or of its node, then merge equal stretches."""
     spans: list[Span] = []
     for at_us, decision in _decisions(nodes, pods):
         if spans and _is_same(spans[-1].decision, decision):
@@ -158,7 +158,7 @@ def _decisions(nodes: Sequence[HeardNode], pods: Sequence[HeardPod]) -> Iterator
 
 
 def _is_same(before: MustLeave | MayStay, after: MustLeave | MayStay) -> bool:
-    """Whether readers are told the same. What is untolerated stays due at once, whatever moves its deadline."""
+    """Whether readers see the same. An untolerated pod stays due at once, whatever moves its deadline."""
     if isinstance(before, MayStay) or isinstance(after, MayStay):
         return before == after
     if before.taint != after.taint or before.is_untolerated != after.is_untolerated:

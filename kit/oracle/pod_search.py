@@ -1,4 +1,4 @@
-"""Whether what was said about one pod can be explained by some order of what was heard (semantics.md 12.5 to 12.8).
+"""Whether some order of the inputs explains the commands about one pod (semantics.md 12.5 to 12.8).
 
 The service takes in the records of a node, of a pod and of executors, each in its own order, interleaved in any way,
 and looks at timers in between. Every such order leads through a graph of moments: how far each history was read, what
@@ -155,7 +155,7 @@ class PodSearch:
                 yield following
 
     def _taken(self, after: Moment, at_us: int) -> Iterator[Moment]:
-        """Decide anew, now that a record was taken in, and say what follows from it."""
+        """Decide again after a record, and give the consequences."""
         decided, opened = self._obligations.decide(after), after.open
         is_gone = bool(self._pods[after.pod].absent)
         if opened is not None and opened.is_done and self._is_back(after):
@@ -169,7 +169,7 @@ class PodSearch:
             yield from self._announce(after, OpenEviction("", decided, owed_us=owed_us), at_us)
         elif opened.waiting is None:
             moved = opened._replace(due=decided, owed_us=self._obligations.still_owed_us(after, decided, opened))
-            if decided.deadline_us == opened.due.deadline_us:  # 12.6: for the same deadline nothing is said
+            if decided.deadline_us == opened.due.deadline_us:  # 12.6: the same deadline causes no command
                 yield after._replace(open=moved)
             else:
                 yield from self._announce(after, moved, at_us)
@@ -200,7 +200,7 @@ class PodSearch:
         yield after._replace(said=after.said + 1, open=opened._replace(eviction_id=command.eviction_id))
 
     def _end(self, after: Moment, idle: MayStay, *, is_gone: bool) -> Iterator[Moment]:
-        """Nothing is due any more: what was told is cancelled; what was issued, and the pod leaves, is done."""
+        """Nothing is due any more: cancel an announced eviction; an issued one is done if the pod leaves."""
         opened = after.open
         if opened is None:
             yield after

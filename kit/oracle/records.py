@@ -56,7 +56,7 @@ class Violation:
 
     Attributes:
         rule: a few words that name the rule, always the same for the same rule, for counting.
-        text: what was seen and what had to be.
+        text: the observed and the required behaviour.
         cluster: empty if it is about none.
         node: its name, as `cluster`; or the place in the log that it is about.
         pod_uid: as `cluster`.

@@ -1,4 +1,4 @@
-"""Times for what was recorded without any: the latest instant within an object that can only be of the past.
+"""Times for events without any: the latest instant in an object that must lie in the past.
 
 kubectl writes no times. What is assumed is at most as late as what happened, unless a clock was ahead that wrote into
 the object, and never before what stands before it in the file. What was true for long seems to have come then.

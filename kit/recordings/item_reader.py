@@ -1,6 +1,6 @@
 """Files of others, read as changes of nodes and pods: watches, lists and single objects, audit logs, in any mixture.
 
-What cannot be read is a `Flaw` with its line, and reading goes on. kubectl watches one kind at a time, so a recording
+An unreadable item is a `Flaw` with its line, and reading continues. kubectl watches one kind at a time, so a recording
 made with it is two files: give both.
 """
 

@@ -14,7 +14,7 @@ OTHER_OBJECTS: Final = "other objects"
 """Neither nodes nor pods, as in what `kubectl get all` lists."""
 
 UNNAMED: Final = "an object without kind: neither a node, a pod or a list of them, nor a change or an audit event"
-REFUSAL: Final = "an answer of the API server that refuses what was asked for"
+REFUSAL: Final = "an error response of the API server"
 SAME_AGAIN: Final = (
     "the same object again: a watch without the types of its changes; record with --watch --output-watch-events"
 )
@@ -38,7 +38,7 @@ def compact(text: bytes) -> bytes:
 
 
 class ListedObjects:
-    """Reads the objects of one file. The UIDs of those that stand in no list are remembered."""
+    """Reads the objects of one file. The UIDs of objects outside lists are remembered."""
 
     def __init__(self, source: str) -> None:
         self._source = source

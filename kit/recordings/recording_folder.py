@@ -55,7 +55,7 @@ class RecordedFile(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_
 
     Attributes:
         missing: offsets between the first and the last that no record has: compacted away, or markers of transactions.
-        set_back: records whose time lies before that of the one before.
+        set_back: records with an earlier time than the previous one.
         sha256: of the file, hexadecimal.
     """
 
@@ -96,7 +96,7 @@ class Manifest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fiel
         return sum(file.records for file in self.files.values())
 
 
-# A replay lets time pass up to each record: one beyond all instants would keep it busy for ever.
+# A replay lets time pass up to each record: one beyond all instants would keep it busy forever.
 _Timestamp: TypeAlias = Annotated[int, msgspec.Meta(ge=FIRST_INSTANT_US // 1_000, le=LAST_INSTANT_US // 1_000)]
 
 
@@ -164,9 +164,9 @@ class RecordingWriter:
             with (self._folder / name).open("rb") as stream:
                 file.sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
         self.manifest.sha256 = _own_checksum(self.manifest)
-        beside = self._folder / f"{MANIFEST}.new"
-        beside.write_bytes(msgspec.json.format(_encoder.encode(self.manifest), indent=2) + b"\n")
-        beside.replace(self._folder / MANIFEST)
+        replacement = self._folder / f"{MANIFEST}.new"
+        replacement.write_bytes(msgspec.json.format(_encoder.encode(self.manifest), indent=2) + b"\n")
+        replacement.replace(self._folder / MANIFEST)
 
 
 def _own_checksum(manifest: Manifest) -> str:
@@ -239,7 +239,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def file_names(folder: Path) -> dict[str, tuple[Role, int]]:
-    """Give topic and partition of the files of a recording, as their names tell; a folder may hold others beside."""
+    """Give topic and partition of the files of a recording, by their names; a folder may hold other files too."""
     found = {one.name: _FILE_NAME.fullmatch(one.name) for one in folder.glob("*.jsonl.gz")}
     return {name: (cast("Role", match[1]), int(match[2])) for name, match in sorted(found.items()) if match}
 

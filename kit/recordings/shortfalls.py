@@ -17,7 +17,7 @@ from evictstream.kit.recordings.entries import Flaw, Skipped
 from evictstream.kit.recordings.item_reader import NOTHING
 
 MOST_PROBLEMS: Final = 20
-"""Kinds of unreadable lines that are told apart; a program that invents problems would have as many as lines."""
+"""Most kinds of unreadable lines; a program that invents problems would have as many as lines."""
 
 
 class ShortfallKind(enum.StrEnum):

@@ -15,7 +15,7 @@ from evictstream.models.messages.vocabulary import EventType
 
 SKIPPED_TYPES: Final = frozenset({"BOOKMARK", "LISTED", "HEARTBEAT", "FORGET", "ACCEPT_GAP"})
 """Lines that are left out. A bookmark changes nothing. A heartbeat would promise a live feed, and hold the cluster's
-evictions for ever once the recording is over. A listing would end what else is known of the cluster. An operator's
+evictions forever once the recording is over. A listing would end what else is known of the cluster. An operator's
 signals are not to be repeated."""
 
 _CHANGES: Final = frozenset(EventType)

@@ -20,7 +20,7 @@ LEAST_LIKENESS: Final = 0.7
 
 
 class Match(enum.IntEnum):
-    """How well a pod is what was asked for; of several only the best count."""
+    """How well a pod matches the name; of several only the best count."""
 
     NONE = 0
     BY_NAME = 1
@@ -50,12 +50,12 @@ class AskedPod:
         return Match.BY_NAME if name == self._name else Match.NONE
 
     def alike(self, addresses: Iterable[str]) -> list[str]:
-        """List the addresses (NAMESPACE/NAME) most like what was asked, the best first, at most `MOST_ALIKE`."""
+        """List the addresses (NAMESPACE/NAME) most like the name, the best first, at most `MOST_ALIKE`."""
         known = sorted(set(itertools.islice(addresses, MOST_COMPARED)))
         return list(dict.fromkeys(itertools.islice(self._alike(known), MOST_ALIKE)))
 
     def _alike(self, known: list[str]) -> Iterator[str]:
-        """Give those with the name, or a name that begins with it, then those that are spelled much the same."""
+        """Give pods with the name, or a name that begins with it, then pods with a similar name."""
         namespace, _, name = self.text.rpartition("/")
         of_name: dict[str, list[str]] = {}
         for one in sorted(known, key=lambda address: not address.startswith(f"{namespace}/")):

@@ -1,4 +1,4 @@
-"""Two runs beside one another: which pod left in both, earlier, later, or in one only, and why they differ.
+"""Compares two runs: which pod left in both, earlier, later, or in one only, and why they differ.
 
 A reason is a row of docs/semantics.md#13 where the other run is Kubernetes' own controller, recorded or modelled.
 """

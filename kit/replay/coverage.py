@@ -55,7 +55,7 @@ class _Place:
 
     Attributes:
         known: UIDs of all that was seen.
-        unseen: UIDs of what was there before it was seen.
+        unseen: UIDs of objects that existed before they were seen.
         is_sure: that some of these were there; a pod that is bound late may be new.
     """
 

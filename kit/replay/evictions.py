@@ -1,4 +1,4 @@
-"""What became of each eviction of a run, told from its commands alone: recorded commands are read the same way."""
+"""The outcome of each eviction of a run, from its commands alone: recorded commands are read the same way."""
 
 from __future__ import annotations
 

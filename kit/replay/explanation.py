@@ -21,7 +21,7 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind
 
 SAME_US: Final = SECOND_US
-"""What a replay decides is the same as what was recorded if it is less apart."""
+"""A decision of a replay equals a recorded one if they are less than this apart."""
 
 
 class PodAnswer(enum.StrEnum):
@@ -44,7 +44,7 @@ class ExplainedPod:
         node: empty while it is bound to none.
         decisions: in the order in which they came: those of the service, then those of a replay.
         cases: how it stood with it over time, where that is known.
-        left_out: what was recorded of it after a replay had evicted it, which the replay goes on without.
+        left_out: later records of the pod, which the replay ignores because it has evicted it.
     """
 
     cluster: str
@@ -90,10 +90,10 @@ _address: Final = msgspec.json.Decoder(_Address)
 
 
 class Explainer:
-    """Takes decisions and what was observed, and answers.
+    """Collects decisions and observations, and answers.
 
     Attributes:
-        asked: what was asked for.
+        asked: the pod that the user named.
         recorded: how many decisions of the service came, whatever they are about.
         recorded_us: when the first and the last of them came, microseconds since 1970; None without one.
     """

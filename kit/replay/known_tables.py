@@ -1,7 +1,7 @@
 """What a service knows of clusters, at the end of a recording or now: its own tables, and facts that people ask for.
 
 Records go through the service's own logic without its timers, so that windows, listings, epochs and versions count as
-they do there. Labels, owners and where pods may land are read beside it: the service does not use them.
+they do there. Labels, owners and scheduling constraints are read separately: the service does not use them.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ class MessageFiles:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        """Join what was kept, unless there was an error."""
+        """Merge the kept messages, unless there was an error."""
         try:
             for topic, name in NAMES.items() if kind is None else ():
                 with (self._folder / name).open("wb") as joined:

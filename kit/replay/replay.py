@@ -63,7 +63,7 @@ class Replay:
     def run(self, records: Iterable[RecordedRecord], *, chunk: int = CHUNK_RECORDS) -> Iterator[ReplayedMessage]:
         """Take records, each partition's in the order in which they are to be applied; outputs are passed over.
 
-        Messages come by partition within what was taken at once; sorted they are the same for every `chunk`.
+        Messages come by partition within each chunk; sorted, they are the same for every `chunk`.
         """
         inputs = (record for record in records if record.topic in INPUT_ROLES)
         while taken := list(itertools.islice(inputs, chunk)):

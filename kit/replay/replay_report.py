@@ -1,4 +1,4 @@
-"""One replay, and what another run made of the same recording beside it."""
+"""One replay, and its comparison with another run on the same recording."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ReplayReport:
     """What came of it.
 
     Attributes:
-        replay: what was read.
+        replay: the records that were read.
         evictions: in the order in which they began.
         messages: counted by topic.
         against: name of the other run; None if there is none.
@@ -116,10 +116,10 @@ def report_of(
 
     Args:
         settings: whose rules and limits count.
-        source: the recording, which is read once, or twice beside upstream.
-        partitions: of what was recorded.
+        source: the recording, which is read once, or twice in a comparison with upstream.
+        partitions: of the recording.
         plays_executor: each eviction succeeds and its pod goes.
-        run_on_seconds: how long time goes on after the last record.
+        run_on_seconds: how long the clock runs after the last record.
         against: `upstream`, or the path of a file with commands; None compares with nothing.
         keep: gets every message, partition by partition.
 

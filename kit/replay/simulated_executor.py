@@ -5,7 +5,7 @@ UID is the precondition of the delete; a pod that is deleted is seen terminating
 as soon as another pod has its name; a few deletes fail the first time and work the next; what the recording says later
 about a pod that was deleted here did not happen, and is not played.
 
-What is played must not outdate what was recorded. So clusters share nothing, and what is played of a pod has the next
+Simulated events must not outdate recorded ones. So clusters share nothing, and simulated events of a pod have the next
 version after the pod's own: other objects have versions of their own, and a pod of its name comes after its end.
 """
 

@@ -30,7 +30,7 @@ class RecordedFolder:
         partitions: of its topics.
         has_results: whether executors have answered in it.
         has_decisions: whether it holds what the service has decided.
-        clusters: names in it; without a manifest those that were read.
+        clusters: names in the manifest; without one, the clusters read so far.
         total: records, as the manifest has them; None if it is missing.
     """
 
@@ -78,7 +78,7 @@ class RecordedFolder:
         return _missing(self.shortfalls())
 
     def assumed(self) -> Iterator[tuple[str, int | str]]:
-        """Give what was assumed: nothing."""
+        """Give the assumptions: none."""
         return iter(())
 
     def summary(self) -> dict[str, object]:
@@ -193,7 +193,7 @@ class WatchFiles:
         yield from _missing(self._coverage.shortfalls())
 
     def assumed(self) -> Iterator[tuple[str, int | str]]:
-        """Give what was assumed in the first reading."""
+        """Give the assumptions of the first reading."""
         times = self._times
         if times.listed and times.listed_at_us is not None:
             how = "given" if self._is_given else "assumed"
@@ -287,7 +287,7 @@ def recorded_folder(inputs: Sequence[Input]) -> Path | None:
     """Return the folder of a recording, if it is one.
 
     Raises:
-        WrongUseError: there is something else beside it.
+        WrongUseError: there are other inputs too.
     """
     folders = [source.path for source in inputs if source.path is not None and source.path.is_dir()]
     if folders and len(inputs) > 1:

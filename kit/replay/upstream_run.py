@@ -41,7 +41,7 @@ class UpstreamRun:
     """One controller for each cluster. What was recorded about a pod after it was deleted here is left out.
 
     Attributes:
-        departures: what was deleted so far, and why the service would not have let it go then.
+        departures: the pods deleted so far, and why the service would not have evicted them then.
         recorded: the same of departures that a real controller made.
         service: departures of the service, and why upstream would not have let the pod go then.
     """
@@ -121,7 +121,7 @@ class UpstreamRun:
                 state.delete(outcome.address)
 
     def _explain(self, before_us: int) -> None:
-        """Explain the departures that lie before an instant, and those at it that what was seen before explains."""
+        """Explain the departures before an instant, and those at it that earlier records explain."""
         asked, self._unanswered = self._unanswered, []
         while self._unasked and self._unasked[-1].at_us <= before_us:
             asked.append(self._unasked.pop())
@@ -158,7 +158,7 @@ class UpstreamRun:
             self._unexplained[one.cluster, one.node].append((one, where))
 
     def _hear_late(self, heard: Heard, appended_us: int) -> None:
-        """Explain what was decided before the service had heard of something that had been seen by then."""
+        """Explain decisions that the service made before it read a record that was already seen."""
         waiting = self._unexplained.pop((heard.cluster, heard.node), ())
         for one, where in waiting:
             if heard.at_us <= one.at_us < appended_us:
@@ -168,7 +168,7 @@ class UpstreamRun:
 
 
 class _Cluster:
-    """The controller of a cluster, and what it was told.
+    """The controller of a cluster, and the changes passed to it.
 
     Attributes:
         controller: the model.

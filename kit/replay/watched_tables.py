@@ -1,7 +1,7 @@
 """What a recording tells a watcher: the service's own tables follow it, and each change of them is one that was seen.
 
 Listings, epochs, versions, repeats and records that the service would refuse count as they do there, so that a model of
-another controller is never told what the service was not.
+another controller never sees what the service does not.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PodStanding(NamedTuple):
         pod: None if it is not known.
         due: what is due for the pod by the rules; None if it is not known.
         is_held: the feed is silent, so that nothing of its cluster is issued.
-        is_late: the node or the pod was heard of later than it was seen.
+        is_late: the record about the node or the pod was read later than it was seen.
         renewed: taints of the node whose later `timeAdded` alone shows that they were away.
     """
 
@@ -97,7 +97,7 @@ class _Told:
 
 
 class WatchedTables:
-    """All partitions of a service, and what was told of them."""
+    """All partitions of a service, and the changes passed on from them."""
 
     def __init__(self, settings: Settings, *, partitions: int) -> None:
         """Know nothing yet. `settings` gives rules and limits, `partitions` is the count of the recorded topics."""

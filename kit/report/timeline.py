@@ -131,7 +131,7 @@ class TimelineCollector:
             lines.append("Further decisions are left out here; `evictstream explain` has all.")
 
     def timeline(self, evictions: EvictionsOfRun) -> Timeline:
-        """Return what was collected, with the evictions that the same replay found."""
+        """Return the timeline, with the evictions of the same replay."""
         taints = list(self._taints)
         for (cluster, node), carried in self._open.items():
             taints += (TaintBar(cluster, node, taint, since_us, end_us=None) for taint, since_us in carried.items())

@@ -1,6 +1,6 @@
 """Taints for which only the order of a pod's tolerations decides how long it may stay (semantics.md 3.4, 13 row 23).
 
-The first match wins: `[Exists for 5 s, Exists for ever]` means 5 s, the reverse means for ever. Kubernetes does not say
+The first match wins: `[Exists for 5 s, Exists forever]` means 5 s, the reverse means forever. Kubernetes does not say
 so; evictstream warns.
 """
 

@@ -31,7 +31,7 @@ def play_silence(
     Args:
         nodes: of the whole cluster, as they are right before; zones are judged by all their nodes.
         pods: of the whole cluster: marking those of silent nodes is what makes a round slow.
-        silent: names of those that send no heartbeat any more.
+        silent: names of the nodes that send no more heartbeats.
         until_us: the end.
         settings: flags of the controller; the release's defaults if absent.
         pace: how long its requests take; the release's defaults if absent.

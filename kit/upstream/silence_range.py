@@ -4,7 +4,7 @@ One number would promise too much. The node lifecycle controller computes the st
 (semantics.md 8.4), which takes seconds if it writes many nodes and pods; until then the queues go on at the old rates.
 So a zone that ends up protected may lose no pods or all of them: that hangs on the load of the API server, and on
 chance. And upstream a round goes through the nodes in the random order of a Go map, so of the nodes of a zone any may
-be the first to be tainted, or the last. To play every order would take for ever. Four are played, because order does
+be the first to be tainted, or the last. To simulate every order would take forever. Four are played, because order does
 three things and each can be bounded:
 
 - **Which** nodes are tainted. The queue of a zone asks nothing of a node but when it came. So what happens to the first
@@ -16,7 +16,7 @@ three things and each can be bounded:
 
 Of 290 random clusters, each in four random orders at four paces, one order gave a number outside the range.
 
-The cost is that of the plays, and near linear in nodes and pods beside them.
+The cost is that of the simulated runs, and otherwise near linear in nodes and pods.
 """
 
 import dataclasses
@@ -42,7 +42,7 @@ _SILENT: Final = (Taint(UNREACHABLE, effect=NO_EXECUTE),)
 class SilenceRange:
     """The ends of what may happen; between them every number is possible.
 
-    Neither end is a proof: paces are those that were played.
+    Neither end is a proof: only these paces were simulated.
 
     Attributes:
         plays: how often the outage was played.
@@ -183,6 +183,6 @@ def _sums(counts: Sequence[int]) -> list[int]:
 
 
 def _stay_us(pod: Pod) -> int | None:
-    """Return how long a pod may stay on a silent node; None for ever."""
+    """Return how long a pod may stay on a silent node; None means forever."""
     in_use = tolerations_in_use(pod.tolerations, _SILENT)
     return 0 if in_use is None else stay_us(in_use)

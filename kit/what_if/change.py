@@ -39,7 +39,7 @@ class PlannedChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeChoice(msgspec.Struct, frozen=True, kw_only=True):
-    """Which nodes: those that meet all that is given, so all nodes if nothing is.
+    """Which nodes: a node must match everything that is given, so without any condition all nodes match.
 
     Attributes:
         names: one of these, if there are some.
@@ -80,7 +80,7 @@ def changed_aggregate(
     Args:
         known: stays as it is.
         facts: of the node, after the change.
-        change: of its pods' tolerations; that of the node is in `facts`.
+        change: the change of its pods' tolerations; the change of the node is in `facts`.
         at_us: when it is seen, microseconds since 1970.
         rules: parameters of the rules.
     """
@@ -90,7 +90,7 @@ def changed_aggregate(
     for pod in known.pods.values():
         found.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
     if known.node is not None and change.changes_nodes:
-        # Its condition `Ready` would only matter for a later change: whether an outage goes on without a taint.
+        # Its condition `Ready` would only matter for a later change: whether an outage continues without a taint.
         node = Node(known.name, known.node.uid, _NEWER, facts.taints)
         event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
         for _ in node_slices(found, event, rules):

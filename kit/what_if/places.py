@@ -57,7 +57,7 @@ class Places:
         """Take names and facts of all nodes.
 
         Args:
-            nodes: also those that are tainted: some pods tolerate that.
+            nodes: all nodes; some pods tolerate even the tainted ones.
             comparison_operators: whether `Gt` and `Lt` of tolerations compare.
         """
         self._comparison_operators = comparison_operators

@@ -38,7 +38,7 @@ class KnownCluster(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster.
 
     Attributes:
-        nodes: those that exist, by name.
+        nodes: existing nodes, by name.
         pods: facts by UID; those of others are not known.
     """
 

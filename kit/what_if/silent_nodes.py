@@ -38,7 +38,7 @@ class SilencePreview:
         silent: names of the nodes that fall silent.
         nodes: of the cluster.
         unlabelled: of these, whose labels are not all known: their zones may be others.
-        pods: on the silent nodes, those that could be evicted.
+        pods: pods on the silent nodes that could be evicted.
         outcome: the ends of what may happen; pods by address.
     """
 

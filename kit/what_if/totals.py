@@ -18,7 +18,7 @@ class Total(msgspec.Struct, kw_only=True):
         later: leave later.
         stays: stay.
         moved: of all, those to whom the change makes a difference.
-        spared: of those that stay, those that would leave without the change.
+        spared: pods that stay, but would leave without the change.
         nowhere: leave, and no node admits them for good.
         undrainable: stay, and no node would admit them for good if they left; counted if nodes are cordoned.
         not_known: whether a node would admit them is not known.

@@ -1,6 +1,6 @@
 """Where the tolerations of a pod come from: who adds which one, in which order (semantics.md 9).
 
-Each rule takes the tolerations that a pod has so far, each with its origin, and returns those that it has afterwards.
+Each rule takes the tolerations that a pod has so far, each with its origin, and returns the resulting ones.
 `written` gives tolerations the origin of their author. In a cluster the DaemonSet controller comes first, then the
 plugins of the API server: DefaultTolerationSeconds, then ExtendedResourceToleration
 (`pkg/kubeapiserver/options/plugins.go`). PodTolerationRestriction, between them, needs annotations of namespaces and is

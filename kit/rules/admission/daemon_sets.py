@@ -26,7 +26,7 @@ DAEMON_TOLERATIONS: Final[Tolerations] = tuple(
         (UNSCHEDULABLE, NO_SCHEDULE),
     )
 )
-"""The tolerations of every pod of a DaemonSet, in this order, all of them for ever."""
+"""The tolerations of every pod of a DaemonSet, in this order, all without seconds."""
 
 MEMORY_PRESSURE_TOLERATION: Final = Toleration(key=MEMORY_PRESSURE, operator=EXISTS, effect=NO_SCHEDULE)
 """The one of these that PodTolerationRestriction gives to other pods too, unless they are best-effort."""

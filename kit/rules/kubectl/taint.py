@@ -1,6 +1,6 @@
 """How `kubectl taint` changes the taints of a node (semantics.md 10).
 
-Source: `staging/src/k8s.io/kubectl/pkg/cmd/taint/utils.go` and `updateTaints` in `taint.go` beside it.
+Source: `staging/src/k8s.io/kubectl/pkg/cmd/taint/utils.go` and `updateTaints` in `taint.go` in the same folder.
 """
 
 import enum

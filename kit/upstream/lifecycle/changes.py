@@ -47,7 +47,7 @@ class PodsMarkedNotReady:
     Attributes:
         at_us: when.
         node: the node they are on.
-        pods: those that were written; pods that were not ready before are left out.
+        pods: the written pods; pods that were not ready before are omitted.
     """
 
     at_us: int

@@ -115,7 +115,7 @@ class LifecycleClock:
             self._tasks.start(self._send_events(), now_us)
 
     def _send_events(self) -> Steps[None]:
-        """Send events one by one, beside everything else and through the same limiter."""
+        """Send events one by one, concurrently with everything else and through the same limiter."""
         while self._events:
             self._events -= 1
             yield API_REQUEST

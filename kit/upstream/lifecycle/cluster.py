@@ -29,7 +29,7 @@ class Cluster:
             order of a Go map.
         leases: renewal of each node's lease, by name.
         pods: by address.
-        changes: what was written since this list was emptied, in order.
+        changes: writes since this list was emptied, in order.
         changed_nodes: names of nodes whose NoSchedule taints are to be compared with their conditions, in order.
         events_to_send: Kubernetes events that were recorded, each a request of its own, since this was set to 0.
     """

@@ -71,7 +71,7 @@ class RateLimitedTimedQueue:
 
     @property
     def known(self) -> frozenset[str]:
-        """The entries that cannot be added now: those that wait and those that are done."""
+        """The entries that cannot be added now: waiting ones and finished ones."""
         return frozenset(self._known)
 
     def __len__(self) -> int:

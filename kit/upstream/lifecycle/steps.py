@@ -1,7 +1,7 @@
 """What the controller's work waits for, so that one description of it runs both at once and at a real one's pace.
 
-A piece of work is a generator: it yields what it waits for, and is sent the time at which it goes on. `at_once` answers
-every wait with the same instant; `LifecycleClock` answers with the times of its `RequestPace`.
+A piece of work is a generator: it yields what it waits for, and receives the time at which it continues. `at_once`
+answers every wait with the same instant; `LifecycleClock` answers with the times of its `RequestPace`.
 """
 
 import dataclasses

@@ -28,7 +28,7 @@ class _Task:
 
     Attributes:
         steps: the work.
-        rank: decides who goes first of those that go on at one instant.
+        rank: order of tasks that continue at the same instant.
         has_begun: whether `steps` has been asked for its first wait.
     """
 
@@ -38,7 +38,7 @@ class _Task:
 
 
 class TaskRunner:
-    """Tasks, each with the instant at which it goes on; a task runs until it has to wait."""
+    """Tasks, each with the instant at which it continues; a task runs until it has to wait."""
 
     def __init__(self, pace: RequestPace, is_locked: Callable[[str], bool], after_each: Callable[[int], None]) -> None:
         """Start without tasks.
@@ -58,7 +58,7 @@ class TaskRunner:
 
     @property
     def next_us(self) -> int | None:
-        """When the next task goes on; None if there is none."""
+        """When the next task continues; None if there is none."""
         return self._due[0][0] if self._due else None
 
     def schedule(self, steps: Steps[None], at_us: int, rank: int) -> None:
@@ -66,7 +66,7 @@ class TaskRunner:
         self._wait_until(at_us, _Task(steps, rank))
 
     def start(self, steps: Steps[None], now_us: int) -> None:
-        """Add a task that begins now, before anything else goes on."""
+        """Add a task that begins now, before all others."""
         self._go_on(_Task(steps, FIRST), now_us)
 
     def run_next(self) -> None:

@@ -144,7 +144,7 @@ class TaintEvictionController:
     def restart(self, at_us: int) -> list[Outcome]:
         """Restart the controller, or let another replica take over: timers and running evictions are lost.
 
-        All nodes and pods then arrive as added, and every window starts anew (semantics.md 6.7, 6.12).
+        All nodes and pods then arrive as added, and every window restarts (semantics.md 6.7, 6.12).
 
         Raises:
             ValueError: the instant lies before one that was handed in earlier.

@@ -59,7 +59,7 @@ class TimerCancelled(msgspec.Struct, frozen=True, gc=False):
         at_us: when.
         address: the pod.
         fire_at_us: when it would have fired.
-        is_too_late: it had fired; its eviction goes on although the Event says that it was cancelled.
+        is_too_late: it had fired; its eviction continues although the Event says that it was cancelled.
     """
 
     at_us: int
@@ -98,7 +98,7 @@ class PodDeleted(msgspec.Struct, frozen=True, gc=False):
     Attributes:
         at_us: when.
         address: the pod.
-        uid: of the deleted pod, which may be another one than that of the timer.
+        uid: UID of the deleted pod, which may differ from that of the timer.
         node_name: the node of that pod; it may be another node, and healthy.
         attempt: number of the attempt that succeeded, from 1.
         fire_at_us: when the eviction was meant to start.

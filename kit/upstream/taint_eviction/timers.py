@@ -53,7 +53,7 @@ class Cancelled(enum.Enum):
     TIMER = enum.auto()
     """An entry with a timer was removed, pending or fired; reported as success."""
     RUNNING = enum.auto()
-    """The empty entry of an eviction without a timer was removed; the eviction goes on, nothing is reported."""
+    """The empty entry of an eviction without a timer was removed; the eviction continues, nothing is reported."""
     ABSENT = enum.auto()
     """There was no such key."""
 
@@ -104,7 +104,7 @@ class TimerQueue:
         return Added.PENDING
 
     def cancel(self, address: str) -> Cancelled:
-        """Remove a key and stop its timer; an eviction that runs goes on."""
+        """Remove a key and stop its timer; a running eviction continues."""
         if address not in self._entries:
             return Cancelled.ABSENT
         timer = self._entries.pop(address)
