@@ -2,8 +2,9 @@
 
 A step function applies an input (a watch event, a result, a wake-up) to the aggregate of its node, the state of one
 node with its pods. It returns the rows to write, the messages to send and the instants of the next wake-ups. To follow
-a pod, read `pod_steps`, `lifecycle`, `decision` and `step`, in this order. The inputs and their enums are defined in
-`evictstream.models.messages`; they are imported from here too, so that a caller of the steps needs one import.
+a pod, read `pod_steps`, `lifecycle`, `decision`, `transitions` and `rendering`, in this order. The inputs and their
+enums are defined in `evictstream.models.messages`; they are imported from here too, so that a caller of the steps needs
+one import.
 
 About constants such as `_DELETED = EventType.DELETED`: Python 3.11 looks a member of an enum up through a descriptor
 that is written in Python, which takes three times as long as a global. Code that runs for every event or every pod of

@@ -1,27 +1,22 @@
-"""From decision to action: the life of an eviction (semantics.md 12.6).
+"""From decision to action: which transition of `transitions` a decision or a result means (semantics.md 12.6).
 
-    from              to         when
-    (none)            scheduled  the pod is due, now or later
-    scheduled         (none)     nothing is due any more, or the pod leaves
-    scheduled         issued     fire
-    issued            retrying   fire, or a result other than `Succeeded` and `Gone`
-    retrying          retrying   fire
-    issued, retrying  scheduled  an event moves the deadline ahead
-    issued, retrying  (none)     nothing is due any more
-    issued, retrying  done       the pod leaves
-
-An event can cause every transition except `fire`: it never issues an eviction. For a pod that is due at once an event
-opens an eviction, without a `Schedule`, and asks for a wake-up. Only the timer step issues, when the gates allow it.
+An event can cause every transition except those by `fire`: it never issues an eviction. For a pod that is due at once
+an event opens an eviction, without a `Schedule`, and asks for a wake-up. Only the timer step issues, when the gates
+allow it.
 """
 
 import zlib
 from typing import Final, assert_never
 
+import msgspec
+
 from evictstream.models.eviction.decision import NothingDue, decide
-from evictstream.models.eviction.records import as_previous, issued_at_us, record, send
+from evictstream.models.eviction.rendering import render
 from evictstream.models.eviction.state import Due, Eviction, NodeAggregate, PodState
 from evictstream.models.eviction.step import Step
-from evictstream.models.messages.vocabulary import Action, DecisionKind, EvictionState, Verdict
+from evictstream.models.eviction.transitions import OUTSTANDING, Transition
+from evictstream.models.messages.events import ResultEvent
+from evictstream.models.messages.vocabulary import Action, DecisionKind, EvictionState, Outcome, Verdict
 
 _SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
 _ISSUED = EvictionState.ISSUED
@@ -41,7 +36,8 @@ _HASH_BITS: Final = 32  # of a CRC-32
 # after years of attempts.
 _LARGEST_SHIFT: Final = 40
 
-_LEAVING = frozenset({Verdict.POD_TERMINATING, Verdict.POD_FINISHED, Verdict.POD_GONE, Verdict.POD_REPLACED})
+_LEAVING = (Verdict.POD_TERMINATING, Verdict.POD_FINISHED, Verdict.POD_GONE, Verdict.POD_REPLACED)
+_FAILURES = (Outcome.FAILED, Outcome.OBSOLETE, Outcome.REFUSED)
 
 
 def has_to_decide(aggregate: NodeAggregate, pod: PodState) -> bool:
@@ -55,119 +51,134 @@ def reconcile(step: Step, pod: PodState) -> Due | None:
     Returns:
         What is due for the pod; None if nothing is, or if its eviction is done.
     """
-    eviction = pod.eviction
-    if eviction is not None and eviction.state is _DONE:
+    if pod.eviction is not None and pod.eviction.state is _DONE:
         return None
     found = decide(step.aggregate.node, pod, step.rules, step.coverages)
-    if isinstance(found, NothingDue):
-        if eviction is not None:
-            end(step, pod, eviction, _verdict(step, found, eviction))
-        return None
-    if eviction is None:
-        _open(step, pod, found)
-        return found
-    if eviction.state is _SCHEDULED:
-        _reschedule(step, pod, eviction, found)
-    elif step.is_from_event and _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
-        _withdraw(step, pod, eviction, found)
-    return found
-
-
-def end(step: Step, pod: PodState, eviction: Eviction, verdict: Verdict) -> None:
-    """End an eviction: complete it if it was issued and the pod leaves, otherwise cancel it.
-
-    If it was announced or issued, cancelling sends exactly one `Cancel`. A completed eviction sends nothing and keeps
-    the state `done` until the pod's row is deleted, so no later event of that pod can open another one.
-    """
-    previous = as_previous(eviction)
-    is_issued = eviction.state in (_ISSUED, _RETRYING)
-    eviction.next_attempt_us = eviction.unanswered_since_us = None
-    if is_issued and verdict in _LEAVING:
-        eviction.state = _DONE
-        record(step, DecisionKind.COMPLETED, pod, eviction, verdict, previous)
-        step.write_eviction(pod)
-        return
-    if is_issued or eviction.is_announced:
-        send(step, Action.CANCEL, pod, eviction, verdict)
-    record(step, DecisionKind.CANCELLED, pod, eviction, verdict, previous)
-    pod.eviction = None
-    step.write_eviction(pod)
-    step.write_pod(pod)  # the count of opened evictions outlives the eviction's row
+    change = _change(step, pod, found)
+    if change is not None:
+        render(step, pod, change)
+    return None if isinstance(found, NothingDue) else found
 
 
 def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
     """Issue the next attempt, which is owed now. Only `fire` may call this."""
-    previous = as_previous(eviction)
     is_first = eviction.state is _SCHEDULED
-    _take(step, pod, eviction, due)
-    eviction.attempt += 1
-    eviction.state = _ISSUED if is_first else _RETRYING
+    attempt = eviction.attempt + 1
     # The wait is counted from `issuedAt`, so that an executor that does the same sees no early repeat.
-    eviction.issued_at_us = issued_at_us(step, due)
-    eviction.outcome = None
-    if eviction.unanswered_since_us is None:
-        eviction.unanswered_since_us = eviction.issued_at_us
-    send(step, _EVICT, pod, eviction, due.verdict)
-    rules = step.rules
-    eviction.next_attempt_us = eviction.issued_at_us + wait_us(
-        rules.silence_us, rules.retry_ceiling_us, step.commands[-1].eviction_id, eviction.attempt
+    issued_at_us = step.issued_at_us(due)
+    rules, eviction_id = step.rules, step.eviction_id(pod, eviction)
+    revision, known_us = _newest(step, pod, eviction, due)
+    after = msgspec.structs.replace(
+        eviction,
+        state=_ISSUED if is_first else _RETRYING,
+        due=due,
+        revision=revision,
+        attempt=attempt,
+        issued_at_us=issued_at_us,
+        next_attempt_us=issued_at_us + wait_us(rules.silence_us, rules.retry_ceiling_us, eviction_id, attempt),
+        outcome=None,
+        unanswered_since_us=issued_at_us if eviction.unanswered_since_us is None else eviction.unanswered_since_us,
+        known_us=known_us,
     )
-    record(step, _DECIDED_ISSUED if is_first else _DECIDED_RETRIED, pod, eviction, due.verdict, previous)
-    step.write_eviction(pod)
-    step.wake(eviction.next_attempt_us, pod.uid)
+    render(step, pod, Transition(eviction, after, _DECIDED_ISSUED if is_first else _DECIDED_RETRIED, _EVICT))
 
 
-def _open(step: Step, pod: PodState, due: Due) -> None:
-    eviction = pod.eviction = Eviction(
-        state=_SCHEDULED, ordinal=pod.opened, due=due, known_us=_known_us(step, pod, due)
-    )
-    pod.opened += 1
-    if _is_ahead(due, step.at_us):
-        eviction.is_announced = True
-        send(step, _SCHEDULE, pod, eviction, due.verdict)
-        record(step, _DECIDED_SCHEDULED, pod, eviction, due.verdict)
+def report(step: Step, pod: PodState, eviction: Eviction, result: ResultEvent, next_attempt_us: int) -> None:
+    """Count a result of the current attempt; `Observed` leaves the attempt as open as it was."""
+    outcome = result.outcome
+    if outcome is Outcome.OBSERVED:
+        after = msgspec.structs.replace(eviction, outcome=outcome)
     else:
-        record(step, _DECIDED_DUE, pod, eviction, due.verdict)
-    step.write_eviction(pod)
-    step.wake(due.deadline_us, pod.uid)
+        after = msgspec.structs.replace(
+            eviction,
+            state=_RETRYING if outcome in _FAILURES else eviction.state,
+            next_attempt_us=next_attempt_us,
+            outcome=outcome,
+            unanswered_since_us=None,
+        )
+    # `Accepted` is repeated: only the first one is worth a record.
+    decision = None if eviction.outcome is outcome else DecisionKind.REPORTED
+    render(step, pod, Transition(eviction, after, decision, outcome_reason=result.reason))
 
 
-def _reschedule(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
-    if due == eviction.due:
-        return
-    previous = as_previous(eviction)
-    if _take(step, pod, eviction, due):
-        if _is_ahead(due, step.at_us):
-            eviction.is_announced = True
-            send(step, _SCHEDULE, pod, eviction, due.verdict)
-        record(step, DecisionKind.MOVED, pod, eviction, due.verdict, previous)
-        step.wake(due.deadline_us, pod.uid)
-    step.write_eviction(pod)  # the reason alone may have changed; a later record then names the right one
+def remove(step: Step, pod: PodState, verdict: Verdict) -> None:
+    """Remove a pod from its node, and end its eviction."""
+    eviction = pod.eviction
+    if eviction is not None and eviction.state is not _DONE:
+        render(step, pod, _ending(eviction, verdict))
+    step.aggregate.drop_pod(pod)
+    step.delete_pod(pod)
 
 
-def _withdraw(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
+def _change(step: Step, pod: PodState, found: Due | NothingDue) -> Transition | None:
+    """Return what a decision means for the eviction of a pod, which is not done; None if it stays as it is."""
+    eviction = pod.eviction
+    if isinstance(found, NothingDue):
+        return None if eviction is None else _ending(eviction, _verdict(step, found, eviction))
+    if eviction is None:
+        return _opening(step, pod, found)
+    if eviction.state is _SCHEDULED:
+        return None if found == eviction.due else _rescheduling(step, pod, eviction, found)
+    if step.is_from_event and _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
+        return _withdrawal(eviction, found)
+    return None
+
+
+def _opening(step: Step, pod: PodState, due: Due) -> Transition:
+    is_ahead = _is_ahead(due, step.at_us)
+    after = Eviction(
+        state=_SCHEDULED, ordinal=pod.opened, due=due, is_announced=is_ahead, known_us=_known_us(step, pod, due)
+    )
+    if is_ahead:
+        return Transition(None, after, _DECIDED_SCHEDULED, _SCHEDULE)
+    return Transition(None, after, _DECIDED_DUE)
+
+
+def _rescheduling(step: Step, pod: PodState, eviction: Eviction, due: Due) -> Transition:
+    if due.deadline_us == eviction.due.deadline_us:  # the reason alone has changed: a later record names the right one
+        return Transition(eviction, msgspec.structs.replace(eviction, due=due))
+    is_ahead = _is_ahead(due, step.at_us)
+    revision, known_us = _newest(step, pod, eviction, due)
+    after = msgspec.structs.replace(
+        eviction, due=due, revision=revision, is_announced=is_ahead or eviction.is_announced, known_us=known_us
+    )
+    return Transition(eviction, after, DecisionKind.MOVED, _SCHEDULE if is_ahead else None)
+
+
+def _withdrawal(eviction: Eviction, due: Due) -> Transition:
     """Take an issued attempt back: the higher revision of the `Schedule` withdraws it."""
-    previous = as_previous(eviction)
-    eviction.state = _SCHEDULED
-    eviction.due = due
-    eviction.known_us = None
-    eviction.revision += 1
-    eviction.is_announced = True
-    eviction.next_attempt_us = eviction.unanswered_since_us = None
-    send(step, _SCHEDULE, pod, eviction, due.verdict)
-    record(step, DecisionKind.WITHDRAWN, pod, eviction, due.verdict, previous)
-    step.write_eviction(pod)
-    step.wake(due.deadline_us, pod.uid)
+    after = msgspec.structs.replace(
+        eviction,
+        state=_SCHEDULED,
+        due=due,
+        revision=eviction.revision + 1,
+        is_announced=True,
+        next_attempt_us=None,
+        unanswered_since_us=None,
+        known_us=None,
+    )
+    return Transition(eviction, after, DecisionKind.WITHDRAWN, _SCHEDULE)
 
 
-def _take(step: Step, pod: PodState, eviction: Eviction, due: Due) -> bool:
-    """Take over what is due now; returns whether the deadline has moved."""
-    has_moved = due.deadline_us != eviction.due.deadline_us
-    eviction.due = due
-    if has_moved:
-        eviction.revision += 1
-        eviction.known_us = _known_us(step, pod, due)
-    return has_moved
+def _ending(eviction: Eviction, verdict: Verdict) -> Transition:
+    """Complete an eviction if it was issued and the pod leaves, otherwise cancel it.
+
+    If it was announced or issued, cancelling sends exactly one `Cancel`. A completed eviction sends nothing and keeps
+    the state `done` until the pod's row is deleted, so no later event of that pod can open another one.
+    """
+    is_issued = eviction.state in OUTSTANDING
+    if is_issued and verdict in _LEAVING:
+        done = msgspec.structs.replace(eviction, state=_DONE, next_attempt_us=None, unanswered_since_us=None)
+        return Transition(eviction, done, DecisionKind.COMPLETED, verdict=verdict)
+    action = Action.CANCEL if is_issued or eviction.is_announced else None
+    return Transition(eviction, None, DecisionKind.CANCELLED, action, verdict=verdict)
+
+
+def _newest(step: Step, pod: PodState, eviction: Eviction, due: Due) -> tuple[int, int | None]:
+    """Return revision and `known_us` of an eviction whose due is now this one: other ones if the deadline moves."""
+    if due.deadline_us == eviction.due.deadline_us:
+        return eviction.revision, eviction.known_us
+    return eviction.revision + 1, _known_us(step, pod, due)
 
 
 def _known_us(step: Step, pod: PodState, due: Due) -> int | None:

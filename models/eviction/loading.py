@@ -74,10 +74,11 @@ class RowLoader:
 
 
 def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
-    """Finish loading an aggregate, and yield the wake-ups that it needs.
+    """Yield the wake-ups that an aggregate needs: one for each open eviction, and one to forget deleted UIDs.
 
-    Call it once, after the last row, and iterate to the end. It puts the deleted pods into the order in which they may
-    be forgotten, and sets `purge_at_us`. There is one wake-up for each open eviction, and one to forget deleted UIDs.
+    Call it after the last row, and again each time when timers are made from nothing; iterate to the end, with no step
+    in between. Whoever calls it drops all earlier wake-ups of the aggregate, so `purge_at_us` becomes the instant of
+    the one that is yielded here. Rows come in any order, so deleted pods are put into that of their forgetting first.
 
     Yields:
         (instant in microseconds since 1970, UID of the pod or empty for the node itself), in no order. The instant

@@ -10,14 +10,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from evictstream.models.eviction.future_times import cap_times
-from evictstream.models.eviction.lifecycle import end, reconcile
+from evictstream.models.eviction.lifecycle import reconcile, remove
 from evictstream.models.eviction.rule_parameters import RuleParameters
 from evictstream.models.eviction.state import NodeAggregate, NodeState, PodState
 from evictstream.models.eviction.step import DUPLICATE, STALE, Changes, InputEffect, Step
 from evictstream.models.eviction.taint_history import advance_outage, advance_taints
 from evictstream.models.kubernetes.resource_versions import Version, is_newer, is_older, read_version
 from evictstream.models.messages.events import NodeEvent, Origin
-from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Verdict
+from evictstream.models.messages.vocabulary import CauseKind, EventType, Verdict
 
 PODS_IN_SLICE: Final = 100
 """Usual decisions in one slice: some two milliseconds of work, if each pod gets a new deadline."""
@@ -121,13 +121,7 @@ def forget_slices(
     """
     step = Step(aggregate, rules, at_us=at_us, kind=CauseKind.FORGET, origin=origin)
     for number, pod in enumerate(list(aggregate.pods.values()), start=1):
-        if pod.eviction is not None:
-            if pod.eviction.state is not EvictionState.DONE:
-                end(step, pod, pod.eviction, Verdict.CLUSTER_FORGOTTEN)
-            pod.eviction = None
-            step.write_eviction(pod)
-        aggregate.drop_pod(pod)
-        step.delete_pod(pod.uid)
+        remove(step, pod, Verdict.CLUSTER_FORGOTTEN)
         if number % PODS_IN_SLICE == 0:
             yield step.finish_slice()
     for number, uid in enumerate(aggregate.deleted_pods, start=1):

@@ -6,9 +6,9 @@ alone issues evictions; the others only decide.
 
 from typing import Final, assert_never
 
-from evictstream.models.eviction.lifecycle import end, issue, reconcile, wait_us
+from evictstream.models.eviction.lifecycle import issue, reconcile, remove, report, wait_us
 from evictstream.models.eviction.node_steps import expire
-from evictstream.models.eviction.records import as_previous, record
+from evictstream.models.eviction.rendering import render
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.eviction.rule_parameters import RuleParameters
@@ -29,8 +29,8 @@ from evictstream.models.eviction.step import (
     Changes,
     InputEffect,
     Step,
-    eviction_id,
 )
+from evictstream.models.eviction.transitions import OUTSTANDING, Transition
 from evictstream.models.kubernetes.resource_versions import (
     Version,
     is_newer,
@@ -40,7 +40,7 @@ from evictstream.models.kubernetes.resource_versions import (
 )
 from evictstream.models.kubernetes.shapes import TERMINAL_PHASES
 from evictstream.models.messages.events import PodEvent, ResultEvent
-from evictstream.models.messages.vocabulary import CauseKind, DecisionKind, EventType, EvictionState, Outcome, Verdict
+from evictstream.models.messages.vocabulary import CauseKind, EventType, EvictionState, Outcome, Verdict
 
 _CHANGED = InputEffect.CHANGED  # see `evictstream.models.eviction` for these constants
 _POD = RowKind.POD
@@ -100,8 +100,8 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
     step = _step(aggregate, event, rules)
     step.write_pod(pod)
     if is_undone and pod.eviction is not None and pod.eviction.state is _DONE and not exemptions & _LEAVING:
-        pod.eviction = None  # etcd was restored to a time before the pod left: it runs again, and may be due again
-        step.write_eviction(pod)
+        # etcd was restored to a time before the pod left: it runs again, and may be due again
+        render(step, pod, Transition(pod.eviction, None))
     reconcile(step, pod)
     return step.finish()
 
@@ -123,7 +123,10 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
     """
     pod = aggregate.pods.get(event.pod_uid)
     eviction = pod.eviction if pod is not None else None
-    if pod is None or eviction is None or not _is_current(aggregate, event, eviction):
+    if pod is None or eviction is None:
+        return STALE
+    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
+    if not _is_current(step, event, pod, eviction):
         return STALE
     counted, reported = eviction.outcome, event.outcome
     is_final = counted not in (None, _ACCEPTED, _OBSERVED)
@@ -136,18 +139,7 @@ def apply_result(aggregate: NodeAggregate, event: ResultEvent, rules: RuleParame
         next_attempt_us = min(next_attempt_us, (eviction.issued_at_us or 0) + rules.accepted_limit_us)
         if counted is _ACCEPTED and next_attempt_us <= (eviction.next_attempt_us or 0):
             return DUPLICATE
-    step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.RESULT, origin=event.origin)
-    previous = as_previous(eviction)
-    eviction.outcome = reported
-    if reported is not _OBSERVED:
-        eviction.unanswered_since_us, eviction.next_attempt_us = None, next_attempt_us
-        step.wake(next_attempt_us, pod.uid)
-    if reported not in _DELETION_EXPECTED and reported not in (_ACCEPTED, _OBSERVED):
-        eviction.state = EvictionState.RETRYING
-    if counted is not reported:
-        verdict = eviction.due.verdict
-        record(step, DecisionKind.REPORTED, pod, eviction, verdict, previous, outcome_reason=event.reason)
-    step.write_eviction(pod)
+    report(step, pod, eviction, event, next_attempt_us)
     return step.finish()
 
 
@@ -243,14 +235,7 @@ def _delete(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: 
 
 def _remove(step: Step, pod: PodState, version: Version, verdict: Verdict) -> None:
     """Remove a pod with its eviction; events of it up to `version` will be dropped."""
-    eviction = pod.eviction
-    if eviction is not None:
-        if eviction.state is not EvictionState.DONE:
-            end(step, pod, eviction, verdict)
-        pod.eviction = None
-        step.write_eviction(pod)
-    step.aggregate.drop_pod(pod)
-    step.delete_pod(pod.uid)
+    remove(step, pod, verdict)
     step.remember_pod(pod.uid, version, pod.opened)
 
 
@@ -273,11 +258,11 @@ def _exemptions(event: PodEvent) -> int:
     return exemptions
 
 
-def _is_current(aggregate: NodeAggregate, event: ResultEvent, eviction: Eviction) -> bool:
+def _is_current(step: Step, event: ResultEvent, pod: PodState, eviction: Eviction) -> bool:
     return (
-        eviction.state in (EvictionState.ISSUED, EvictionState.RETRYING)
+        eviction.state in OUTSTANDING
         and eviction.attempt == event.attempt
-        and eviction_id(aggregate.cluster, event.pod_uid, eviction.ordinal) == event.eviction_id
+        and step.eviction_id(pod, eviction) == event.eviction_id
     )
 
 

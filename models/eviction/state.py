@@ -23,7 +23,8 @@ OVER_LIMIT = 8
 # pods' memory; with fewer pods a search takes some microseconds. Kubernetes supports 110 pods on a node.
 INDEXED_PODS = 256
 
-_SCHEDULED = EvictionState.SCHEDULED
+_SCHEDULED = EvictionState.SCHEDULED  # see `evictstream.models.eviction` for these constants
+_UNTOLERATED = Verdict.UNTOLERATED
 
 
 class TaintState(msgspec.Struct, frozen=True, gc=False):
@@ -92,9 +93,14 @@ class Due(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     window_start_us: int
     outage_since_us: int | None = None
 
+    @property
+    def reason_us(self) -> int:
+        """Since when there is a reason: for an untolerated pod the latest of the changes that made it untolerated."""
+        return self.deadline_us if self.verdict is _UNTOLERATED else self.window_start_us
 
-class Eviction(msgspec.Struct, gc=False, kw_only=True):
-    """The open, or done, eviction of a pod.
+
+class Eviction(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """The open, or done, eviction of a pod; `transitions.move` puts another one in its place.
 
     Attributes:
         state: where it is in its life.

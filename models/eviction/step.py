@@ -11,7 +11,7 @@ from evictstream.models.eviction.decision import Coverages
 from evictstream.models.eviction.row_keys import RowKind, row_key
 from evictstream.models.eviction.row_values import deleted_pod_value, eviction_value, node_value, pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES, RuleParameters
-from evictstream.models.eviction.state import DeletionMemory, Eviction, NodeAggregate, PodState
+from evictstream.models.eviction.state import DeletionMemory, Due, Eviction, NodeAggregate, PodState
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import Version, later
 from evictstream.models.messages.command import EvictionCommand
@@ -164,7 +164,7 @@ class Step:
         return self._cause
 
     def eviction_id(self, pod: PodState, eviction: Eviction) -> EvictionId:
-        """Compute the id of an eviction. The latest is cached: a command and its decision record share it."""
+        """Compute the id of an eviction. The latest is cached: what asks for it and what tells of it share it."""
         named = self._named
         if named is not None and named[0] is pod.uid and named[1] == eviction.ordinal:
             return named[2]
@@ -182,9 +182,11 @@ class Step:
         """Write a pod's row."""
         self._rows[row_key(_POD, self.key, pod.uid)] = pod_value(pod)
 
-    def delete_pod(self, uid: str) -> None:
-        """Delete a pod's row."""
-        self._rows[row_key(_POD, self.key, uid)] = None
+    def delete_pod(self, pod: PodState) -> None:
+        """Delete the rows of a pod and of its eviction."""
+        if pod.eviction is not None:
+            self._rows[row_key(_EVICTION, self.key, pod.uid)] = None
+        self._rows[row_key(_POD, self.key, pod.uid)] = None
 
     def write_eviction(self, pod: PodState) -> None:
         """Write the row of a pod's eviction, or delete it if the pod has none any more."""
@@ -224,6 +226,15 @@ class Step:
         if aggregate.purge_at_us is None or memory.until_us < aggregate.purge_at_us:
             aggregate.purge_at_us = memory.until_us
             self.wake(memory.until_us, "")
+
+    def issued_at_us(self, due: Due) -> int:
+        """Return a command's `issuedAt`: the step's instant, but not before the reason for the command.
+
+        The step's instant may be earlier, if the later of two records was read first or if the worker's clock is
+        behind.
+        """
+        reason_us = due.reason_us
+        return self.at_us if self.at_us > reason_us else reason_us  # noqa: FURB136 - max() costs twice as much here
 
     def wake(self, at_us: int, uid: str) -> None:
         """Ask for a wake-up: of a pod, or of the node itself if `uid` is empty."""

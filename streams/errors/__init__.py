@@ -46,7 +46,8 @@
 The number is the exit code of a command that ends with this error. Client libraries' exceptions do not leave the module
 that talks to the library: they are the `__cause__` of one of these. An error says what is wrong and what to do next,
 carries what it says as fields, and never holds a secret. A bad *record* is none of these: it is data, and goes to the
-dead letters.
+dead letters. `models` knows none of them: an invariant that it finds broken is an error of its own, such as
+`TransitionError`, and ends a command with 70 as any exception does that nobody expects.
 """
 
 from evictstream.streams.errors.base import (

@@ -284,7 +284,7 @@ MUTATIONS = (
     ),
     Mutation(
         "never look again after an attempt",
-        (Change(product.LIFECYCLE, "issue", "eviction.issued_at_us + ...", "10**18"),),
+        (Change(product.LIFECYCLE, "issue", "issued_at_us + ...", "10**18"),),
         (f"{WORKERS}::test_owed_evictions_are_repeated_while_the_executor_is_down",),
     ),
     Mutation(
@@ -301,6 +301,11 @@ MUTATIONS = (
         ("tests/streams/worker/test_clock_watch.py", GATES),
     ),
     Mutation(
+        "let an eviction become anything",
+        (Change(product.TRANSITIONS, "move", "not is_allowed", "False"),),
+        ("tests/models/eviction/test_transitions.py",),
+    ),
+    Mutation(
         "fire without deciding again",
         (Change(product.POD_STEPS, "fire", "reconcile(step, pod)", "pod.eviction.due"),),
         ("tests/models/eviction",),
@@ -309,8 +314,8 @@ MUTATIONS = (
         "forget a cancel",
         (
             Change(
-                product.RECORDS,
-                "send",
+                product.RENDERING,
+                "_tell",
                 "step.commands.append",
                 "(lambda command: None if command.action == 'Cancel' else $0(command))",
             ),
@@ -388,7 +393,7 @@ MUTATIONS = (
     ),
     Mutation(
         "withdraw what is due by a clock that is behind",
-        (Change(product.LIFECYCLE, "reconcile", "step.is_from_event", "True"),),
+        (Change(product.LIFECYCLE, "_change", "step.is_from_event", "True"),),
         ("tests/models/eviction/test_executing.py",),
     ),
     Mutation(

@@ -97,7 +97,7 @@ OF_ENDS = (
     ),
     Mutation(
         "take what was observed for an answer",
-        (Change(product.POD_STEPS, "apply_result", "reported is not _OBSERVED", "True"),),
+        (Change(product.LIFECYCLE, "report", "outcome is Outcome.OBSERVED", "False"),),
         ("tests/models/eviction/test_executing.py::test_an_observer_neither_ends_nor_moves_an_attempt",),
     ),
     Mutation(

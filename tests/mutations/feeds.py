@@ -63,10 +63,10 @@ OF_FEEDS = (
         "count an attempt that was answered as unanswered",
         (
             Change(
-                product.POD_STEPS,
-                "apply_result",
-                "eviction.unanswered_since_us, eviction.next_attempt_us = None, next_attempt_us",
-                "eviction.next_attempt_us = next_attempt_us",
+                product.LIFECYCLE,
+                "report",
+                "unanswered_since_us=None",
+                "unanswered_since_us=eviction.unanswered_since_us",
             ),
         ),
         (SIGNS,),

@@ -13,8 +13,8 @@ BY_TORTURE = (
         "torture: forget a cancel",
         (
             Change(
-                product.RECORDS,
-                "send",
+                product.RENDERING,
+                "_tell",
                 "step.commands.append",
                 "(lambda command: None if command.action == 'Cancel' else $0(command))",
             ),

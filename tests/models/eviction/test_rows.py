@@ -100,6 +100,16 @@ def test_wakeups_after_loading() -> None:
     assert set(wakeups(scene.aggregate)) == {(us(4 + 3600), "")}
 
 
+def test_wakeups_can_be_asked_for_again_at_any_time() -> None:
+    scene = full()
+    scene.restart()
+    assert set(wakeups(scene.aggregate)) == scene.timers
+    scene.pod(8, uid="pod-1", event_type=DELETED)
+    scene.expire(4 + 3600)
+    assert set(wakeups(scene.aggregate)) == {(us(8 + 3600), "")}
+    assert scene.aggregate.purge_at_us == us(8 + 3600), "no other wake-up is asked for while this one is set"
+
+
 def test_keys() -> None:
     assert row_key(RowKind.NODE, "c/n") == b"node\0c/n"
     assert row_key(RowKind.POD, "c/n", "u") == b"pod\0c/n\0u"
