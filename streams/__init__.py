@@ -2,5 +2,6 @@
 
 What things *are* and what is *decided* lives in `models`, which knows nothing of this package. In here imports
 point one way: `cli`, then `worker`, `feed` and `executor`, then `partition`, then `engine`, `broker`, `kubernetes` and
-`health`, then `kafka_reach`, `logs`, `compression`, `settings`, `errors`. import-linter holds that.
+`health`, then `kafka_reach`, `logs`, `compression`, `settings`, `errors`. import-linter checks that.
+`printing` makes texts safe to print, and imports none of them.
 """

@@ -1,1 +1,1 @@
-"""Serves health and metrics of a process: of a worker, and of a feed."""
+"""Serves health and metrics of a process: worker, feed or executor."""

@@ -49,3 +49,11 @@ def test_the_index_names_each_decision_once() -> None:
     for record in RECORDS:
         title = record.read_text(encoding="utf-8").splitlines()[0].removeprefix(f"# {record.stem[:3]} ")
         assert f" | {title} |" in index
+
+
+@pytest.mark.parametrize("folder", ["kit", "models", "streams"])
+def test_a_folder_names_all_its_packages_and_modules(folder: str) -> None:
+    text = (ROOT / folder / "__init__.py").read_text(encoding="utf-8")
+    names = {each.parent.stem for each in (ROOT / folder).glob("*/__init__.py")}
+    names |= {each.stem for each in (ROOT / folder).glob("*.py")} - {"__init__"}
+    assert names - set(re.findall(r"`(?:[\w.]+\.)?(\w+)`", text)) == set()
