@@ -6,16 +6,13 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from evictstream.streams.cli.global_options import global_options
 from evictstream.streams.cli.output import OutputFormat, OutputOption, print_json, say
 from evictstream.streams.errors import ExitCode
-
-if TYPE_CHECKING:
-    from evictstream.kit.demo.view import Show
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 STOPPED_BY = 128
@@ -62,7 +59,6 @@ def demo(
     """
     from evictstream.kit.demo.recording import demo_incident, read_recording
     from evictstream.kit.demo.story import Options, tell
-    from evictstream.kit.demo.workers import now_us
     from evictstream.streams.logs import configure_logging
 
     loaded = global_options(context).loaded
@@ -72,37 +68,22 @@ def demo(
     recording = read_recording(demo_incident() if incident is None else incident)
     for number in STOP_SIGNALS:
         signal.signal(number, _ask_to_stop)
-    show = _show(output)
+    out = sys.stderr if output is OutputFormat.JSON else sys.stdout  # which else is for a program
     if settings.bootstrap_servers is not None and loaded.origins["bootstrap_servers"] != "flag":
         servers = settings.bootstrap_servers  # those of a shell or a file are for the service, perhaps production's
-        show.say(now_us(), f"the Kafka at {servers} is left alone; evictstream -b {servers} demo would use it")
+        print(f"the Kafka at {servers} is left alone; evictstream -b {servers} demo would use it", file=out)
         settings = settings.model_copy(update={"bootstrap_servers": None})
     try:
-        summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), show)
+        summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), out)
     except _StopRequested as stop:
-        show.close()
         say("stopped; everything that was started has been stopped too", err=True)
         raise typer.Exit(STOPPED_BY + stop.number) from None
-    finally:
-        show.close()
     if output is OutputFormat.JSON:
         print_json(summary.as_json())
     else:
         for line in ["", *summary.lines()]:
             say(line)
     return ExitCode.FOUND_PROBLEM if summary.problems else ExitCode.DONE
-
-
-def _show(output: OutputFormat) -> Show:
-    """Choose how to show: progress goes to stderr when stdout is for a program."""
-    from evictstream.kit.demo.view import LiveShow, PlainShow
-    from evictstream.streams.cli.consoles import PrintableConsole
-
-    if output is OutputFormat.JSON:
-        return PlainShow(sys.stderr)
-    console = PrintableConsole()
-    is_drawable = sys.stdout.isatty() and not console.is_dumb_terminal
-    return LiveShow(console) if is_drawable else PlainShow(sys.stdout)
 
 
 def _ask_to_stop(number: int, _frame: FrameType | None) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from evictstream.kit.demo.input_writer import encode, record_key
-from evictstream.kit.demo.reader import Log
 from evictstream.kit.demo.recording import Event
+from evictstream.kit.demo.topics import Log, encode, record_key
 from evictstream.kit.oracle import (
     InputRecord,
     OracleLimits,

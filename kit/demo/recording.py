@@ -1,4 +1,4 @@
-"""Reading a recorded incident: a folder with `events.jsonl.gz`, and perhaps `actions.jsonl` and `README.md`.
+"""Reading a recorded incident: a folder with `events.jsonl.gz`, and perhaps `README.md`.
 
 `examples/incidents/README.md` tells the format. The demo's own incident lies there in a clone; an installed package may
 carry a copy of it beside this module.
@@ -25,15 +25,6 @@ _PACKAGED = Path(__file__).parent / "incident"
 _EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "incidents"
 
 _CHANGES = ("ADDED", "MODIFIED", "DELETED")
-_NOT_TOLD = ("recording starts", "seen")
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class RecordedAction:
-    """Something that was done to the recorded cluster: `after_seconds` from the first event."""
-
-    after_seconds: float
-    text: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -44,13 +35,11 @@ class Recording:
         name: name of its folder.
         title: first line of its README, or the name.
         events: changes in the order in which they were observed; bookmarks are left out.
-        steps: what was done to the cluster, in order.
     """
 
     name: str
     title: str
     events: tuple[Event, ...]
-    steps: tuple[RecordedAction, ...]
 
     @property
     def clusters(self) -> tuple[str, ...]:
@@ -88,33 +77,14 @@ def read_recording(folder: Path) -> Recording:
         with open_plain(folder / "events.jsonl.gz") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
             found = [json.loads(line) for line in lines]
         events = tuple(event for event in found if event["type"] in _CHANGES)
-        first_us = instant_us(events[0]["observedAt"])
-        steps = _read_steps(folder / "actions.jsonl", first_us)
+        instant_us(events[0]["observedAt"])  # there is one, and it has a time
     except FileNotFoundError as error:
         problem = f"{folder} holds no recorded incident (no {Path(error.filename).name})"
         raise WrongUseError(problem, next_step="name one of the folders in examples/incidents") from error
     except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
         problem = f"{folder} holds no recorded incident that can be read: {error!r}"
         raise WrongUseError(problem, next_step="examples/incidents/README.md tells the format") from error
-    return Recording(name=folder.resolve().name, title=_title(folder), events=events, steps=steps)
-
-
-def _read_steps(path: Path, first_us: int) -> tuple[RecordedAction, ...]:
-    if not path.exists():
-        return ()
-    with open_plain(path) as file:
-        actions = [json.loads(line) for line in file.read().decode().splitlines()]
-    return tuple(
-        RecordedAction((instant_us(action["at"]) - first_us) / SECOND_US, _sentence(action))
-        for action in actions
-        if action["do"] not in _NOT_TOLD
-    )
-
-
-def _sentence(action: Event) -> str:
-    taints = ", ".join(f"{t['key']}={t.get('value') or ''}:{t['effect']}" for t in action.get("taints") or ())
-    place = action.get("pod") or action.get("node") or ", ".join(action.get("names") or ())
-    return str(action["do"]) + (f" {taints}" if taints else "") + (f" on {place}" if place else "")
+    return Recording(name=folder.resolve().name, title=_title(folder), events=events)
 
 
 def _title(folder: Path) -> str:

@@ -7,16 +7,15 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evictstream.kit.demo.board import owed_us
-from evictstream.kit.demo.reader import Seen
-from evictstream.kit.demo.view import duration_text
+from evictstream.kit.demo.topics import Seen
 from evictstream.kit.oracle import PodPlan, Stretch
+from evictstream.models.instants import SECOND_US, instant_us
 
 PROBLEMS_SHOWN = 20
 """To people; a rule that is broken breaks for hundreds of pods."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclasses.dataclass(slots=True)
 class Kill:
     """A worker that was killed: who, when (microseconds since 1970), and when others had all it had."""
 
@@ -29,14 +28,9 @@ class Kill:
     taken_over_us: int | None = None
 
     @property
-    def survived(self) -> bool:
-        """Whether somebody else has taken over."""
-        return self.taken_over_us is not None
-
-    @property
     def seconds(self) -> float | None:
-        """From the kill to the take-over."""
-        return None if self.taken_over_us is None else (self.taken_over_us - self.at_us) / 1_000_000
+        """From the kill to the take-over; None if nobody has taken over."""
+        return None if self.taken_over_us is None else (self.taken_over_us - self.at_us) / SECOND_US
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -53,13 +47,13 @@ class Counts:
         lateness_undisturbed: the same, without those that were due or on their way while a take-over was on.
     """
 
-    scheduled: int
-    moved: int
-    cancelled: int
-    issued: int
-    repeated: int
-    lateness: tuple[float, ...]
-    lateness_undisturbed: tuple[float, ...]
+    scheduled: int = 0
+    moved: int = 0
+    cancelled: int = 0
+    issued: int = 0
+    repeated: int = 0
+    lateness: tuple[float, ...] = ()
+    lateness_undisturbed: tuple[float, ...] = ()
 
 
 def count(seen: Iterable[Seen], outages: Sequence[Stretch], plans: Mapping[str, PodPlan]) -> Counts:
@@ -67,19 +61,25 @@ def count(seen: Iterable[Seen], outages: Sequence[Stretch], plans: Mapping[str, 
     commands = sorted(seen, key=lambda one: one.at_us)
     schedules = [one for one in commands if one.command["action"] == "Schedule"]
     evicts = [one for one in commands if one.command["action"] == "Evict"]
-    firsts = [one for one in evicts if one.command["attempt"] == 1]
-    due = [(owed_us(one.command, plans), one.at_us) for one in firsts]
+    due = [(_owed_us(one.command, plans), one.at_us) for one in evicts if one.command["attempt"] == 1]
     calm = [(a, b) for a, b in due if not any(a <= end and b >= begin for begin, end in outages)]
     announced = {one.command["evictionId"] for one in schedules}
     return Counts(
         scheduled=len(announced),
         moved=len(schedules) - len(announced),
-        cancelled=sum(one.command["action"] == "Cancel" for one in commands),
+        cancelled=len(commands) - len(schedules) - len(evicts),
         issued=len({one.command["evictionId"] for one in evicts}),
-        repeated=len(evicts) - len(firsts),
-        lateness=tuple((b - a) / 1_000_000 for a, b in due),
-        lateness_undisturbed=tuple((b - a) / 1_000_000 for a, b in calm),
+        repeated=len(evicts) - len(due),
+        lateness=tuple((b - a) / SECOND_US for a, b in due),
+        lateness_undisturbed=tuple((b - a) / SECOND_US for a, b in calm),
     )
+
+
+def _owed_us(command: Mapping[str, Any], plans: Mapping[str, PodPlan]) -> int:
+    """Say since when an `Evict` was owed: its deadline, or when the plan of its pod says that this was known."""
+    deadline_us = instant_us(command["deadline"])
+    pod = plans.get(command["podUid"])
+    return deadline_us if pod is None else pod.owed_us(deadline_us)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,28 +121,22 @@ class Summary:
         ]
         if self.spared:
             lines.append(f"             {self.spared} pods stayed: their taint went before anybody had taken over")
-        if self.problems:
-            shown = self.problems[:PROBLEMS_SHOWN]
-            lines += [f"{len(self.problems)} problem(s):", *(f"  {problem}" for problem in shown)]
-            if len(shown) < len(self.problems):
-                lines.append(f"  and {len(self.problems) - len(shown)} more; -o json lists all")
-            if self.logs is not None:
-                lines.append(f"the workers' logs are in {self.logs}")
-        else:
-            lines.append(f"The oracle agrees: every command about {self.pods} pods was right, and none was missing.")
-        return lines
+        if not self.problems:
+            return [*lines, f"The oracle agrees: every command about {self.pods} pods was right, and none was missing."]
+        shown = self.problems[:PROBLEMS_SHOWN]
+        lines += [f"{len(self.problems)} problem(s):", *(f"  {problem}" for problem in shown)]
+        if len(shown) < len(self.problems):
+            lines.append(f"  and {len(self.problems) - len(shown)} more; -o json lists all")
+        return lines if self.logs is None else [*lines, f"the workers' logs are in {self.logs}"]
 
     def _lateness_lines(self) -> list[str]:
         late, calm = self.counts.lateness, self.counts.lateness_undisturbed
         if not late:
             return ["  lateness       -  nothing was due"]
-        p50, longest = duration_text(statistics.median(late)), duration_text(max(late))
-        lines = [f"  lateness   p50 {p50}, max {longest}, from deadline to arrival"]
+        lines = [f"  lateness   p50 {_text(statistics.median(late))}, max {_text(max(late))}, from deadline to arrival"]
         if self.kill is not None and calm:
             waited = len(late) - len(calm)
-            lines.append(
-                f"             max {duration_text(max(calm))} without the {waited} that fell into the take-over"
-            )
+            lines.append(f"             max {_text(max(calm))} without the {waited} that fell into the take-over")
         return lines
 
     def _kill_lines(self) -> list[str]:
@@ -150,14 +144,13 @@ class Summary:
         if kill is None:
             return ["  kills      none"]
         who = f"             from worker {kill.worker} (process {kill.pid}, SIGKILL, {kill.pending} deadlines pending)"
-        if not kill.survived:
+        if kill.seconds is None:
             return ["  kills      1, not survived: nobody took over", who]
         return [f"  kills      1, survived: worker {kill.heir} took over in {kill.seconds:.1f} s", who]
 
     def as_json(self) -> dict[str, Any]:
         """Say it to programs: seconds, names in camelCase."""
-        late, calm = self.counts.lateness, self.counts.lateness_undisturbed
-        kill = self.kill
+        late, calm, kill = self.counts.lateness, self.counts.lateness_undisturbed, self.kill
         return {
             "incident": self.incident,
             "kafka": self.kafka,
@@ -171,9 +164,14 @@ class Summary:
             "latenessP50Seconds": round(statistics.median(late), 6) if late else None,
             "latenessMaxSeconds": round(max(late), 6) if late else None,
             "latenessMaxOutsideTakeoverSeconds": round(max(calm), 6) if calm else None,
-            "kills": 0 if kill is None else 1,
-            "killsSurvived": int(kill is not None and kill.survived),
+            "kills": int(kill is not None),
+            "killsSurvived": int(kill is not None and kill.seconds is not None),
             "takeoverSeconds": None if kill is None else kill.seconds,
             "problems": list(self.problems),
             "logs": self.logs,
         }
+
+
+def _text(seconds: float) -> str:
+    """Say a duration as people do: milliseconds below one second."""
+    return f"{seconds * 1000:.0f} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -186,7 +186,7 @@ def test_only_a_flag_names_a_kafka_for_the_demo(
 
     def tell(recording: Recording, settings: Settings, *_: object) -> Summary:
         seen.append(settings.bootstrap_servers)
-        return Summary(recording.name, "none", 1, Counts(0, 0, 0, 0, 0, (), ()), 0, None, (), None)
+        return Summary(recording.name, "none", 1, Counts(), 0, None, (), None)
 
     monkeypatch.setattr(story, "tell", tell)
     monkeypatch.setattr(signal, "signal", lambda *_: None)
@@ -211,7 +211,7 @@ def test_exit_code_says_what_the_oracle_said(
     problems: tuple[str, ...], code: ExitCode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def tell(recording: Recording, *_: object) -> Summary:
-        return Summary(recording.name, "none", 1, Counts(0, 0, 0, 0, 0, (), ()), 0, None, problems, None)
+        return Summary(recording.name, "none", 1, Counts(), 0, None, problems, None)
 
     monkeypatch.setattr(story, "tell", tell)
     handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]

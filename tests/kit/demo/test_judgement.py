@@ -6,9 +6,8 @@ import dataclasses
 
 import pytest
 
-from evictstream.kit.demo.input_writer import encode
 from evictstream.kit.demo.judgement import plan_of, problems_of, records_of
-from evictstream.kit.demo.reader import Log, Seen
+from evictstream.kit.demo.topics import Log, Seen, encode
 from evictstream.kit.oracle import InputRecord
 from evictstream.streams.settings import Settings
 from tests.kit.demo.samples import Event, at, node, pod, taint, tolerates, us

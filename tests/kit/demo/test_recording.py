@@ -14,11 +14,9 @@ from tests.kit.demo.samples import at, node
 EXAMPLES = Path(__file__).parents[3] / "examples" / "incidents"
 
 
-def write(folder: Path, *events: object, actions: str = "") -> Path:
+def write(folder: Path, *events: object) -> Path:
     with gzip.open(folder / "events.jsonl.gz", "wt") as lines:
         lines.writelines(json.dumps(event) + "\n" for event in events)
-    if actions:
-        (folder / "actions.jsonl").write_text(actions)
     return folder
 
 
@@ -28,11 +26,6 @@ def test_the_demos_incident_is_found_in_the_clone() -> None:
     assert len(found.events) == 464
     assert found.clusters == ("lab",)
     assert found.seconds == pytest.approx(58.346)
-    assert [step.text for step in found.steps][-2:] == [
-        "3 nodes of z-a return on n-000, n-003, n-006",
-        "add taint maintenance=disk-swap:NoExecute on n-002",
-    ]
-    assert [round(step.after_seconds, 1) for step in found.steps] == [2.1, 19.3, 27.3, 31.4, 34.4]
 
 
 def test_a_copy_in_the_package_comes_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +50,7 @@ def test_every_example_can_be_read_and_has_a_title(folder: Path) -> None:
 def test_only_events_are_needed(tmp_path: Path) -> None:
     bookmark = {"cluster": "lab", "type": "BOOKMARK", "observedAt": at(0), "object": {"kind": "Node"}}
     found = read_recording(write(tmp_path, bookmark, node(0), node(3)))
-    assert (len(found.events), found.steps, found.title) == (2, (), tmp_path.name)
+    assert (len(found.events), found.title) == (2, tmp_path.name)
 
 
 # Ids, because a gzip header has the time in it: processes of one run collect at different times.
@@ -70,11 +63,6 @@ def test_what_cannot_be_read_is_wrong_use(tmp_path: Path, content: bytes) -> Non
     (tmp_path / "events.jsonl.gz").write_bytes(content)
     with pytest.raises(WrongUseError, match="holds no recorded incident"):
         read_recording(tmp_path)
-
-
-def test_broken_actions_are_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(WrongUseError, match="holds no recorded incident"):
-        read_recording(write(tmp_path, node(0), actions='{"do": "no time"}\n'))
 
 
 def test_folder_without_events_is_wrong_use(tmp_path: Path) -> None:

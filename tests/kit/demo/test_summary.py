@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from evictstream.kit.demo.judgement import plan_of
-from evictstream.kit.demo.reader import Seen
 from evictstream.kit.demo.summary import Counts, Kill, Summary, count
+from evictstream.kit.demo.topics import Seen
 from evictstream.streams.settings import Settings
 from tests.kit.demo.samples import command, node, pod, taint, tolerates, us
 
@@ -107,7 +107,7 @@ def test_hundreds_of_problems_are_not_all_printed() -> None:
 
 
 def test_nothing_happened() -> None:
-    empty = Counts(0, 0, 0, 0, 0, (), ())
+    empty = Counts()
     summary = dataclasses.replace(SUMMARY, counts=empty, kill=None, spared=0)
     assert "nothing was due" in "\n".join(summary.lines())
     assert "kills      none" in "\n".join(summary.lines())

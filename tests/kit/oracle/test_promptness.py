@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from evictstream.kit.demo.judgement import EARLY_US, PATIENCE_US, VIEW_US, limits_of, plan_of, records_of
-from evictstream.kit.demo.reader import Seen
 from evictstream.kit.demo.recording import read_recording
+from evictstream.kit.demo.topics import Seen
 from evictstream.kit.oracle import InputRecord, PodPlan, Promptness, Stretch, judge
 from evictstream.kit.oracle.decision import MayStay, MustLeave
 from evictstream.models.instants import instant_text

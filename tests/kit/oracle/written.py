@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from evictstream.kit.demo.input_writer import encode
-from evictstream.kit.demo.reader import Seen
+from evictstream.kit.demo.topics import Seen, encode
 from evictstream.kit.oracle import InputRecord, MessageRecord
 from tests.kit.demo.samples import at, command, us
 
