@@ -96,9 +96,6 @@ def replay(
     html: Annotated[
         Path | None, typer.Option(help="Write an HTML page with timeline, table and stories.", metavar="FILE")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Draw the timeline to a file, .svg or .png.", metavar="FILE")
-    ] = None,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
 ) -> int:
@@ -113,8 +110,8 @@ def replay(
 
     Without a file, it reads the topics of the service into a temporary folder, and writes nothing to Kafka.
 
-    `--html` and `--picture` draw a post-mortem: nodes with taints, pods with deadlines, evictions over time. The page
-    needs no network. Both need `pip install 'evictstream[report]'`.
+    `--html` draws a post-mortem: nodes with taints, pods with deadlines, evictions over time. The page needs no network.
+    It needs `pip install 'evictstream[report]'`.
 
     Exits with 0; with 1 if the answer lacks something that `--allow` does not name; with 130 or 143 if stopped by
     Ctrl-C or SIGTERM.
@@ -133,13 +130,13 @@ def replay(
     from evictstream.kit.replay.message_files import MessageFiles
     from evictstream.kit.replay.replay_report import report_of
     from evictstream.kit.replay.sources import open_source
-    from evictstream.kit.report.report_files import ReportFiles
+    from evictstream.kit.report.report_files import ReportFile
 
     settings = global_options(context).settings
     if against is not None and against != UPSTREAM and not Path(against).is_file():
         raise WrongUseError(f"--against {against} is not a file", next_step="give a file of commands, or upstream")
     seconds = read_seconds(toleration_seconds or ())
-    report_files = ReportFiles(page=html, picture=picture)
+    report_file = ReportFile(html)
     with StopSignals() as stop_signals, contextlib.ExitStack() as stack:
         inputs = stack.enter_context(
             read_files(settings, files or (), since=since, until=until, cluster=cluster, stop_signals=stop_signals)
@@ -154,13 +151,13 @@ def replay(
         kept = None if to is None else stack.enter_context(MessageFiles(to))
 
         def keep(message: ReplayedMessage) -> None:
-            report_files.take(message)
+            report_file.take(message)
             if kept is not None:
                 kept.write(message)
 
         def read() -> Iterable[RecordedRecord]:
             found = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
-            return report_files.watched(with_toleration_seconds(found, seconds))
+            return report_file.watched(with_toleration_seconds(found, seconds))
 
         found = report_of(
             settings,
@@ -171,7 +168,7 @@ def replay(
             against=against,
             keep=keep,
         )
-        report_files.write(found, title=Path(files[0]).name if files else settings.application_id)
+        report_file.write(found, title=Path(files[0]).name if files else settings.application_id)
     if output is OutputFormat.JSON:
         head: dict[str, object] = (
             found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.unreadable} | source.summary()

@@ -1,1 +1,1 @@
-"""Pictures of a replay: collected while it runs, shown by a page for browsers and by files for documents."""
+"""What happened in a replay: collected while it runs, shown by a page for browsers."""

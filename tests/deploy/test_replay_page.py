@@ -44,12 +44,3 @@ def test_commands_print_what_stands_behind_them(example: Example, tmp_path: Path
 
 def test_the_pages_have_examples() -> None:
     assert [name for name, _ in CONSOLES] == ["replay.md"] * 7 + ["what-if.md"] * 4
-
-
-def test_the_picture_on_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    commands = [command for _, example in CONSOLES for command in COMMAND.findall(example.text)]
-    printed(next(command for command in commands if "--picture" in command), tmp_path)
-    drawn = (tmp_path / "zone-outage.svg").read_bytes()
-    assert drawn == (ROOT / "docs" / "pictures" / "zone-outage.svg").read_bytes()
-    assert (tmp_path / "outage.html").stat().st_size > len(drawn)

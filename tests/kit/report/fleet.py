@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.replay_report import report_of
-from evictstream.kit.report.report_files import ReportFiles
+from evictstream.kit.report.report_files import ReportFile
 from evictstream.models.instants import instant_text
 from evictstream.streams.settings import Settings
 
@@ -60,11 +60,9 @@ def outage(*, nodes: int, pods: int, name: str = "p", taint: str = "maintenance"
         yield record("nodes", number, node_object(number, taints), FIRST_MS + OUTAGE_MS + number)
 
 
-def write_report(
-    records: list[RecordedRecord], *, page: Path | None = None, picture: Path | None = None, title: str = "outage"
-) -> None:
-    """Replay, and write the files."""
-    files = ReportFiles(page=page, picture=picture)
+def write_report(records: list[RecordedRecord], page: Path, title: str = "outage") -> None:
+    """Replay, and write the page."""
+    files = ReportFile(page)
     found = report_of(
         Settings(),
         lambda: files.watched(records),

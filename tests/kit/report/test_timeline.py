@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 import math
 from collections.abc import Iterator
@@ -20,10 +19,9 @@ from evictstream.kit.replay.replay_report import report_of
 from evictstream.kit.report import timeline as limits
 from evictstream.kit.report.columns import DrawnOutcome, bin_seconds, counted, drawn
 from evictstream.kit.report.page import _left_there_us
-from evictstream.kit.report.report_files import ReportFiles
+from evictstream.kit.report.report_files import ReportFile
 from evictstream.kit.report.timeline import Silence, TaintBar, Timeline, TimelineCollector
 from evictstream.streams.errors import WrongUseError
-from evictstream.streams.printing import one_line
 from evictstream.streams.settings import Settings
 from tests.kit.report.fleet import CLUSTER, FIRST_MS, OUTAGE_MS, outage, write_report
 
@@ -116,46 +114,15 @@ def test_counts_fall_to_zero_beside_a_bin() -> None:
     assert counted([5_000_000, 5_500_000], 1) == [(4_000.0, 0), (5_000.0, 2), (6_000.0, 0)]
 
 
-@pytest.mark.parametrize(
-    ("page", "picture", "problem"),
-    [
-        pytest.param(None, "x.gif", "neither .svg nor .png", id="another format"),
-        pytest.param("gone/x.html", None, "is no folder", id="no folder"),
-    ],
-)
-def test_a_wrong_file_is_refused_before_the_replay(
-    tmp_path: Path, page: str | None, picture: str | None, problem: str
-) -> None:
-    with pytest.raises(WrongUseError, match=problem):
-        ReportFiles(page=page and tmp_path / page, picture=picture and tmp_path / picture)  # type: ignore[arg-type]
-
-
-def test_pictures_are_the_same_each_time(tmp_path: Path) -> None:
-    records = list(outage(nodes=3, pods=4))
-    for name in ("one.svg", "two.svg", "one.png"):
-        write_report(records, picture=tmp_path / name)
-    assert (tmp_path / "one.svg").read_bytes() == (tmp_path / "two.svg").read_bytes()
-    assert b"z-1 \xc2\xb7 n-1" in (tmp_path / "one.svg").read_bytes()
-    assert (tmp_path / "one.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("name", ["$\\frac$", "$$", "$x^$ \\ud800", "\x1b]0;t\x07\u202e\x00"])
-def test_any_name_is_drawn_as_the_text_that_it_is(name: str, tmp_path: Path) -> None:
-    records = [
-        msgspec.structs.replace(each, value=(each.value or b"").replace(b'"n-1"', json.dumps(name).encode()))
-        for each in outage(nodes=3, pods=2)
-    ]
-    for picture in ("one.svg", "one.png"):
-        write_report(records, picture=tmp_path / picture, title=name)
-    drawn = (tmp_path / "one.svg").read_text(encoding="utf-8")
-    assert one_line(name) in html.unescape(drawn)
-    assert all(each.isprintable() or each == "\n" for each in drawn)
+def test_a_page_in_no_folder_is_refused_before_the_replay(tmp_path: Path) -> None:
+    with pytest.raises(WrongUseError, match="is no folder"):
+        ReportFile(tmp_path / "gone" / "x.html")
 
 
 def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
     calm = list(outage(nodes=2, pods=1))[:4]
-    write_report(calm, page=tmp_path / "calm.html", picture=tmp_path / "calm.svg")
-    assert (tmp_path / "calm.svg").stat().st_size
+    write_report(calm, tmp_path / "calm.html")
+    assert (tmp_path / "calm.html").stat().st_size
 
 
 def test_the_other_run_reads_the_differences_twice() -> None:
