@@ -70,6 +70,7 @@ class PartitionSlot(Generic[Logic]):
         self._new_writer = new_writer
         self._on_failure = on_failure
         self._state = SlotState.ABSENT
+        self._takeovers = 0
         self._writer: PartitionWriter[Logic] | None = None
         self._durable: Mapping[str, int] = {}
         self._repair: asyncio.Task[None] | None = None
@@ -103,17 +104,20 @@ class PartitionSlot(Generic[Logic]):
 
     def begin_takeover(self) -> None:
         """Note that a take-over has begun. Within a repair the state stays REPAIRING."""
+        self._takeovers += 1
         if self._state is SlotState.ABSENT:
             self._move(SlotState.TAKING_OVER)
 
     def abandon_takeover(self) -> None:
-        """Note that the take-over has failed or was cancelled."""
-        if self._state is SlotState.TAKING_OVER:
+        """Note that a take-over has failed or was cancelled, perhaps while the next one goes on already."""
+        self._takeovers -= 1
+        if self._state is SlotState.TAKING_OVER and not self._takeovers:
             self._move(SlotState.ABSENT)
 
     def open(self, takeover: Takeover[Logic]) -> PartitionWriter[Logic]:
         """Make the writer of a finished take-over and go live."""
         self._move(SlotState.LIVE)
+        self._takeovers -= 1
         self._writer = self._new_writer(takeover, self._writer_failed)
         # Kept now: a repair must be able to commit these positions even if this writer fails at once.
         self._durable = self._writer.durable

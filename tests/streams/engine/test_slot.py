@@ -107,3 +107,15 @@ def test_a_repair_leads_back_to_a_live_writer() -> None:
         await asyncio.wait([repair])
 
     asyncio.run(repaired())
+
+
+def test_a_cancelled_takeover_ends_behind_the_next_ones_begin() -> None:
+    """Faust cancels a take-over when the group rebalances, and does not wait for its end."""
+    slot, _ = slot_and_failures()
+    slot.begin_takeover()
+    slot.detach()
+    slot.begin_takeover()
+    slot.abandon_takeover()
+    assert slot.state is SlotState.TAKING_OVER
+    writer = slot.open(cast("Any", None))
+    assert slot.writer is writer
