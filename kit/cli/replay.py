@@ -110,8 +110,8 @@ def replay(
 
     Without a file, it reads the topics of the service into a temporary folder, and writes nothing to Kafka.
 
-    `--html` draws a post-mortem: nodes with taints, pods with deadlines, evictions over time. The page needs no network.
-    It needs `pip install 'evictstream[report]'`.
+    `--html` draws a post-mortem: nodes with taints, pods with deadlines, evictions over time. The page needs no
+    network. `--html` needs `pip install 'evictstream[report]'`.
 
     Exits with 0; with 1 if the answer lacks something that `--allow` does not name; with 130 or 143 if stopped by
     Ctrl-C or SIGTERM.

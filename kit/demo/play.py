@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from evictstream.kit.demo.judgement import plan_of
-from evictstream.kit.demo.progress import Progress
+from evictstream.kit.demo.progress import DemoProgress
 from evictstream.kit.demo.recording import Event, Recording
 from evictstream.kit.demo.summary import Kill
 from evictstream.kit.demo.topics import Seen, encode, send_change, send_heartbeat
@@ -101,7 +101,7 @@ class Play:
         workers: Workers,
         publisher: Publisher,
         reader: Any,
-        progress: Progress,
+        progress: DemoProgress,
     ) -> None:
         self.seen: list[Seen] = []
         self.kill: Kill | None = None

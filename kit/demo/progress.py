@@ -14,7 +14,7 @@ GATHER_US: Final = 500_000
 """For how long commands are gathered into one line."""
 
 
-class Progress:
+class DemoProgress:
     """One line for each thing that happens, in the order in which it does.
 
     Attributes:

@@ -15,7 +15,7 @@ from typing import Final, TextIO
 from evictstream.kit.demo.cleanup import PREFIX, remove_leftovers
 from evictstream.kit.demo.judgement import limits_of, problems_of
 from evictstream.kit.demo.play import Play
-from evictstream.kit.demo.progress import Progress
+from evictstream.kit.demo.progress import DemoProgress
 from evictstream.kit.demo.recording import Recording
 from evictstream.kit.demo.summary import Summary, count
 from evictstream.kit.demo.topics import read_log, reader_of
@@ -66,7 +66,7 @@ def tell(recording: Recording, settings: Settings, options: Options, out: TextIO
         BrokerError: Kafka is not as needed.
         FoundProblemError: a worker did not start, or ended by itself.
     """
-    progress = Progress(out)
+    progress = DemoProgress(out)
     progress.say("looking for a Kafka, or starting one")
     with locate(settings) as broker, _own_topics(settings, broker, progress) as mine:
         logs = Path(tempfile.mkdtemp(prefix="evictstream-demo-"))
@@ -85,7 +85,7 @@ def tell(recording: Recording, settings: Settings, options: Options, out: TextIO
 
 
 @contextlib.contextmanager
-def _own_topics(settings: Settings, broker: Broker, progress: Progress) -> Iterator[Settings]:
+def _own_topics(settings: Settings, broker: Broker, progress: DemoProgress) -> Iterator[Settings]:
     """Give settings with names that nobody else uses, and their topics; delete those on a Kafka that stays."""
     is_own = broker.kind != "settings"
     on_it = settings.model_copy(update={"bootstrap_servers": broker.bootstrap_servers, **(FOR_OWN if is_own else {})})
@@ -109,7 +109,7 @@ def _own_topics(settings: Settings, broker: Broker, progress: Progress) -> Itera
 
 
 def _perform(
-    recording: Recording, settings: Settings, broker: Broker, options: Options, progress: Progress, logs: Path
+    recording: Recording, settings: Settings, broker: Broker, options: Options, progress: DemoProgress, logs: Path
 ) -> Summary:
     with Workers(settings, logs) as workers, open_publisher(settings) as publisher, contextlib.ExitStack() as stack:
         workers.start(WORKERS)

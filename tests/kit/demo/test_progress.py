@@ -7,7 +7,7 @@ import io
 import pytest
 
 from evictstream.kit.demo import progress as module
-from evictstream.kit.demo.progress import Progress
+from evictstream.kit.demo.progress import DemoProgress
 from tests.kit.demo.samples import UNREACHABLE, command, node, pod, taint, us
 
 
@@ -17,7 +17,7 @@ class Told:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
         self.out = io.StringIO()
-        self.progress = Progress(self.out)
+        self.progress = DemoProgress(self.out)
         monkeypatch.setattr(module, "now_us", lambda: us(self.now))
 
     @property
