@@ -41,23 +41,23 @@ class SeenCommand:
 
 def read_command(record: MessageRecord) -> SeenCommand:
     """Read a command."""
-    found = json.loads(record.value)
+    value = json.loads(record.value)
     return SeenCommand(
         record=record,
         at_us=record.append_at_us,
-        action=found["action"],
-        eviction_id=found["evictionId"],
-        revision=found["revision"],
-        attempt=found["attempt"],
-        cluster=found["cluster"],
-        node=found["node"],
-        pod=f"{found['namespace']}/{found['pod']}",
-        pod_uid=found["podUid"],
-        verdict=found["reason"]["verdict"],
-        taint=found["reason"]["taint"]["key"],
-        window_us=to_us(found["windowStart"]),
-        deadline_us=to_us(found["deadline"]),
-        issued_at_us=to_us(found["issuedAt"]),
+        action=value["action"],
+        eviction_id=value["evictionId"],
+        revision=value["revision"],
+        attempt=value["attempt"],
+        cluster=value["cluster"],
+        node=value["node"],
+        pod=f"{value['namespace']}/{value['pod']}",
+        pod_uid=value["podUid"],
+        verdict=value["reason"]["verdict"],
+        taint=value["reason"]["taint"]["key"],
+        window_us=to_us(value["windowStart"]),
+        deadline_us=to_us(value["deadline"]),
+        issued_at_us=to_us(value["issuedAt"]),
     )
 
 
@@ -120,6 +120,6 @@ def _name(message: MessageRecord) -> tuple[object, ...]:
     """Say which decision or dead letter it is. An attempt may be reported as failed, and later as done."""
     if message.topic == "dead-letters":
         return (message.headers["ce_id"],)
-    found = json.loads(message.value)
-    told = ("cluster", "evictionId", "revision", "attempt", "decision")
-    return (*(found[name] for name in told), found.get("outcome"))
+    value = json.loads(message.value)
+    names = ("cluster", "evictionId", "revision", "attempt", "decision")
+    return (*(value[name] for name in names), value.get("outcome"))

@@ -55,31 +55,31 @@ class CommandFacts(NamedTuple):
 def check_decisions(commands: Sequence[SeenCommand], messages: Sequence[MessageRecord]) -> Iterator[Violation]:
     """Find commands without a decision and decisions without a command."""
     ordered = Counter(_of_command(command) for command in commands)
-    known = {(command.cluster, command.eviction_id) for command in commands}
+    evictions = {(command.cluster, command.eviction_id) for command in commands}
     decided: Counter[CommandFacts] = Counter()
     optional: set[CommandFacts] = set()
     for message in messages:
         if message.topic != "decisions":
             continue
-        found = json.loads(message.value)
-        if found["decision"] not in ACTIONS:
+        value = json.loads(message.value)
+        if value["decision"] not in ACTIONS:
             continue
-        told = _of_decision(message, found)
-        decided[told] += 1
-        was_told = (told.cluster, told.eviction_id) in known
-        if (found["decision"] == "Moved" and _is_due_at_once(told, found)) or (
-            told.action == "Cancel" and not was_told
+        facts = _of_decision(message, value)
+        decided[facts] += 1
+        has_command = (facts.cluster, facts.eviction_id) in evictions
+        if (value["decision"] == "Moved" and _is_due_at_once(facts, value)) or (
+            facts.action == "Cancel" and not has_command
         ):
-            optional.add(told)
-    for told in ordered - decided:
-        yield _wrong("no decision", told, "a command, but no decision that belongs to it")
-    for told in decided - ordered:
-        if told not in optional:
-            yield _wrong("needless decision", told, "a decision, but no command that belongs to it")
+            optional.add(facts)
+    for facts in ordered - decided:
+        yield _wrong("no decision", facts, "a command, but no decision that belongs to it")
+    for facts in decided - ordered:
+        if facts not in optional:
+            yield _wrong("needless decision", facts, "a decision, but no command that belongs to it")
 
 
-def _is_due_at_once(told: CommandFacts, found: Json) -> bool:
-    return told.verdict == "Untolerated" or told.deadline_us <= to_us(found["cause"]["at"])
+def _is_due_at_once(facts: CommandFacts, value: Json) -> bool:
+    return facts.verdict == "Untolerated" or facts.deadline_us <= to_us(value["cause"]["at"])
 
 
 def _of_command(command: SeenCommand) -> CommandFacts:
@@ -101,26 +101,26 @@ def _of_command(command: SeenCommand) -> CommandFacts:
     )
 
 
-def _of_decision(message: MessageRecord, found: Json) -> CommandFacts:
+def _of_decision(message: MessageRecord, value: Json) -> CommandFacts:
     return CommandFacts(
-        action=ACTIONS[found["decision"]],
-        cluster=found["cluster"],
-        node=found["node"],
-        pod=f"{found['namespace']}/{found['pod']}",
-        pod_uid=found["podUid"],
-        eviction_id=found["evictionId"],
-        revision=found["revision"],
-        attempt=found["attempt"],
-        verdict=found["verdict"],
-        taint=found["taint"]["key"],
-        window_us=to_us(found["windowStart"]),
-        deadline_us=to_us(found["deadline"]),
+        action=ACTIONS[value["decision"]],
+        cluster=value["cluster"],
+        node=value["node"],
+        pod=f"{value['namespace']}/{value['pod']}",
+        pod_uid=value["podUid"],
+        eviction_id=value["evictionId"],
+        revision=value["revision"],
+        attempt=value["attempt"],
+        verdict=value["verdict"],
+        taint=value["taint"]["key"],
+        window_us=to_us(value["windowStart"]),
+        deadline_us=to_us(value["deadline"]),
         partition=message.partition,
         key=message.key,
     )
 
 
-def _wrong(rule: str, told: CommandFacts, text: str) -> Violation:
-    about = f"{told.action} {told.eviction_id[:6]} revision {told.revision} attempt {told.attempt}"
-    whole = f"{about} ({told.verdict} by {told.taint}): {text}"
-    return Violation(rule, whole, cluster=told.cluster, node=told.node, pod_uid=told.pod_uid)
+def _wrong(rule: str, facts: CommandFacts, text: str) -> Violation:
+    about = f"{facts.action} {facts.eviction_id[:6]} revision {facts.revision} attempt {facts.attempt}"
+    whole = f"{about} ({facts.verdict} by {facts.taint}): {text}"
+    return Violation(rule, whole, cluster=facts.cluster, node=facts.node, pod_uid=facts.pod_uid)

@@ -32,7 +32,7 @@ class FeedSilence:
         beats = self._beats.get((cluster, partition))
         if beats is None:
             return False
-        newest = [max((beat for beat in found if beat <= at_us), default=0) for found in beats.values()]
+        newest = [max((beat for beat in times_us if beat <= at_us), default=0) for times_us in beats.values()]
         return any(newest) and min(newest) < at_us - self._silence_us
 
     def check(self, commands: Iterable[SeenCommand]) -> Iterator[Violation]:
@@ -46,8 +46,10 @@ class FeedSilence:
             beats = self._beats.get((command.cluster, partition))
             if command.action != "Evict" or beats is None or issued_us == command.window_us:
                 continue
-            first_us = min((found[0] for found in beats.values() if found), default=issued_us)
-            newest_us = [max((beat for beat in found if beat <= command.at_us), default=0) for found in beats.values()]
+            first_us = min((times_us[0] for times_us in beats.values() if times_us), default=issued_us)
+            newest_us = [
+                max((beat for beat in times_us if beat <= command.at_us), default=0) for times_us in beats.values()
+            ]
             if first_us < issued_us - self._lag_us and min(newest_us) < issued_us - self._silence_us:
                 text = f"{command}: newest heartbeats at {' and '.join(map(shown, newest_us))}"
                 yield Violation(

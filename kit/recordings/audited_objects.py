@@ -93,12 +93,12 @@ class AuditedObjects:
         except DECODE_ERRORS:
             return  # the reader of the record says what is wrong with it
         key = entry.kind, about.metadata.namespace, about.metadata.name
-        known = self._known.get(key)
+        previous = self._known.get(key)
         version = _number(about.metadata.resource_version)
         if entry.type == "DELETED":
-            if known is not None and known.uid == about.metadata.uid:
+            if previous is not None and previous.uid == about.metadata.uid:
                 del self._known[key]
-        elif known is None or version >= known.version:
+        elif previous is None or version >= previous.version:
             self._known[key] = _known_of(entry.kind, about, entry.object)
 
     def _apply(self, change: AuditChange) -> Iterator[Item]:
@@ -132,55 +132,57 @@ class AuditedObjects:
         if about.kind != change.kind or not about.metadata.uid:
             yield Flaw(change.source, change.line, f"its responseObject is no {change.kind}")
             return
-        key, known, uid = change.key, self._known.get(change.key), about.metadata.uid
-        reason = OVERTAKEN if uid in self._gone else None if known is None else _no_news(known, about, change.version)
+        key, previous, uid = change.key, self._known.get(change.key), about.metadata.uid
+        reason = (
+            OVERTAKEN if uid in self._gone else None if previous is None else _no_news(previous, about, change.version)
+        )
         if reason is not None:
             yield Skipped(change.source, change.line, reason)
             return
-        if known is not None and known.uid != uid:  # its deletion is missing
-            yield from self._ended(change, known)
-            known = None
+        if previous is not None and previous.uid != uid:  # its deletion is missing
+            yield from self._ended(change, previous)
+            previous = None
         if _is_gone(about.metadata, is_deletion=change.action == "delete"):
             self._known.pop(key, None)
             self._remember_gone(change.at_us, uid)
             yield _entry(change, "DELETED", change.answer)
             return
         self._known[key] = _known_of(change.kind, about, change.answer)
-        yield _entry(change, "ADDED" if known is None and change.is_creation else "MODIFIED", change.answer)
+        yield _entry(change, "ADDED" if previous is None and change.is_creation else "MODIFIED", change.answer)
         binding = self._bindings.pop(key, None)
         if binding is not None:
             yield from self._bound(msgspec.structs.replace(binding, at_us=change.at_us))
 
     def _seen_metadata(self, change: AuditChange, metadata: AuditedMetadata) -> Iterator[Item]:
         """Take what a client was told that asked for metadata only, as the garbage collector does."""
-        known = self._known.get(change.key)
-        if known is not None and known.uid == metadata.uid and _is_gone(metadata):
-            yield from self._ended(change, known)
+        previous = self._known.get(change.key)
+        if previous is not None and previous.uid == metadata.uid and _is_gone(metadata):
+            yield from self._ended(change, previous)
             return
-        if known is not None and known.uid == metadata.uid:
-            known.has_finalizers = bool(metadata.finalizers)
+        if previous is not None and previous.uid == metadata.uid:
+            previous.has_finalizers = bool(metadata.finalizers)
         yield Skipped(change.source, change.line, UNCHANGED)
 
     def _bound(self, change: AuditChange) -> Iterator[Item]:
-        known = self._known.get(change.key)
-        if known is None:
+        previous = self._known.get(change.key)
+        if previous is None:
             earlier = self._bindings.get(change.key)
             if earlier is not None:
                 yield Skipped(earlier.source, earlier.line, UNKNOWN)
             self._bindings[change.key] = change  # the answer to its creation may be complete later
-        elif known.node or _is_of_another(change, known):
-            yield Skipped(change.source, change.line, UNCHANGED if known.node == change.node else OVERTAKEN)
+        elif previous.node or _is_of_another(change, previous):
+            yield Skipped(change.source, change.line, UNCHANGED if previous.node == change.node else OVERTAKEN)
         else:
-            fields = _fields_decoder.decode(known.object)
+            fields = _fields_decoder.decode(previous.object)
             fields["spec"] = (fields.get("spec") or {}) | {"nodeName": change.node}
-            known.node, known.object = change.node, msgspec.Raw(msgspec.json.encode(fields))
-            yield _entry(change, "MODIFIED", known.object)
+            previous.node, previous.object = change.node, msgspec.Raw(msgspec.json.encode(fields))
+            yield _entry(change, "MODIFIED", previous.object)
 
     def _collection(self, change: AuditChange) -> Iterator[Item]:
         """Take what a deletion of a collection lists: each object as it was before."""
         for item in _objects_decoder.decode(change.answer).items:
             metadata = _object_decoder.decode(item).metadata
-            one = msgspec.structs.replace(
+            deletion = msgspec.structs.replace(
                 change,
                 action="delete",
                 namespace=metadata.namespace,
@@ -188,35 +190,35 @@ class AuditedObjects:
                 uid=metadata.uid,
                 version=_number(metadata.resource_version),
             )
-            yield from self._deleted(one, is_final=change.kind == "Node")
+            yield from self._deleted(deletion, is_final=change.kind == "Node")
 
     def _deleted(self, change: AuditChange, *, is_final: bool) -> Iterator[Item]:
-        """Delete what is known, as the API server does; not final is what ends with the pod's grace period."""
-        known = self._known.get(change.key)
-        if known is None or _is_of_another(change, known):
-            is_known = known is not None or change.uid in self._gone
+        """Delete the known object, as the API server does; unless final, it ends with the grace period of the pod."""
+        previous = self._known.get(change.key)
+        if previous is None or _is_of_another(change, previous):
+            is_known = previous is not None or change.uid in self._gone
             yield Skipped(change.source, change.line, OVERTAKEN if is_known else UNKNOWN)
             return
-        grace = known.grace_seconds if change.grace_seconds is None else change.grace_seconds
-        grace = 0 if known.is_finished or not known.node else 1 if grace < 0 else grace
-        has_come_to_its_end = grace == 0 if not known.is_terminating else change.grace_seconds == 0
-        if is_final or (has_come_to_its_end and not known.has_finalizers):
-            yield from self._ended(change, known)
-        elif known.is_terminating:
+        grace = previous.grace_seconds if change.grace_seconds is None else change.grace_seconds
+        grace = 0 if previous.is_finished or not previous.node else 1 if grace < 0 else grace
+        has_come_to_its_end = grace == 0 if not previous.is_terminating else change.grace_seconds == 0
+        if is_final or (has_come_to_its_end and not previous.has_finalizers):
+            yield from self._ended(change, previous)
+        elif previous.is_terminating:
             yield Skipped(change.source, change.line, UNCHANGED)
         else:
-            fields = _fields_decoder.decode(known.object)
+            fields = _fields_decoder.decode(previous.object)
             fields["metadata"] |= {
                 "deletionTimestamp": time_text(change.at_us + grace * SECOND_US),
                 "deletionGracePeriodSeconds": grace,
             }
-            known.is_terminating, known.object = True, msgspec.Raw(msgspec.json.encode(fields))
-            yield _entry(change, "MODIFIED", known.object)
+            previous.is_terminating, previous.object = True, msgspec.Raw(msgspec.json.encode(fields))
+            yield _entry(change, "MODIFIED", previous.object)
 
-    def _ended(self, change: AuditChange, known: _Known) -> Iterator[Item]:
+    def _ended(self, change: AuditChange, previous: _Known) -> Iterator[Item]:
         self._known.pop(change.key, None)
-        self._remember_gone(change.at_us, known.uid)
-        yield _entry(change, "DELETED", known.object)
+        self._remember_gone(change.at_us, previous.uid)
+        yield _entry(change, "DELETED", previous.object)
 
     def _remember_gone(self, at_us: int, uid: str) -> None:
         self._gone.add(uid)
@@ -227,7 +229,7 @@ class AuditedObjects:
             self._gone.discard(self._gone_in_order.popleft()[1])
 
 
-def _known_of(kind: Kind, about: AuditedObject, found: msgspec.Raw) -> _Known:
+def _known_of(kind: Kind, about: AuditedObject, content: msgspec.Raw) -> _Known:
     metadata, spec = about.metadata, about.spec
     grace = None if spec is None else spec.termination_grace_period_seconds
     return _Known(
@@ -238,21 +240,23 @@ def _known_of(kind: Kind, about: AuditedObject, found: msgspec.Raw) -> _Known:
         is_finished=about.status is not None and about.status.phase in TERMINAL_PHASES,
         has_finalizers=bool(metadata.finalizers),
         is_terminating=metadata.deletion_timestamp is not None,
-        object=msgspec.Raw(bytes(trimmed(kind, found))),  # a copy, for a view would keep the whole line
+        object=msgspec.Raw(bytes(trimmed(kind, content))),  # a copy, for a view would keep the whole line
     )
 
 
-def _no_news(known: _Known, about: AuditedObject, version: int) -> str | None:
+def _no_news(previous: _Known, about: AuditedObject, version: int) -> str | None:
     """Say why an object is not newer than what is known; None if it is."""
-    if version and version < known.version:
+    if version and version < previous.version:
         return OVERTAKEN
-    if known.uid != about.metadata.uid:
+    if previous.uid != about.metadata.uid:
         return None
-    if version and version == known.version and not _is_gone(about.metadata):
+    if version and version == previous.version and not _is_gone(about.metadata):
         return UNCHANGED
     # Neither is ever taken back, so what lacks it is from before; a binding and an eviction tell no version.
     is_bound = about.spec is not None and bool(about.spec.node_name)
-    is_before = (known.node and not is_bound) or (known.is_terminating and about.metadata.deletion_timestamp is None)
+    is_before = (previous.node and not is_bound) or (
+        previous.is_terminating and about.metadata.deletion_timestamp is None
+    )
     return OVERTAKEN if is_before else None
 
 
@@ -268,12 +272,12 @@ def _is_gone(metadata: AuditedMetadata, *, is_deletion: bool = False) -> bool:
     return not metadata.deletion_grace_period_seconds
 
 
-def _is_of_another(change: AuditChange, known: _Known) -> bool:
-    return bool(change.uid) and change.uid != known.uid
+def _is_of_another(change: AuditChange, previous: _Known) -> bool:
+    return bool(change.uid) and change.uid != previous.uid
 
 
-def _entry(change: AuditChange, type_: str, found: msgspec.Raw) -> Entry | Flaw:
-    return entry_of(found, source=change.source, line=change.line, type_=type_, observed_at_us=change.at_us)
+def _entry(change: AuditChange, type_: str, content: msgspec.Raw) -> Entry | Flaw:
+    return entry_of(content, source=change.source, line=change.line, type_=type_, observed_at_us=change.at_us)
 
 
 def _number(version: str) -> int:

@@ -59,7 +59,7 @@ class InputFiles:
     def latest_listed_us(self) -> int | None:
         """Return the latest instant in the lists with which files begin; None if there are none."""
         surveys = map(self._survey, self._inputs)
-        return max((one.listed_us for one in surveys if one.listed_us is not None), default=None)
+        return max((survey.listed_us for survey in surveys if survey.listed_us is not None), default=None)
 
     @contextlib.contextmanager
     def opened(self, times: AssumedTimes | None = None) -> Iterator[_Items]:
@@ -80,18 +80,18 @@ class InputFiles:
     def _joined(self, stack: contextlib.ExitStack, times: AssumedTimes | None) -> _Items:
         logs: list[Iterator[Change | WatchEnded]] = []
         others: list[Iterator[Change | WatchEnded]] = []
-        for one in self._inputs:
-            if one.path is not None and one.path.is_dir():
-                others.append(_stamped(read_recorded_changes(one.path), times))
+        for input_ in self._inputs:
+            if input_.path is not None and input_.path.is_dir():
+                others.append(_stamped(read_recorded_changes(input_.path), times))
                 continue
-            survey = self._survey(one)
-            file = stack.enter_context(one.open())
-            if one.is_live:
-                file, survey = _begun(one.source, file)
-            found = read_recording(one.source, file)
+            survey = self._survey(input_)
+            file = stack.enter_context(input_.open())
+            if input_.is_live:
+                file, survey = _begun(input_.source, file)
+            found = read_recording(input_.source, file)
             if survey.is_out_of_order:
                 found = sorted_by_time(found)
-            items = _with_its_end(one.source, found) if one.is_live else found
+            items = _with_its_end(input_.source, found) if input_.is_live else found
             (logs if survey.has_audit else others).append(_stamped(items, times))
         # Several API servers serve one cluster, so what one has created another one deletes.
         audited = [in_order(_merged(logs))] if logs else []

@@ -71,7 +71,7 @@ def page(timeline: Timeline, report: ReplayReport, *, title: str) -> str:
         title: of the page, such as the name of the recording.
     """
     shown = drawn(timeline)
-    stories = [timeline.stories.get(one.eviction_id, []) for one in timeline.evictions]
+    stories = [timeline.stories.get(eviction.eviction_id, []) for eviction in timeline.evictions]
     environment = Environment(autoescape=True, undefined=StrictUndefined)
     template = environment.from_string((files(__package__) / "page.html").read_text())
     return template.render(
@@ -171,13 +171,13 @@ def _over_time(shown: Drawn, report: ReplayReport, times: Range1d) -> Any:
 
 def _left_there_us(report: ReplayReport) -> Iterator[int]:
     """Give when pods left in the other run: as here, where the two do not differ about the pod."""
-    differing = {(one.first.cluster, one.first.pod_uid) for one in report.differences}
+    differing = {(difference.first.cluster, difference.first.pod_uid) for difference in report.differences}
     for difference in report.differences:
         if difference.there is not None:
             yield difference.there.at_us
-    for one in report.evictions:
-        if one.issued_at_us is not None and (one.cluster, one.pod_uid) not in differing:
-            yield one.issued_at_us
+    for eviction in report.evictions:
+        if eviction.issued_at_us is not None and (eviction.cluster, eviction.pod_uid) not in differing:
+            yield eviction.issued_at_us
 
 
 def _timeline(shown: Drawn, timeline: Timeline, evictions: ColumnDataSource, view: CDSView, times: Range1d) -> Any:

@@ -157,7 +157,7 @@ def _pod_facts(metadata: PodFactsMetadata, spec: PodFactsSpec | None) -> PodFact
     is_whole = spec is not None and spec.containers != NULL
     has_wishes = selector != NULL or (spec is not None and spec.affinity is not None)
     is_known = is_whole or has_wishes or metadata.labels is not None
-    owner = next((one for one in metadata.owner_references or () if one.controller), None)
+    owner = next((reference for reference in metadata.owner_references or () if reference.controller), None)
     workload = "" if is_known or metadata.owner_references is not None else None
     if owner is not None:
         workload = _workload(owner, metadata.labels)
