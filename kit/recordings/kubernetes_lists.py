@@ -14,7 +14,7 @@ OTHER_OBJECTS: Final = "other objects"
 """Neither nodes nor pods, as in what `kubectl get all` lists."""
 
 UNNAMED: Final = "an object without kind: neither a node, a pod or a list of them, nor a change or an audit event"
-REFUSAL: Final = "an error response of the API server"
+REFUSAL: Final = "the API server refuses the request"
 SAME_AGAIN: Final = (
     "the same object again: a watch without the types of its changes; record with --watch --output-watch-events"
 )

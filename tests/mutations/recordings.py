@@ -34,7 +34,7 @@ OF_RECORDINGS = (
             Change(
                 product.AUDITED_OBJECTS,
                 "_no_news",
-                "known.is_terminating and about.metadata.deletion_timestamp is None",
+                "previous.is_terminating and about.metadata.deletion_timestamp is None",
                 "False",
             ),
         ),
