@@ -234,7 +234,7 @@ messages_have_markers:  /* `_write_first`: the positions, unchanged */
         goto add
     };
 
-live:  /* engine/core/writer.py `_commit` */
+live:  /* engine/core/committer.py `_commit` */
 end_all_is_done:
     if
     :: atomic {

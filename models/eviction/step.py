@@ -57,6 +57,7 @@ class Changes(msgspec.Struct, frozen=True):
         decisions: records for people, in the order of deciding.
         wakeups: (instant in microseconds since 1970, UID of the pod or empty for the node itself). Earlier ones for the
             same UID may be dropped or kept: a stale wake-up does no harm.
+        is_last: whether the step is whole; if not, other slices of it follow.
     """
 
     effect: InputEffect
@@ -64,6 +65,7 @@ class Changes(msgspec.Struct, frozen=True):
     commands: Sequence[EvictionCommand] = ()
     decisions: Sequence[DecisionRecord] = ()
     wakeups: Sequence[tuple[int, str]] = ()
+    is_last: bool = True
 
 
 UNCHANGED: Final = Changes(InputEffect.UNCHANGED)
@@ -254,7 +256,7 @@ class Step:
 
     def finish_slice(self) -> Changes:
         """Return the changes so far, and begin the next slice."""
-        changes = self.finish()
+        changes = msgspec.structs.replace(self.finish(), is_last=False)
         self._rows, self.commands, self.decisions, self.wakeups = {}, [], [], []
         return changes
 

@@ -58,7 +58,7 @@ class WorkerCounters:
         self.deletion = Histogram(DELETION_BOUNDS_SECONDS)
 
     def of_input(self, topic: str) -> collections.Counter[str]:
-        """Return the counter of one input topic. Call it once for each batch: it is too slow for each record."""
+        """Return the counter of one input topic. The fast path is too fast to call it for each record."""
         counts = self.events.get(topic)
         if counts is None:
             counts = self.events[topic] = collections.Counter()

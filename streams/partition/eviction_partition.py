@@ -11,10 +11,13 @@ After a take-over the rows are loaded and the inputs are read to their end. Then
 from __future__ import annotations
 
 import collections
+import functools
 import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from evictstream.models.eviction import (
+    PODS_IN_SLICE,
+    STALE,
     NodeAggregate,
     NodeEvent,
     Origin,
@@ -43,22 +46,24 @@ from evictstream.models.messages.decoding import (
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind, EventType
-from evictstream.streams.engine.core.outbox import Outbox
+from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.timers import TimerHeap
 from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.partition.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
-from evictstream.streams.partition.fast_path import YIELD_AFTER_BYTES, FastPath
+from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
 from evictstream.streams.partition.future_times import FutureTimes
 from evictstream.streams.partition.overdue import open_evictions, overdue, owed_us
 from evictstream.streams.partition.record_sizes import SHARE, fitting
 from evictstream.streams.partition.step_effects import StepEffects
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Generator, Iterable, Iterator
 
     from evictstream.models.eviction import Changes
+    from evictstream.models.messages.plain_pods import PlainPodWatch
     from evictstream.streams.engine.core.batches import Record
+    from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.engine.core.timers import Wakeup
     from evictstream.streams.partition.config import PartitionConfig
     from evictstream.streams.partition.overdue import Overdue, Waiting
@@ -67,6 +72,7 @@ if TYPE_CHECKING:
     E = TypeVar("E", bound=Event)
 
 LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
+LISTED_PODS_PER_COST = 100  # to look whether this many pods are listed takes as long as one usual decision
 FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
@@ -107,7 +113,6 @@ class EvictionPartition:
         self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
         self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
-        self._should_yield = False  # whether other tasks may run before the next record: the newest was much work
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Load one row of the changelog."""
@@ -130,87 +135,73 @@ class EvictionPartition:
             evictions += [(found, uid) for uid in uids]
         self._effects.unanswered.load(evictions)
 
-    def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
-        """Apply records of one input in offset order; yields where other tasks may run."""
-        self._effects.counts = self._counters.of_input(topic)
-        self._should_yield = False
+    def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[Part]:
+        """Apply records of one input in offset order, most of the pods topic by the fast path."""
         records = self.times.believed(topic, records)
         if topic == self._config.pods_topic:
-            yield from self._apply_pods(topic, records, outbox)
+            apply_other = functools.partial(self._apply_record, topic, outbox)
+            yield from self._fast_path.apply(records, outbox, self._counters.of_input(topic), apply_other)
             return
-        read = read_node_record if topic == self._config.nodes_topic else read_result_record
-        limits, partition = self._config.limits, self.partition
         for record in records:
-            if self._should_yield:
-                yield record.offset
-            self._should_yield = len(record.value or b"") > YIELD_AFTER_BYTES
-            appended_at_us = record.timestamp * MILLISECOND_US
-            try:
-                event = read(record.key, record.value, appended_at_us, Origin(topic, partition, record.offset), limits)
-            except Unreadable as error:
-                self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
-                continue
-            for _ in self._step(event, topic, record, outbox):
-                yield record.offset
+            yield from self._apply_record(topic, outbox, record)
 
-    def _apply_pods(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[int]:
-        """Apply records of the pods topic, most of them by the fast path."""
-        limits, partition = self._config.limits, self.partition
-        for other in self._fast_path.apply(records, outbox, self._effects.counts):
-            if isinstance(other, int):
-                yield other
-                continue
-            record, found = other
-            key, value, appended_at_us = record.key, record.value, record.timestamp * MILLISECOND_US
-            self._should_yield = len(value or b"") > YIELD_AFTER_BYTES
-            try:
-                event = read_decoded_pod(
-                    found or decode_pod_record(value, limits),
-                    key,
-                    appended_at_us,
-                    Origin(topic, partition, record.offset),
-                    limits,
-                )
-            except Unreadable as error:
-                self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
-            else:
-                for _ in self._step(event, topic, record, outbox):
-                    yield record.offset
-            if self._should_yield:
-                yield record.offset + 1
+    def _apply_record(
+        self, topic: str, outbox: Outbox, record: Record, decoded: PlainPodWatch | None = None
+    ) -> Iterator[Part]:
+        """Apply a record whatever it is; `decoded` is what it says, if that is known."""
+        self._effects.counts = self._counters.of_input(topic)  # another input may have been applied since
+        cost = SLICE_COST if len(record.value or b"") > LARGE_BYTES else 1
+        try:
+            event = self._read(topic, record, decoded)
+        except Unreadable as error:
+            self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
+        else:
+            cost += yield from self._step(event, topic, record, outbox)
+        yield Part(record.offset + 1, cost)
 
-    def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Iterable[None]:
-        """Apply an event to its aggregate, unless it is refused; returns the slices still to be run, mostly none."""
+    def _read(self, topic: str, record: Record, decoded: PlainPodWatch | None) -> Event | Signal:
+        key, value, appended_at_us = record.key, record.value, record.timestamp * MILLISECOND_US
+        origin, limits = Origin(topic, self.partition, record.offset), self._config.limits
+        if topic == self._config.pods_topic:
+            return read_decoded_pod(decoded or decode_pod_record(value, limits), key, appended_at_us, origin, limits)
+        read = read_node_record if topic == self._config.nodes_topic else read_result_record
+        return read(key, value, appended_at_us, origin, limits)
+
+    def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Generator[Part, None, int]:
+        """Apply an event to its aggregate, unless it is refused; yields all parts but the last, returns its cost."""
         if isinstance(event, Signal):
-            return self._signal(event, topic, record.timestamp * MILLISECOND_US, outbox)
+            yield from self._signal(event, topic, record, outbox)
+            return 0
         admitted = self._admit(event, record, outbox)
         if admitted is None:
-            return ()
+            return 0
         aggregate, event = admitted
         rules = self._config.rules
+        slices: Iterator[Changes] = iter(())
+        cost = 0
         if isinstance(event, PodEvent):
             changes = apply_pod(aggregate, event, rules)
             pod = aggregate.pods.get(event.pod.uid)
-            if pod is not None and weight_of(aggregate.node, pod) > 1:
-                self._should_yield = True
+            if pod is not None:
+                cost = weight_of(aggregate.node, pod)
         elif isinstance(event, NodeEvent):
             slices = node_slices(aggregate, event, rules)
             changes = next(slices)
-            following = next(slices, None)
-            if following is not None:  # most nodes have few pods, or nothing to decide about them
-                whole = itertools.chain((changes, following), slices)
-                self._effects.counts[changes.effect._value_] += 1
-                return self._effects.put_slices(whole, aggregate, outbox)
+            if (aggregate.node is not None and aggregate.node.taints) or len(changes.rows) > 1:
+                cost = min(len(aggregate.pods), PODS_IN_SLICE)  # it may have decided about all of them
         else:
             changes = apply_result(aggregate, event, rules)
-        # A new aggregate enters the indexes here and not above: without earlier rows no step has several slices.
+        self._effects.counts[changes.effect._value_] += 1
         if changes.rows and aggregate.record_key not in self._by_key:
             self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
             self._nodes[aggregate.cluster] += 1
             self._effects.pending[aggregate.cluster] += 0
-        self._effects.put(changes, aggregate, outbox)
-        self._effects.counts[changes.effect._value_] += 1
-        return ()
+        self._effects.put_part(changes, aggregate, outbox)
+        while not changes.is_last:
+            yield Part(record.offset, PODS_IN_SLICE, is_last=False)
+            changes = next(slices)
+            self._effects.put_part(changes, aggregate, outbox)
+        return cost
 
     def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
         """Return the event's aggregate, new for an unknown node, and the event without what no record can hold.
@@ -247,63 +238,67 @@ class EvictionPartition:
             return None
         return aggregate, event
 
-    def _signal(self, signal: Signal, topic: str, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
+    def _signal(self, signal: Signal, topic: str, record: Record, outbox: Outbox) -> Iterator[Part]:
+        appended_at_us, on_nodes = record.timestamp * MILLISECOND_US, topic == self._config.nodes_topic
         outcome = "signal"
         match signal:
             case Heartbeat():
-                on_nodes = topic == self._config.nodes_topic
                 counts = self._clusters.heartbeat(
                     signal, on_nodes=on_nodes, appended_at_us=appended_at_us, outbox=outbox
                 )
                 outcome = "signal" if counts else "foreign"
             case Listed():
                 if self._clusters.admit(signal, appended_at_us, outbox):
-                    yield from self._effects.put_listing(
-                        self._unlisted(signal, on_nodes=topic == self._config.nodes_topic), outbox
-                    )
+                    yield from self._remove_unlisted(signal, record.offset, outbox, on_nodes=on_nodes)
                 else:
                     outcome = "foreign"
-            case Forget(cluster=cluster, at_us=at_us):
-                yield from self._forget(cluster, at_us, appended_at_us, outbox)
+            case Forget():
+                yield from self._forget(signal, record, outbox)
             case AcceptGap():
                 self._clusters.accept_gap(outbox)
             case _:
                 pass  # bookmarks and unbound pods change no state
         self._effects.counts[outcome] += 1
 
-    def _unlisted(self, listed: Listed, *, on_nodes: bool) -> Iterator[tuple[NodeAggregate, Changes]]:
+    def _remove_unlisted(self, listed: Listed, offset: int, outbox: Outbox, *, on_nodes: bool) -> Iterator[Part]:
         """Remove, node by node, the objects that a complete listing does not hold."""
         slices = unlisted_node_slices if on_nodes else unlisted_pod_slices
+        counts = self._counters.unlisted
         for aggregate in list(self._aggregates.values()):
             if aggregate.cluster == listed.cluster and listed.covers(aggregate.name):
                 for changes in slices(aggregate, listed, self._config.rules):
-                    yield aggregate, changes
+                    counts["newer" if changes is STALE else "removed"] += 1
+                    self._effects.put_aside(changes, aggregate, outbox)
+                    yield Part(offset, PODS_IN_SLICE if on_nodes else 1, is_last=False)
+                yield Part(offset, 1 + len(aggregate.pods) // LISTED_PODS_PER_COST, is_last=False)
+        self._effects.end_step(outbox)
 
-    def _forget(self, cluster: str, at_us: int, appended_at_us: int, outbox: Outbox) -> Iterator[None]:
-        prefix, aside = f"{cluster}/", Outbox()
+    def _forget(self, forget: Forget, record: Record, outbox: Outbox) -> Iterator[Part]:
+        cluster = forget.cluster
+        prefix = f"{cluster}/"
         for name in [name for name in self._aggregates if name.startswith(prefix)]:
             aggregate = self._aggregates.pop(name, None)
             if aggregate is None:  # while other tasks ran, a timer dropped the last that it remembered
                 continue
             del self._by_key[aggregate.record_key]
-            for changes in forget_slices(aggregate, at_us, self._config.rules):
-                self._effects.put(changes, aggregate, aside)
-                yield
-        outbox.absorb(aside)
+            for changes in forget_slices(aggregate, forget.at_us, self._config.rules):
+                self._effects.put_aside(changes, aggregate, outbox)
+                yield Part(record.offset, PODS_IN_SLICE, is_last=False)
+        self._effects.end_step(outbox)
         self.waiting_for_feed.pop(cluster, None)
         self._nodes.pop(cluster, None)
         self._effects.pending.pop(cluster, None)
-        self._clusters.forget(cluster, appended_at_us, outbox)
+        self._clusters.forget(cluster, record.timestamp * MILLISECOND_US, outbox)
 
-    def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[None]:
-        """Decide every pod anew: the inputs are read to the end that they had at take-over. Yields after each node."""
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:
+        """Decide every pod anew: the inputs are read to the end that they had at take-over."""
         rules, latest_us = self._config.rules, self.times.latest_us()
         if latest_us is not None:
             self._clusters.cap_times(latest_us, self.times.present_us(), outbox)
         for aggregate in list(self._by_key.values()):
-            slices = decide_all_slices(aggregate, now_us, rules, latest_us=latest_us)
-            yield from self._effects.put_slices(slices, aggregate, outbox)
-            yield
+            for changes in decide_all_slices(aggregate, now_us, rules, latest_us=latest_us):
+                self._effects.put_part(changes, aggregate, outbox)
+                yield Part(0, PODS_IN_SLICE, is_last=False)
 
     def known_nodes(self) -> Iterable[NodeAggregate]:
         """Return all that is known, node by node; to be read, not to be changed."""
@@ -335,8 +330,7 @@ class EvictionPartition:
             aggregate = self._by_key.get(key)
             if aggregate is None:
                 continue
-            if aggregate in self._effects.stepped:
-                self._effects.postpone(wakeup)
+            if self._timers.keeps(wakeup):
                 continue
             if uid and aggregate.cluster in silent:
                 self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup

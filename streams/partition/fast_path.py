@@ -7,7 +7,7 @@ makes no event of them. All other records go through `apply_pod`: stale, repeate
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -19,10 +19,11 @@ from evictstream.models.kubernetes.tolerations import Tolerations, read_tolerati
 from evictstream.models.messages.envelope import DECODE_ERRORS, event_at_us
 from evictstream.models.messages.object_limits import LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.plain_pods import PlainPodWatch, decode_plain_pod
+from evictstream.streams.engine.core.logic import SLICE_COST, Part
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from evictstream.models.eviction import NodeAggregate
     from evictstream.models.messages.envelope import InputLimits
@@ -30,26 +31,18 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.outbox import Outbox
     from evictstream.streams.partition.clusters import Clusters
 
-YIELD_AFTER_BYTES = 8_192  # other tasks may run after a larger record: this much may take a third of a millisecond
+    ApplyOther = Callable[[Record, PlainPodWatch | None], Iterator[Part]]
+
+LARGE_BYTES = 8_192  # a larger record costs a whole slice: this much may take a third of a millisecond
 KEPT_TEXTS = 1_024  # lists of tolerations whose text is kept; a cluster has tens of different lists
 LONGEST_KEPT_BYTES = 4_096  # of such a text; real ones have some 300. All together 4 MiB, and the lists themselves
 
 _UNCHANGED: Final = InputEffect.UNCHANGED  # see `evictstream.models.eviction` for these constants
 _CHANGED: Final = InputEffect.CHANGED
+_UNCHANGED_VALUE: Final = _UNCHANGED._value_
+_CHANGED_VALUE: Final = _CHANGED._value_
 
 _texts: dict[int, tuple[Tolerations, msgspec.Raw]] = {}
-
-
-class Other(NamedTuple):
-    """A record that the fast path has not applied.
-
-    Attributes:
-        record: the record.
-        found: what it says, if it has been decoded.
-    """
-
-    record: Record
-    found: PlainPodWatch | None
 
 
 class FastPath:
@@ -66,7 +59,9 @@ class FastPath:
         self._limits = limits
         self._largest_bytes = min(largest_bytes, limits.largest_value_bytes)
 
-    def apply(self, records: Iterable[Record], outbox: Outbox, counts: Counter[str]) -> Iterator[Other | int]:
+    def apply(
+        self, records: Iterable[Record], outbox: Outbox, counts: Counter[str], apply_other: ApplyOther
+    ) -> Iterator[Part]:
         """Apply each known pod's event with a newer version and at most other tolerations; leave the others alone.
 
         Does exactly what `apply_pod` would do for such an event, in the order of the records.
@@ -75,23 +70,20 @@ class FastPath:
             records: of the pods topic, in offset order.
             outbox: takes the rows that change.
             counts: takes how many events have changed something, and how many nothing.
-
-        Yields:
-            Each record that has to be applied elsewhere before the next; and offsets before which all is applied, where
-            other tasks may run.
+            apply_other: applies a record that is no plain change, with what it says if that has been decoded.
         """
         by_key, clusters, largest_bytes, texts = self._by_key, self._clusters, self._largest_bytes, _texts
-        newer = edited = 0
+        run = 0
         for record in records:
             key, value = record.key, record.value
             aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
             if aggregate is None or value is None or len(value) > largest_bytes:
-                yield Other(record, None)
+                yield from apply_other(record, None)
                 continue
             try:
                 found = decode_plain_pod(value)
             except DECODE_ERRORS:
-                yield Other(record, None)
+                yield from apply_other(record, None)
                 continue
             seen = found.object
             spec, metadata = seen.spec, seen.metadata
@@ -108,31 +100,31 @@ class FastPath:
                     and clusters.is_forgotten(aggregate.cluster, record.timestamp * MILLISECOND_US)
                 )
             ):
-                yield Other(record, found)
+                yield from apply_other(record, found)
                 continue
             tolerations = pod.tolerations
             kept = texts.get(id(tolerations))
             if kept is None or kept[1] != spec.tolerations:
                 read = _read_tolerations(spec.tolerations)
                 if read is None:
-                    yield Other(record, found)
+                    yield from apply_other(record, found)
                     continue
                 tolerations = read
             version = read_version(metadata.resource_version, found.epoch)
             effect = take_plain_version(aggregate, pod, version, tolerations)
             if effect is _UNCHANGED:
-                newer += 1
+                counts[_UNCHANGED_VALUE] += 1
             elif effect is _CHANGED:
                 at_us = event_at_us(found.observed_at, record.timestamp * MILLISECOND_US, self._limits)
                 outbox.put(*edit_tolerations(aggregate, pod, tolerations, at_us))
-                edited += 1
+                counts[_CHANGED_VALUE] += 1
             else:
-                yield Other(record, found)
+                yield from apply_other(record, found)
                 continue
-            if len(value) > YIELD_AFTER_BYTES:
-                yield record.offset + 1
-        counts[_UNCHANGED._value_] += newer
-        counts[_CHANGED._value_] += edited
+            run += 1
+            if run == SLICE_COST or len(value) > LARGE_BYTES:
+                run = 0
+                yield Part(record.offset + 1, SLICE_COST)
 
 
 def _read_tolerations(raw: msgspec.Raw) -> Tolerations | None:

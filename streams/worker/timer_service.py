@@ -78,7 +78,8 @@ class TimerService:
         closed = self._gates.closed(writer)
         if closed is not None:
             if closed.gate is Gate.CLOCK and not waiting:
-                writer.probe()  # without a transaction a quiet worker never learns that the clocks agree again
+                # Without a transaction a quiet worker never learns that the clocks agree again.
+                writer.committer.probe()
             waiting[writer.partition] = closed
             return False
         if not writer.has_room:

@@ -95,7 +95,7 @@ class WorkerCore:
 
     def ages(self, now: float) -> Mapping[WaitKind, float]:
         """Return how long each thing has been waited for at `now`; both are monotonic seconds."""
-        return self.partitions.waits.ages(now, self.partitions.live(), self.timers.turn_wait)
+        return self.partitions.waits.ages(now, (w.committer for w in self.partitions.live()), self.timers.turn_wait)
 
     def snapshot(self) -> Snapshot:
         """Take a snapshot of all live partitions. Call it on the event loop's thread."""
@@ -120,4 +120,4 @@ class WorkerCore:
         while True:
             await asyncio.sleep(self._position_interval_seconds)
             for writer in self.partitions.live():
-                writer.keep_alive()
+                writer.committer.keep_alive()

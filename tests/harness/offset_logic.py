@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from evictstream.streams.engine.core.batches import Record
+from evictstream.streams.engine.core.logic import Part
 from evictstream.streams.engine.core.outbox import Outbox
 
 
@@ -21,14 +22,14 @@ class OffsetLogic:
     def loaded(self) -> None:
         """Derive nothing."""
 
-    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
+    def apply(self, _topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[Part]:
         for record in records:
             self.offsets.append(record.offset)
             for number in range(self._rows_per_record):
                 outbox.put(b"%d-%d" % (record.offset, number), b"row")
-        return ()
+            yield Part(record.offset + 1, 1 + self._rows_per_record)
 
-    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[object]:
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[Part]:
         return ()
 
     def next_due_at_us(self) -> int | None:

@@ -45,7 +45,7 @@ MUTATIONS = (
     ),
     Mutation(
         "commit the positions of a writer that has failed",
-        (Change(product.WRITER, "PartitionWriter._something_to_write", "return self.live", "return True"),),
+        (Change(product.COMMITTER, "Committer._something_to_write", "return not self._is_stopped", "return True"),),
         (f"{WRITER}::test_nothing_is_committed_once_the_writer_has_failed",),
     ),
     Mutation(
@@ -98,9 +98,9 @@ MUTATIONS = (
         "write positions without their rows and messages",
         (
             Change(
-                product.WRITER,
-                "PartitionWriter._commit",
-                "self._outbox.take()",
+                product.COMMITTER,
+                "Committer._commit",
+                "self.outbox.take()",
                 "[$0, Outbox()][self.transactions % 3 == 2]",
             ),
         ),
@@ -147,25 +147,20 @@ MUTATIONS = (
     ),
     Mutation(
         "go on although a batch is missing",
-        (Change(product.WRITER, "PartitionWriter.apply", "batch.start > self.positions[batch.topic]", "False"),),
+        (Change(product.WRITER, "PartitionWriter.apply", "batch.start > self.positions[topic]", "False"),),
         (f"{WRITER}::test_a_missing_batch_is_noticed",),
     ),
     Mutation(
         "take in what was read before the newest seek",
         (
-            Change(product.WRITER, "PartitionWriter.apply", "batch.epoch != self._epochs.get(batch.topic)", "False"),
-            Change(
-                product.WRITER,
-                "PartitionWriter.apply",
-                "not self.live or batch.epoch != self._epochs[batch.topic]",
-                "not self.live",
-            ),
+            Change(product.WRITER, "PartitionWriter.apply", "batch.epoch != self._epochs.get(topic)", "False"),
+            Change(product.WRITER, "PartitionWriter._is_wanted", "batch.epoch == self._epochs[batch.topic]", "True"),
         ),
         (f"{WRITER}::test_what_was_read_before_the_newest_seek_is_ignored",),
     ),
     Mutation(
         "apply records twice",
-        (Change(product.WRITER, "PartitionWriter._step", "records[0].offset < known", "False"),),
+        (Change(product.WRITER, "PartitionWriter.apply", "batch.records[0].offset < known", "False"),),
         (f"{WRITER}::test_records_that_come_again_are_applied_once",),
     ),
     Mutation(
@@ -255,10 +250,9 @@ MUTATIONS = (
     Mutation(
         "pass over unreadable records",
         (
-            Change(product.EVICTION_PARTITION, "EvictionPartition.apply", "self._effects.add_dead_letter(...)", "pass"),
             Change(
                 product.EVICTION_PARTITION,
-                "EvictionPartition._apply_pods",
+                "EvictionPartition._apply_record",
                 "self._effects.add_dead_letter(...)",
                 "pass",
             ),
@@ -403,7 +397,7 @@ MUTATIONS = (
     ),
     Mutation(
         "step many records at once, whatever they cost",
-        (Change(product.WRITER, "PartitionWriter.apply", "max(size // 2, 1)", "SLICE_RECORDS"),),
+        (Change(product.WRITER, "PartitionWriter._run", "cost += part.cost", "cost += 1"),),
         (f"{WRITER}::test_the_event_loop_runs_during_a_large_record",),
     ),
 )

@@ -160,7 +160,7 @@ OF_COSTS = (
     ),
     Mutation(
         "step laborious records without a pause",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition._apply_pods", "len(...) > YIELD_AFTER_BYTES", "False"),),
+        (Change(product.EVICTION_PARTITION, "EvictionPartition._apply_record", "len(...) > LARGE_BYTES", "False"),),
         (POISON,),
     ),
     Mutation(
@@ -195,24 +195,17 @@ OF_COSTS = (
     ),
     Mutation(
         "write the slices of a step as they come",
-        (
-            Change(
-                product.EFFECTS,
-                "StepEffects.put_slices",
-                "aside = Outbox()",
-                "aside = outbox",
-            ),
-        ),
+        (Change(product.EFFECTS, "StepEffects.put_aside", "outbox.aside()", "outbox"),),
         (SLICES,),
     ),
     Mutation(
         "fire the node that is in the middle of a step",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition.fire", "aggregate in self._effects.stepped", "False"),),
+        (Change(product.EVICTION_PARTITION, "EvictionPartition.fire", "self._timers.keeps(wakeup)", "False"),),
         (SLICES,),
     ),
     Mutation(
         "step another input in the middle of a step",
-        (Change(product.WRITER, "PartitionWriter.apply", "if self._is_stepping: ...", "pass"),),
+        (Change(product.WRITER, "PartitionWriter.apply", "await self._step_is_whole()", "pass"),),
         (f"{STEPS}::test_another_input_waits_for_the_end_of_a_step",),
     ),
 )

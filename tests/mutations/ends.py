@@ -344,7 +344,14 @@ OF_ENDS = (
     ),
     Mutation(
         "loop: keep what a listing does not hold",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition._unlisted", "listed.covers(aggregate.name)", "False"),),
+        (
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._remove_unlisted",
+                "listed.covers(aggregate.name)",
+                "False",
+            ),
+        ),
         (LOOP,),
     ),
 )

@@ -24,7 +24,14 @@ EXECUTING = "tests/models/eviction/test_executing.py"
 OF_FEEDS = (
     Mutation(
         "keep what a listing does not hold",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition._unlisted", "listed.covers(aggregate.name)", "False"),),
+        (
+            Change(
+                product.EVICTION_PARTITION,
+                "EvictionPartition._remove_unlisted",
+                "listed.covers(aggregate.name)",
+                "False",
+            ),
+        ),
         (f"{LISTINGS}::test_pods_that_a_listing_does_not_hold_are_gone",),
     ),
     Mutation(
@@ -39,7 +46,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "fire nodes in the middle of a listing",
-        (Change(product.EFFECTS, "StepEffects.put_listing", "self.stepped.add(aggregate)", "pass"),),
+        (Change(product.EFFECTS, "StepEffects.put_aside", "self._timers.hold(aggregate.record_key)", "pass"),),
         (f"{LISTINGS}::test_a_large_listing_is_written_whole",),
     ),
     Mutation(

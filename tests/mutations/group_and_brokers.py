@@ -228,7 +228,7 @@ OF_GROUP_AND_BROKERS = (
     ),
     Mutation(
         "let brokers forget who writes a quiet partition",
-        (Change(product.WRITER, "PartitionWriter.keep_alive", "self.probe()", "pass"),),
+        (Change(product.COMMITTER, "Committer.keep_alive", "self.probe()", "pass"),),
         ("tests/streams/engine/test_writer.py::test_a_quiet_partition_is_written_before_brokers_forget_its_owner",),
     ),
     Mutation(

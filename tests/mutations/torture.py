@@ -101,9 +101,9 @@ BY_TORTURE = (
         "torture: write positions without their rows and messages",
         (
             Change(
-                product.WRITER,
-                "PartitionWriter._commit",
-                "self._outbox.take()",
+                product.COMMITTER,
+                "Committer._commit",
+                "self.outbox.take()",
                 "[$0, Outbox()][self.transactions % 3 == 2]",
             ),
         ),

@@ -45,7 +45,7 @@ class Outbox:
         entries: rows and messages added so far; a row that was written twice counts twice.
     """
 
-    __slots__ = ("drafts", "entries", "messages", "rows", "size_bytes")
+    __slots__ = ("_aside", "drafts", "entries", "messages", "rows", "size_bytes")
 
     def __init__(self) -> None:
         self.drafts: dict[str, Draft] = {}
@@ -53,6 +53,7 @@ class Outbox:
         self.messages: dict[str, list[Message]] = {}
         self.size_bytes = 0
         self.entries = 0
+        self._aside: Outbox | None = None
 
     def __bool__(self) -> bool:
         """Whether there is anything to write."""
@@ -71,8 +72,24 @@ class Outbox:
         self.size_bytes = self.entries = 0
         return taken
 
-    def absorb(self, other: Outbox) -> None:
-        """Add what another outbox holds, behind what is here. The other one must not be used any more."""
+    @property
+    def is_in_step(self) -> bool:
+        """Whether a step has put something aside."""
+        return self._aside is not None
+
+    def aside(self) -> Outbox:
+        """Return where a step of several parts writes until it is whole. `take` leaves that."""
+        if self._aside is None:
+            self._aside = Outbox()
+        return self._aside
+
+    def end_step(self) -> None:
+        """Add what was held aside behind what is here: the step is whole."""
+        aside, self._aside = self._aside, None
+        if aside is not None:
+            self._absorb(aside)
+
+    def _absorb(self, other: Outbox) -> None:
         self.rows.update(other.rows)
         for name, (topic, place, content) in other.drafts.items():
             self.drafts[name] = Draft(topic, place + len(self.messages.get(topic, ())), content)

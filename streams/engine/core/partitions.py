@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Generic
 
 import structlog
 
+from evictstream.streams.engine.core.committer import Committer
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.logic import Logic
@@ -137,7 +138,7 @@ class Partitions(Generic[Logic]):
 
     async def flush(self) -> None:
         """Wait, bounded, until every live writer has committed what it stepped."""
-        waiting = [asyncio.ensure_future(writer.flush()) for writer in self.live()]
+        waiting = [asyncio.ensure_future(writer.committer.flush()) for writer in self.live()]
         if waiting:
             _, late = await asyncio.wait(waiting, timeout=FLUSH_TIMEOUT_SECONDS)
             for task in late:
@@ -171,18 +172,22 @@ class Partitions(Generic[Logic]):
         return PartitionSlot(number, self._new_writer, self._on_failure)
 
     def _new_writer(self, takeover: Takeover[Logic], on_failure: OnFailure[Logic]) -> PartitionWriter[Logic]:
-        return PartitionWriter(
-            takeover.partition,
+        committer = Committer(
             config=self.config,
             clock=self._clock,
-            logic=takeover.logic,
             producer=takeover.producer,
             positions=takeover.positions,
             last_commit=takeover.committed,
-            on_failure=on_failure,
-            on_step=self._on_step,
             spacing_seconds=self._spacing_seconds,
             transaction_seconds=self.transaction_seconds,
+        )
+        return PartitionWriter(
+            takeover.partition,
+            logic=takeover.logic,
+            committer=committer,
+            clock=self._clock,
+            on_failure=on_failure,
+            on_step=self._on_step,
         )
 
     async def _open(self, slots: list[PartitionSlot[Logic]]) -> None:

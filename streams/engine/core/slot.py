@@ -99,7 +99,7 @@ class PartitionSlot(Generic[Logic]):
     def durable_positions(self) -> Mapping[str, int]:
         """Positions of the last committed transaction, by topic; also those of a writer that has failed since."""
         if self._writer is not None and self._state is SlotState.LIVE:
-            self._durable = self._writer.durable
+            self._durable = self._writer.committer.durable
         return self._durable
 
     def begin_takeover(self) -> None:
@@ -120,7 +120,7 @@ class PartitionSlot(Generic[Logic]):
         self._takeovers -= 1
         self._writer = self._new_writer(takeover, self._writer_failed)
         # Kept now: a repair must be able to commit these positions even if this writer fails at once.
-        self._durable = self._writer.durable
+        self._durable = self._writer.committer.durable
         return self._writer
 
     def _writer_failed(self, writer: PartitionWriter[Logic], error: BaseException) -> None:

@@ -27,7 +27,7 @@ LEAN_FLOOR = 10_000  # below this many wake-ups a new heap saves nothing worth h
 class TimerHeap:
     """Wake-ups in time order. In memory only: rows are the truth, and a take-over rebuilds it from them."""
 
-    __slots__ = ("_former", "_heap", "_lean", "_lean_floor", "_moving", "_truth")
+    __slots__ = ("_former", "_heap", "_held", "_kept", "_lean", "_lean_floor", "_moving", "_truth")
 
     def __init__(self, truth: Truth, *, lean_floor: int = LEAN_FLOOR) -> None:
         """`truth` is called for each new heap; a heap of up to `lean_floor` wake-ups is never replaced."""
@@ -37,6 +37,8 @@ class TimerHeap:
         self._former: list[Wakeup] = []  # the heap that is being replaced, whole until the other one has everything
         self._moving: Iterator[Iterable[Wakeup]] | None = None
         self._lean = lean_floor
+        self._held: set[bytes] = set()
+        self._kept: list[Wakeup] = []
 
     def __len__(self) -> int:
         """Wake-ups held, outdated ones and copies included."""
@@ -72,6 +74,24 @@ class TimerHeap:
     def _earlier(self) -> list[Wakeup]:
         former, heap = self._former, self._heap
         return former if former and (not heap or former[0] < heap[0]) else heap
+
+    def hold(self, aggregate: bytes) -> None:
+        """Let an aggregate's wake-ups wait until `release`: it is in the middle of a step."""
+        self._held.add(aggregate)
+
+    def keeps(self, wakeup: Wakeup) -> bool:
+        """Whether a wake-up that was taken has to wait; it comes back with `release`."""
+        if wakeup[1] not in self._held:
+            return False
+        self._kept.append(wakeup)
+        return True
+
+    def release(self) -> None:
+        """Let all aggregates' wake-ups come again: the step is whole."""
+        self._held.clear()
+        for wakeup in self._kept:
+            self.push(wakeup)
+        self._kept.clear()
 
     def next_at_us(self) -> int | None:
         """When the earliest wake-up is due, or `None`."""

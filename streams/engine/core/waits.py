@@ -81,7 +81,7 @@ async def set_within(seconds: float, event: asyncio.Event) -> None:
 
 
 class WaitingWriter(Protocol):
-    """What is asked of a partition's writer: how long its work has waited at a moment of the monotonic clock."""
+    """What a partition's committer is asked: how long its work has waited at a moment of the monotonic clock."""
 
     def uncommitted_seconds(self, now: float) -> float:
         """Age of the oldest change that is not committed."""

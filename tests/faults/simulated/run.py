@@ -219,7 +219,7 @@ class Simulation:
         """The state in memory at the end is the state in the rows."""
         for worker in self.world.workers:
             for writer in worker.partitions.live() if worker.is_running and worker.numbers else ():
-                if writer.settled and isinstance(writer.logic, EvictionPartition):
+                if writer.committer.is_settled and isinstance(writer.logic, EvictionPartition):
                     loaded = EvictionPartition(writer.partition, self._service)
                     yield from check_rows(writer.logic, loaded, self._rows(writer.partition))
 

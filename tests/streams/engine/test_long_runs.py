@@ -59,7 +59,8 @@ def test_a_worker_without_partitions_ages_while_its_group_is_silent(config: Engi
 
                 def age() -> float:
                     now = asyncio.get_running_loop().time()
-                    return waits.ages(now, idle.partitions.live(), Wait())["heartbeat"]  # type: ignore[index]
+                    committers = (writer.committer for writer in idle.partitions.live())
+                    return waits.ages(now, committers, Wait())["heartbeat"]  # type: ignore[index]
 
                 await asyncio.sleep(2 * config.heartbeat_seconds)
                 assert age() < config.heartbeat_seconds + 2.0

@@ -20,6 +20,7 @@ class Failing:
     """A writer that fails when it is told to."""
 
     durable = types.MappingProxyType({"nodes": 7})
+    committer = types.SimpleNamespace(durable=durable)
 
     def __init__(self, _takeover: object, on_failure: Callable[[Any, BaseException], None]) -> None:
         self._on_failure = on_failure

@@ -34,6 +34,19 @@ def test_an_empty_heap_is_never_due() -> None:
     assert heap.pop_due(10**18) is None
 
 
+def test_wakeups_in_the_middle_of_a_step_come_after_it() -> None:
+    heap = TimerHeap(list)
+    for at_us, node in ((10, b"lab/n"), (20, b"lab/m")):
+        heap.push((at_us, node, "uid"))
+    heap.hold(b"lab/n")
+    due = drain(heap, 30)
+    assert [heap.keeps(wakeup) for wakeup in due] == [True, False]
+    assert heap.next_at_us() is None, "else the timer service would take it again and again"
+    heap.release()
+    assert drain(heap, 30) == due[:1]
+    assert not heap.keeps(due[0])
+
+
 def test_flapping_does_not_grow_the_heap_without_bound() -> None:
     """A timer that is moved a million times leaves old wake-ups behind; a heap made from the truth drops them."""
     heap = TimerHeap(lambda: [[(10**9, b"lab/n", "the-one")]])

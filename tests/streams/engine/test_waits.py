@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, cast
 
 import pytest
 
 from evictstream.streams.engine.core.histogram import Histogram
 from evictstream.streams.engine.core.waits import Wait, WaitKind, WorkerWaits, set_within
-from evictstream.streams.engine.core.writer import PartitionWriter
 
 
 class FakeWriter:
@@ -29,7 +27,7 @@ class FakeWriter:
 
 
 def ages(waits: WorkerWaits, now: float, *writers: FakeWriter) -> dict[WaitKind, float]:
-    found = waits.ages(now, cast("tuple[PartitionWriter[Any], ...]", writers), Wait())
+    found = waits.ages(now, writers, Wait())
     return {wait: age for wait, age in found.items() if age}
 
 

@@ -12,11 +12,13 @@ from typing import NamedTuple
 
 import pytest
 
-import evictstream.streams.engine.core.writer
+import evictstream.streams.engine.core.committer
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.batches import Batch, Record
+from evictstream.streams.engine.core.committer import Committer
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.engine.core.histogram import Histogram
+from evictstream.streams.engine.core.logic import Part
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.ports import Clock
 from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
@@ -45,18 +47,20 @@ def run(
         producer, ours = PartitionProducer(0, config), logic or OffsetLogic()
         await producer.start()
         failures: list[BaseException] = []
-        positions = dict.fromkeys(config.inputs, 10)
         writer = PartitionWriter(
             0,
-            config=config,
-            clock=clock,
             logic=ours,
-            producer=producer,
-            positions=positions,
+            committer=Committer(
+                config=config,
+                clock=clock,
+                producer=producer,
+                positions=dict.fromkeys(config.inputs, 10),
+                spacing_seconds=lambda: 0.0,
+                transaction_seconds=Histogram((1.0,)),
+            ),
+            clock=clock,
             on_failure=lambda _, error: failures.append(error),
             on_step=lambda _: None,
-            spacing_seconds=lambda: 0.0,
-            transaction_seconds=Histogram((1.0,)),
         )
         writer.begin_epochs(dict.fromkeys(config.inputs, 2))
         try:
@@ -103,10 +107,10 @@ def test_nothing_is_committed_once_the_writer_has_failed(config: EngineConfig) -
         await writer.apply(batch(config, 10, start=10))
         await asyncio.sleep(config.linger_seconds / 10)  # it waits for more rows now, and then commits
         await writer.apply(batch(config, 13, start=13))
-        await asyncio.wait([writer._task], timeout=10)  # whatever it would still do
+        await asyncio.wait([writer.committer._task], timeout=10)  # whatever it would still do
         assert failures
-        assert writer.transactions == 0
-        assert writer.durable[config.inputs[0]] == 10
+        assert writer.committer.transactions == 0
+        assert writer.committer.durable[config.inputs[0]] == 10
 
     run(config, test, logic=OffsetLogic(rows_per_record=1))
 
@@ -122,16 +126,18 @@ def test_records_that_come_again_are_applied_once(config: EngineConfig) -> None:
 
 
 @pytest.mark.parametrize(
-    "record_seconds", [pytest.param(0.000_01, id="pods"), pytest.param(0.002_4, id="nodes-of-a-hundred-pods")]
+    ("record_seconds", "cost"),
+    [pytest.param(0.000_01, 1, id="pods"), pytest.param(0.002_4, 100, id="nodes-of-a-hundred-pods")],
 )
-def test_the_event_loop_runs_during_a_large_record(config: EngineConfig, record_seconds: float) -> None:
+def test_the_event_loop_runs_during_a_large_record(config: EngineConfig, record_seconds: float, cost: int) -> None:
     now = 1_000.0
 
     class Costly(OffsetLogic):
-        def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
+        def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[Part]:
             nonlocal now
-            now += record_seconds * len(records)
-            return super().apply(topic, records, outbox)
+            for part in super().apply(topic, records, outbox):
+                now += record_seconds
+                yield part._replace(cost=cost)
 
     async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, _failures: list[BaseException]) -> None:
         turns = []
@@ -167,13 +173,13 @@ def test_what_was_read_before_the_newest_seek_is_ignored(config: EngineConfig) -
 def test_uncommitted_changes_have_an_age_and_idle_writers_none(config: EngineConfig) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], logic: OffsetLogic, failures: list[BaseException]) -> None:
         an_hour_on = time.monotonic() + 3_600
-        assert writer.uncommitted_seconds(an_hour_on) == 0
+        assert writer.committer.uncommitted_seconds(an_hour_on) == 0
         await writer.apply(batch(config, 10, start=10))
-        writer.checkpoint()
-        assert writer.uncommitted_seconds(an_hour_on) > 3_500
-        await writer.flush()
-        assert writer.uncommitted_seconds(an_hour_on) == 0
-        assert writer.unacknowledged_seconds(an_hour_on) == 0
+        writer.committer.checkpoint()
+        assert writer.committer.uncommitted_seconds(an_hour_on) > 3_500
+        await writer.committer.flush()
+        assert writer.committer.uncommitted_seconds(an_hour_on) == 0
+        assert writer.committer.unacknowledged_seconds(an_hour_on) == 0
         assert not failures
 
     run(config, test)
@@ -184,12 +190,12 @@ def test_a_quiet_partition_is_written_before_brokers_forget_its_owner(
 ) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
         async def kept_alive() -> int:
-            writer.keep_alive()
+            writer.committer.keep_alive()
             await asyncio.sleep(10 * config.linger_seconds)
-            return writer.transactions
+            return writer.committer.transactions
 
         assert await kept_alive() == 0, "not quiet for long"
-        monkeypatch.setattr(evictstream.streams.engine.core.writer, "QUIET_LIMIT_SECONDS", config.linger_seconds)
+        monkeypatch.setattr(evictstream.streams.engine.core.committer, "QUIET_LIMIT_SECONDS", config.linger_seconds)
         assert await kept_alive() == 1, "also who has never written"
         assert await kept_alive() == 2
         monkeypatch.undo()
@@ -218,7 +224,7 @@ def test_a_batch_that_makes_much_waits_in_the_middle(config: EngineConfig) -> No
         assert len(logic.offsets) == 1_000
         at_once = max(after - before for before, after in itertools.pairwise(steps))
         assert at_once <= 50
-        assert writer.transactions >= 10, "what was made went out on the way"
+        assert writer.committer.transactions >= 10, "what was made went out on the way"
         assert not failures
 
     run(small, test, logic=OffsetLogic(rows_per_record=rows_per_record))

@@ -9,6 +9,7 @@ import pytest
 
 from evictstream.streams.engine.core.batches import Record
 from evictstream.streams.engine.core.config import EngineConfig
+from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.engine.core.writer import SLICE_SECONDS, PartitionWriter
 from evictstream.streams.errors import PartitionLostError
@@ -31,26 +32,27 @@ class Slow(OffsetLogic):
         return self.now
 
     def now_us(self) -> int:
-        raise NotImplementedError
+        return 0
 
-    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[int]:
+    def apply(self, topic: str, records: Sequence[Record], outbox: Outbox) -> Iterable[Part]:
         if topic != self.slow_topic:
             self.log.append("other")
-            super().apply(topic, records, outbox)
+            yield from super().apply(topic, records, outbox)
             return
         for record in records:
             self.log.append("begin")
             for _ in range(PAUSES):
                 self.now += SLICE_SECONDS * 1.1
-                yield record.offset
-            super().apply(topic, [record], outbox)
+                yield Part(record.offset, SLICE_COST, is_last=False)
+            parts = list(super().apply(topic, [record], outbox))
             self.log.append("end")
+            yield from parts
 
-    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[object]:
+    def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[Part]:
         for number in range(PAUSES):
             self.now += SLICE_SECONDS * 1.1
             outbox.put(b"%d" % number, b"decided anew")
-            yield number
+            yield Part(0, SLICE_COST, is_last=False)
 
     def fire(self, _now_us: int, _limit: int, outbox: Outbox) -> int:
         self.log.append("fire")
@@ -85,7 +87,7 @@ def test_timers_fire_in_the_middle_of_a_step(config: EngineConfig, slow: Slow) -
 
 def test_a_timer_fired_within_a_step_commits_before_its_end(config: EngineConfig, slow: Slow) -> None:
     async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
-        outbox = writer._outbox
+        outbox = writer.committer.outbox
         applying = asyncio.create_task(writer.apply(batch(config, 10, start=10)))
         await stepping(writer, slow)
         writer.fire(0, 1)
@@ -136,6 +138,34 @@ def test_a_step_that_is_cut_off_gives_the_partition_up(config: EngineConfig, slo
         await asyncio.wait([applying])
         assert not writer.live
         assert [type(error) for error in failures] == [PartitionLostError]
+
+    run(config, test, logic=slow, clock=slow)
+
+
+def test_an_input_that_has_waited_comes_before_the_next_step(config: EngineConfig, slow: Slow) -> None:
+    """However soon the next step of a busy input would be in its middle again."""
+
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
+        applying = asyncio.create_task(writer.apply(batch(config, *range(10, 20), start=10)))
+        await stepping(writer, slow)
+        await writer.apply(batch(config, 10, start=10)._replace(topic=config.inputs[1]))
+        assert slow.log == ["begin", "end", "other"]
+        await applying
+        assert not failures
+
+    run(config, test, logic=slow, clock=slow)
+
+
+def test_a_batch_is_left_between_steps_after_a_seek(config: EngineConfig, slow: Slow) -> None:
+    async def test(writer: PartitionWriter[OffsetLogic], _logic: OffsetLogic, failures: list[BaseException]) -> None:
+        applying = asyncio.create_task(writer.apply(batch(config, *range(10, 20), start=10)))
+        await stepping(writer, slow)
+        writer.begin_epochs(dict.fromkeys(config.inputs, 3))
+        await applying
+        assert slow.offsets == [10]
+        assert writer.positions[config.inputs[0]] == 11
+        assert writer.appended_ms == {config.inputs[0]: 0}
+        assert not failures
 
     run(config, test, logic=slow, clock=slow)
 

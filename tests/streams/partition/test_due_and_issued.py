@@ -91,14 +91,24 @@ def test_bytes_and_entries_are_those_of_what_is_written() -> None:
     assert least <= story.outbox.size_bytes < least + rows, "a row that was written twice counts twice"
 
 
-def test_drafts_of_an_absorbed_outbox_keep_their_place() -> None:
-    outbox, aside = Outbox(), Outbox()
+def test_drafts_that_were_put_aside_keep_their_place() -> None:
+    outbox = Outbox()
+    outbox.aside().send_draft("e", None, "t", b"k", b"draft", [])
     outbox.send("t", b"k", b"first", [])
-    aside.send_draft("e", None, "t", b"k", b"draft", [])
-    outbox.absorb(aside)
+    outbox.end_step()
     outbox.replace("e", b"final")
     assert [message.value for message in outbox.messages["t"]] == [b"first", b"final"]
     assert not outbox.drafts
+
+
+def test_a_transaction_takes_nothing_that_is_put_aside() -> None:
+    outbox = Outbox()
+    outbox.aside().put(b"half", b"row")
+    outbox.put(b"fired", b"row")
+    assert set(outbox.take().rows) == {b"fired"}
+    assert not outbox
+    outbox.end_step()
+    assert (set(outbox.rows), outbox.entries, outbox.is_in_step) == ({b"half"}, 1, False)
 
 
 def test_messages_of_a_kind_share_their_headers() -> None:

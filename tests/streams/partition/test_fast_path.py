@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import copy
 import json
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import msgspec
@@ -19,9 +20,10 @@ from evictstream.models.messages.decoding import decode_pod_record, read_decoded
 from evictstream.models.messages.envelope import DECODE_ERRORS, DEFAULT_LIMITS
 from evictstream.models.messages.plain_pods import decode_plain_pod
 from evictstream.models.messages.unreadable import Unreadable
+from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.clusters import Clusters
-from evictstream.streams.partition.fast_path import YIELD_AFTER_BYTES, FastPath, Other
+from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
 
 KEY = b"lab/n0"
 RULES = RuleParameters()
@@ -78,16 +80,25 @@ def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
     return apply_pod(aggregate, event, RULES)
 
 
-def walk(aggregate: NodeAggregate, *records: FakeRecord) -> tuple[list[Other | int], Outbox]:
-    """Take records along the fast path; returns what it has left, and written."""
+def walk(
+    aggregate: NodeAggregate, *records: FakeRecord, clusters: Clusters | None = None
+) -> tuple[list[object], Outbox, list[Part]]:
+    """Take records along the fast path; returns the records that it has left, what it has written, and its parts."""
+    left: list[object] = []
     outbox = Outbox()
-    path = FastPath({KEY: aggregate}, Clusters(), DEFAULT_LIMITS, 65_536)
-    return list(path.apply(records, outbox, collections.Counter())), outbox
+
+    def leave(record: object, _decoded: object) -> Iterator[Part]:
+        left.append(record)
+        return iter(())
+
+    path = FastPath({KEY: aggregate}, clusters or Clusters(), DEFAULT_LIMITS, 65_536)
+    parts = list(path.apply(records, outbox, collections.Counter(), leave))
+    return left, outbox, parts
 
 
 def fast(aggregate: NodeAggregate, pod: dict[str, Any]) -> tuple[bytes, bytes | None] | bool:
     """Take one pod along the fast path; returns the row, whether it was applied without one, or `False`."""
-    left, outbox = walk(aggregate, FakeRecord(encoded(pod)))
+    left, outbox, _ = walk(aggregate, FakeRecord(encoded(pod)))
     assert len(left) + outbox.entries <= 1
     return not left and next(iter(outbox.rows.items()), True)
 
@@ -182,8 +193,8 @@ def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) 
 )
 def test_other_records_are_left_as_they_are(record: FakeRecord) -> None:
     aggregate = known()
-    left, outbox = walk(aggregate, record)
-    assert [one.record for one in left if isinstance(one, Other)] == [record]
+    left, outbox, _ = walk(aggregate, record)
+    assert left == [record]
     assert not outbox
     assert aggregate.pods == known().pods
 
@@ -191,18 +202,15 @@ def test_other_records_are_left_as_they_are(record: FakeRecord) -> None:
 def test_records_of_an_ended_epoch_are_left() -> None:
     aggregate, clusters = known(), Clusters()
     clusters.load(b"cluster\0lab", b'{"epoch":1}')
-    path = FastPath({KEY: aggregate}, clusters, DEFAULT_LIMITS, 65_536)
     old, new = FakeRecord(encoded(with_change("x", 1))), FakeRecord(encoded(with_change("x", 1), epoch=1))
-    left = list(path.apply([old, new], Outbox(), collections.Counter()))
-    assert [one.record for one in left if isinstance(one, Other)] == [old]
+    assert walk(aggregate, old, new, clusters=clusters)[0] == [old]
 
 
 def test_records_from_before_a_forgetting_are_left() -> None:
     aggregate, clusters, record = known(), Clusters(), FakeRecord(encoded(with_change("x", 1)))
     clusters.forget("lab", record.timestamp * 1_000, Outbox())
-    path = FastPath({KEY: aggregate}, clusters, DEFAULT_LIMITS, 65_536)
-    left = list(path.apply([record, record._replace(timestamp=record.timestamp + 1)], Outbox(), collections.Counter()))
-    assert [one.record for one in left if isinstance(one, Other)] == [record]
+    later = record._replace(timestamp=record.timestamp + 1)
+    assert walk(aggregate, record, later, clusters=clusters)[0] == [record]
 
 
 def test_a_pod_that_was_left_alone_goes_through_apply_pod() -> None:
@@ -215,14 +223,22 @@ def test_another_spelling_of_known_tolerations_is_no_edit() -> None:
     aggregate = known()
     for version, spelled in enumerate((b'"operator": "Exists"', b'"operator":"Exists"', b'"operator" :"Exists"'), 101):
         pod = {**POD, "metadata": {**POD["metadata"], "resourceVersion": str(version)}}
-        left, outbox = walk(aggregate, FakeRecord(encoded(pod).replace(b'"operator": "Exists"', spelled)))
+        left, outbox, _ = walk(aggregate, FakeRecord(encoded(pod).replace(b'"operator": "Exists"', spelled)))
         assert (left, outbox.entries) == ([], 0)
         assert aggregate.pods["u"].version == version
 
 
 def test_other_tasks_may_run_behind_a_large_record() -> None:
-    large = FakeRecord(encoded(with_change("x", "." * YIELD_AFTER_BYTES)))
-    assert walk(known(), large)[0] == [large.offset + 1]
+    large = FakeRecord(encoded(with_change("x", "." * LARGE_BYTES)))
+    assert walk(known(), large)[2] == [Part(large.offset + 1, SLICE_COST)]
+
+
+def test_other_tasks_may_run_behind_some_plain_records() -> None:
+    records = [
+        FakeRecord(encoded(with_change("metadata.resourceVersion", str(101 + number))), offset=number)
+        for number in range(2 * SLICE_COST)
+    ]
+    assert [part.position for part in walk(known(), *records)[2]] == [SLICE_COST, 2 * SLICE_COST]
 
 
 WATCHES = st.fixed_dictionaries(

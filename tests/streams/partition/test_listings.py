@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from evictstream.models.eviction import PODS_IN_SLICE
+from evictstream.streams.engine.core.logic import Part
 from evictstream.streams.engine.core.outbox import Outbox
 from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, FakeRecord, Story
 
@@ -46,7 +47,7 @@ class Fleet(Story):
         listing = {"resourceVersion": str(version), "after": after, "uids": uids} | more
         return json.dumps({"cluster": "lab", "type": "LISTED", "epoch": epoch, "listing": listing}).encode()
 
-    def take(self, topic: str, value: bytes, *, at: float = 1) -> Iterator[int]:
+    def take(self, topic: str, value: bytes, *, at: float = 1) -> Iterator[Part]:
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
         self.outbox = Outbox()
@@ -162,10 +163,15 @@ def test_edits_of_an_earlier_epoch_are_stale() -> None:
 
 def test_a_large_listing_is_written_whole() -> None:
     fleet = Fleet(pods=2 * PODS_IN_SLICE)
-    pauses = 0
-    for offset in fleet.take("pods", fleet.listed({"n1": ["n1-0"]}), at=30):
-        pauses += 1
-        assert offset == fleet.offset, "the position stays before the record"
+    pauses = cost = 0
+    for part in fleet.take("pods", fleet.listed({"n1": ["n1-0"]}), at=30):
+        if part.is_last:
+            break
+        cost += part.cost
+        if cost < PODS_IN_SLICE:
+            continue
+        pauses, cost = pauses + 1, 0
+        assert part.position == fleet.offset, "the position stays before the record"
         fleet.fire(120)
         assert not fleet.cancelled()
     assert pauses >= 3 * 2 * PODS_IN_SLICE // PODS_IN_SLICE - 1

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from typing import Any
 
 from evictstream.models.eviction import PODS_IN_SLICE
 from evictstream.models.messages.object_limits import LARGEST_LIST
+from evictstream.streams.engine.core.logic import Part
 from evictstream.streams.engine.core.outbox import Outbox
 from tests.streams.worker.story import NOON_US, SECOND_US, TAINT, FakeRecord, Story
 
@@ -34,7 +36,7 @@ class Crowd(Story):
         value = json.dumps({"cluster": "calm", "type": "MODIFIED", "object": obj}).encode()
         self.raw(0, topic, value, key=b"calm/m")
 
-    def begin_taint(self, at: float) -> Iterator[int]:
+    def begin_taint(self, at: float) -> Iterator[Part]:
         """Begin the step for a taint on the crowded node."""
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
@@ -48,13 +50,18 @@ class Crowd(Story):
         return [json.loads(message.value) for message in self.outbox.messages.get(topic, ())]
 
 
+def unfinished(parts: Iterator[Part]) -> Iterator[Part]:
+    """Give the parts of the one step that is taken, up to the last."""
+    return itertools.takewhile(lambda part: not part.is_last, parts)
+
+
 def test_the_outbox_has_nothing_of_an_unfinished_step() -> None:
     story = Crowd()
     slices = story.begin_taint(1)
     pauses = 0
-    for offset in slices:
+    for part in unfinished(slices):
         pauses += 1
-        assert offset == story.offset, "the position stays before the record"
+        assert part.position == story.offset, "the position stays before the record"
         assert not story.outbox
     assert pauses >= PODS // PODS_IN_SLICE - 1
     assert [command["action"] for command in story.sent()] == ["Schedule"] * PODS
@@ -81,7 +88,7 @@ def test_other_nodes_fire_in_the_middle_of_a_step() -> None:
 
 def test_a_small_node_is_stepped_without_a_pause() -> None:
     story = Crowd(pods=3)
-    assert list(story.begin_taint(1)) == []
+    assert [part.is_last for part in story.begin_taint(1)] == [True]
     assert len(story.sent()) == 3
 
 
@@ -99,9 +106,9 @@ def test_forgetting_a_cluster_is_written_whole() -> None:
     value = json.dumps({"cluster": "lab", "type": "FORGET"}).encode()
     record = FakeRecord(story.offset, story.now_us // 1000 + 1, b"lab/", value)
     pauses = 0
-    for offset in story.logic.apply("nodes", [record], story.outbox):
+    for part in unfinished(story.logic.apply("nodes", [record], story.outbox)):
         pauses += 1
-        assert offset == story.offset
+        assert part.position == story.offset
         assert not story.outbox
     assert pauses >= PODS // PODS_IN_SLICE
     assert [command["action"] for command in story.sent()] == ["Cancel"] * PODS

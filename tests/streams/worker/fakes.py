@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Self
 
 from evictstream.streams.engine.core.ports import Committed, Place
 from evictstream.streams.partition.future_times import FutureTimes
@@ -40,6 +41,11 @@ class FakeWriter:
     logic: FakeLogic = dataclasses.field(default_factory=FakeLogic)
     fired: list[int] = dataclasses.field(default_factory=list)
     probes: int = 0
+
+    @property
+    def committer(self) -> Self:
+        """What gates and timers need of one is here."""
+        return self
 
     def probe(self) -> None:
         self.probes += 1
