@@ -32,6 +32,7 @@ def printed(command: str, folder: Path) -> str:
     return "".join(f"{line.rstrip()}\n" for line in result.stdout.splitlines())
 
 
+@pytest.mark.slow  # a process for each command
 @pytest.mark.parametrize(
     "example", [pytest.param(example, id=f"{name} line {example.line}") for name, example in CONSOLES]
 )

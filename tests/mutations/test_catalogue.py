@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import shutil
 from pathlib import Path
 
@@ -37,8 +38,9 @@ def test_each_change_finds_its_place(mutation: Mutation, tree: Path) -> None:
             text = file.read_bytes() if file.exists() else b""
             unchanged.setdefault(file, text)
             carry_out(change, tree)
-            compile(file.read_bytes(), file, "exec")
-            assert ast.dump(ast.parse(file.read_bytes())) != ast.dump(ast.parse(text))
+            tree_of_change = ast.parse(file.read_bytes())
+            compile(tree_of_change, file, "exec")
+            assert ast.dump(tree_of_change) != _dump(text)
     finally:
         for file, text in unchanged.items():
             if text:
@@ -55,6 +57,12 @@ def test_the_tests_that_have_to_notice_are_there(mutation: Mutation) -> None:
             assert name in _functions(file), f"{file} has no {name}"
 
 
+@functools.cache
+def _dump(text: bytes) -> str:
+    return ast.dump(ast.parse(text))
+
+
+@functools.cache
 def _functions(file: str) -> set[str]:
     tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.bench.replaying import replay_files, write_recording
 
 NODES = 40
@@ -11,6 +13,7 @@ GROWS_AT_MOST_BYTES = 12_000_000
 """Blocks of files that are longer, and chance; fifty thousand records kept would be four times that."""
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_recording(tmp_path: Path) -> None:
     peaks = []
     for name, events in (("short", 20_000), ("long", 70_000)):

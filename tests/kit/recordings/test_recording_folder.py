@@ -151,6 +151,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 def test_reading_holds_little_at_once(tmp_path: Path) -> None:
     def many() -> Iterator[RecordedRecord]:
         for number in range(100_000):

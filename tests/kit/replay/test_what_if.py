@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -209,9 +210,13 @@ changes = st.builds(
 )
 
 
-@hypothesis_settings(deadline=None, max_examples=200)
+@pytest.mark.parametrize("examples", [40, pytest.param(200, marks=pytest.mark.slow)])
+def test_a_preview_is_what_the_service_decides(examples: int) -> None:
+    hypothesis_settings(deadline=None, max_examples=examples)(_a_preview_is_what_the_service_decides)()
+
+
 @given(st.data(), changes, st.sampled_from([("n-1",), ("n-2",), ("n-1", "n-2")]))
-def test_a_preview_is_what_the_service_decides(
+def _a_preview_is_what_the_service_decides(
     data: st.DataObject, planned: PlannedChange, chosen: tuple[str, ...]
 ) -> None:
     story = Story(data)

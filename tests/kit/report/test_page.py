@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from selenium import webdriver
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from tests.kit.report.fleet import outage, write_report
 
@@ -44,6 +41,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    from selenium import webdriver  # noqa: PLC0415 - here and below: half a second in each process
+
     options = webdriver.ChromeOptions()
     options.binary_location = CHROMIUM or ""
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
@@ -70,6 +69,8 @@ def opened(browser: Any, path: Path) -> Any:
 
 
 def wait(browser: Any, condition: str) -> None:
+    from selenium.webdriver.support.ui import WebDriverWait  # noqa: PLC0415
+
     WebDriverWait(browser, PATIENCE_SECONDS, 0.05).until(lambda driver: driver.execute_script(condition))
 
 
@@ -91,8 +92,8 @@ def test_it_loads_without_network_or_errors(browser: Any, small: Path) -> None:
     ]
     assert [url for url in asked if not url.startswith(("file:", "data:", "blob:"))] == []
     assert [entry for entry in page.get_log("browser") if entry["level"] == "SEVERE"] == []
-    assert page.find_elements(By.CSS_SELECTOR, "#report *")
-    assert "24" in page.find_element(By.CSS_SELECTOR, ".counts").text
+    assert page.find_elements("css selector", "#report *")
+    assert "24" in page.find_element("css selector", ".counts").text
 
 
 @pytest.mark.parametrize(
@@ -117,11 +118,11 @@ def test_a_filter_narrows_table_and_timeline(browser: Any, small: Path, name: st
 def test_a_chosen_row_tells_the_story_of_its_pod(browser: Any, small: Path) -> None:
     page = opened(browser, small)
     wait(page, f"{ROWS} return rows(document).length > 3")
-    cell = page.execute_script(f"{ROWS} return rows(document)[2]").find_elements(By.CSS_SELECTOR, ".slick-cell")[1]
+    cell = page.execute_script(f"{ROWS} return rows(document)[2]").find_elements("css selector", ".slick-cell")[1]
     name = cell.text
     cell.click()
     wait(page, "return document.querySelector('#story li') !== null")
-    told = page.find_element(By.ID, "story").text
+    told = page.find_element("id", "story").text
     assert f"shop/{name}" in told
     assert "The eviction is issued, on time." in told
 
@@ -131,7 +132,7 @@ def test_dark_and_light_are_switched(browser: Any, small: Path) -> None:
     page = opened(browser, small)
     grounds = []
     for _ in range(2):
-        page.find_element(By.ID, "theme").click()
+        page.find_element("id", "theme").click()
         is_dark = page.execute_script("return document.documentElement.classList.contains('dark')")
         grounds.append((is_dark, page.execute_script(f"return {model('timeline')}.background_fill_color")))
     assert sorted(grounds) == [(False, "#ffffff"), (True, "#15181d")]
@@ -152,8 +153,8 @@ def test_names_are_never_markup(browser: Any, tmp_path: Path) -> None:
     page = opened(browser, path)
     page.execute_script(f"{model('evictions')}.selected.indices = [0]")
     wait(page, "return document.querySelector('#story li') !== null")
-    assert EVIL in page.find_element(By.ID, "story").text
-    assert EVIL in page.find_element(By.TAG_NAME, "h1").text
+    assert EVIL in page.find_element("id", "story").text
+    assert EVIL in page.find_element("tag name", "h1").text
     time.sleep(0.5)  # what a handler would need to run
     assert page.execute_script("return window.hacked") is None
     assert page.execute_script("return document.querySelectorAll('img').length") == 0

@@ -18,7 +18,6 @@ from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.replay_report import report_of
 from evictstream.kit.report import timeline as limits
 from evictstream.kit.report.columns import DrawnOutcome, bin_seconds, counted, drawn
-from evictstream.kit.report.page import _left_there_us
 from evictstream.kit.report.report_files import ReportFile
 from evictstream.kit.report.timeline import Silence, TaintBar, Timeline, TimelineCollector
 from evictstream.streams.errors import WrongUseError
@@ -126,6 +125,8 @@ def test_an_incident_without_taints_is_drawn_too(tmp_path: Path) -> None:
 
 
 def test_the_other_run_reads_the_differences_twice() -> None:
+    from evictstream.kit.report.page import _left_there_us  # noqa: PLC0415 - Bokeh takes a second in each process
+
     class Differences(tuple[RunDifference, ...]):
         __slots__ = ()
         readings = 0
