@@ -79,7 +79,7 @@ def test_only_recommended_rules_broken_is_done(settings: Settings) -> None:
     result = conformance(settings, "executor", "-o", "text", "--", *EXECUTOR, "careless")
     rows = result.stdout.splitlines()
     assert [row.split("  ")[0] for row in rows if "BROKEN (recommended)" in row] == [
-        "The node has no taint any more, though no Cancel came: not deleted",
+        "The taint is gone, though no Cancel came: not deleted",
         "The condition DisruptionTarget is set before the delete",
     ]
     assert (len(rows), result.returncode) == (len(EXECUTOR_RULES) + 1, 0)
