@@ -35,11 +35,9 @@ class FakeApi(FakeCluster):
         requests: `list pods`, `delete pods` and the like, in order; a probe of one object is none.
         headers: of requests, by lower-case name, in order; what comes several times is in one list.
         writes: requests to change something, in order.
-        events: by name, as they were created and patched.
         trouble: what happens to requests, by `list nodes`, `delete pods` and so on, or for one object by
             `delete pods my-pod`; the first one first. A number is a status, `cut` an answer that ends in its middle,
             `error` and `garbage` lines of a watch.
-        forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         token: the only bearer token that is accepted; None accepts any, or none.
         user: the only common name of client certificates that is accepted, with `tls`; None accepts any, or none.
         tls: secures each new connection; None leaves them plain.
@@ -56,9 +54,7 @@ class FakeApi(FakeCluster):
         self.requests: collections.deque[str] = collections.deque(maxlen=MOST_REMEMBERED)
         self.headers: collections.deque[dict[str, list[str]]] = collections.deque(maxlen=MOST_HEADERS)
         self.writes: collections.deque[ApiWrite] = collections.deque(maxlen=MOST_REMEMBERED)
-        self.events: dict[str, Object] = {}
         self.trouble: dict[str, list[int | str | Fault]] = {}
-        self.forbidden: set[str] = set()
         self.token: str | None = None
         self.user: str | None = None
         self.tls: ssl.SSLContext | None = None

@@ -46,6 +46,8 @@ class FakeCluster:
         uid: of the namespace `kube-system`.
         version: the newest resource version.
         objects: by kind and name. Change them by `put` and `remove`.
+        events: by name, as they were created and patched.
+        forbidden: `delete pods` and the like: an access review says no, and so does the request itself.
         termination_seconds: how long a deleted pod terminates; None: it is gone at once.
     """
 
@@ -53,6 +55,8 @@ class FakeCluster:
         self.uid = str(uuid.uuid4())
         self.version = 100
         self.objects: dict[tuple[str, str], Object] = {}
+        self.events: dict[str, Object] = {}
+        self.forbidden: set[str] = set()
         self.termination_seconds: float | None = None
         self._changes: list[WatchedChange] = []
         self._oldest = 0

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from evictstream.kit.conformance.fake_cluster import PLURALS
+from evictstream.kit.conformance.fake_cluster import PLURALS, FakeCluster
 from evictstream.kit.conformance.fake_faults import FakeAnswer, FakeRequest, Object, refusal
 from evictstream.kit.conformance.fake_patches import patched
-
-if TYPE_CHECKING:
-    from evictstream.kit.conformance.fake_api import FakeApi
 
 AUTHORIZATION: Final = "authorization.k8s.io"
 EVENTS: Final = "events.k8s.io"
@@ -20,7 +17,7 @@ Done = tuple[FakeAnswer, str | None]
 """The answer, and the UID of the pod that was changed."""
 
 
-def answer(api: FakeApi, request: FakeRequest) -> Done:
+def answer(api: FakeCluster, request: FakeRequest) -> Done:
     """Do what is asked for, if it may be done."""
     if request.what in api.forbidden:
         return refusal(403, f"{request.resource} is forbidden: User cannot {request.verb} it"), None
@@ -35,14 +32,14 @@ def answer(api: FakeApi, request: FakeRequest) -> Done:
     return found(api, request)
 
 
-def _namespace(api: FakeApi, request: FakeRequest) -> FakeAnswer:
+def _namespace(api: FakeCluster, request: FakeRequest) -> FakeAnswer:
     if request.name != "kube-system":
         return refusal(404, f'namespaces "{request.name}" not found')
     meta = {"uid": api.uid, "name": "kube-system", "resourceVersion": "1"}
     return FakeAnswer(200, {"kind": "Namespace", "apiVersion": "v1", "metadata": meta})
 
 
-def _delete_pod(api: FakeApi, request: FakeRequest) -> Done:
+def _delete_pod(api: FakeCluster, request: FakeRequest) -> Done:
     options = dict(request.body)
     if "gracePeriodSeconds" in request.query:
         options["gracePeriodSeconds"] = int(request.query["gracePeriodSeconds"])
@@ -51,7 +48,7 @@ def _delete_pod(api: FakeApi, request: FakeRequest) -> Done:
     return api.delete_pod(request, options)
 
 
-def _evict_pod(api: FakeApi, request: FakeRequest) -> Done:
+def _evict_pod(api: FakeCluster, request: FakeRequest) -> Done:
     if request.body.get("apiVersion") != "policy/v1" or request.body.get("kind") != "Eviction":
         return refusal(400, "the body is no Eviction of policy/v1"), None
     options = dict(request.body.get("deleteOptions") or {})
@@ -65,11 +62,11 @@ def _evict_pod(api: FakeApi, request: FakeRequest) -> Done:
     ), uid
 
 
-def _patch_pod_status(api: FakeApi, request: FakeRequest) -> Done:
+def _patch_pod_status(api: FakeCluster, request: FakeRequest) -> Done:
     return api.patch_pod_status(request)
 
 
-def _create_event(api: FakeApi, request: FakeRequest) -> Done:
+def _create_event(api: FakeCluster, request: FakeRequest) -> Done:
     found: Object = dict(request.body)
     meta = dict(found.get("metadata") or {})
     name = meta.get("name") or f"{meta.get('generateName', '')}{uuid.uuid4().hex[:5]}"
@@ -88,7 +85,7 @@ def _create_event(api: FakeApi, request: FakeRequest) -> Done:
     return FakeAnswer(201, api.events[name]), None
 
 
-def _patch_event(api: FakeApi, request: FakeRequest) -> Done:
+def _patch_event(api: FakeCluster, request: FakeRequest) -> Done:
     found = api.events.get(request.name)
     if found is None:
         return refusal(404, f'events "{request.name}" not found'), None
@@ -99,14 +96,14 @@ def _patch_event(api: FakeApi, request: FakeRequest) -> Done:
     return FakeAnswer(200, after), None
 
 
-def _review_access(api: FakeApi, request: FakeRequest) -> Done:
+def _review_access(api: FakeCluster, request: FakeRequest) -> Done:
     asked = (request.body.get("spec") or {}).get("resourceAttributes") or {}
     below = f"/{asked['subresource']}" if asked.get("subresource") else ""
     allowed = f"{asked.get('verb')} {asked.get('resource')}{below}" not in api.forbidden
     return FakeAnswer(201, {**request.body, "status": {"allowed": allowed}}), None
 
 
-_BY_REQUEST: Final[dict[tuple[str, str], Callable[[FakeApi, FakeRequest], Done]]] = {
+_BY_REQUEST: Final[dict[tuple[str, str], Callable[[FakeCluster, FakeRequest], Done]]] = {
     ("", "delete pods"): _delete_pod,
     ("", "create pods/eviction"): _evict_pod,
     ("", "patch pods/status"): _patch_pod_status,

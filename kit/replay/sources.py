@@ -18,9 +18,9 @@ from evictstream.kit.recordings.shortfalls import LeftOut, Shortfall
 from evictstream.kit.replay.coverage import ListingCoverage
 from evictstream.models.instants import MILLISECOND_US, instant_text
 from evictstream.models.kubernetes.times import read_time
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import WrongUseError
 from evictstream.streams.feed.cluster_names import check_cluster_name
+from evictstream.streams.partitioner import partition_of
 
 
 class RecordedFolder:

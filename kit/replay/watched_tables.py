@@ -22,9 +22,9 @@ from evictstream.models.messages.events import NodeEvent, PodEvent
 from evictstream.models.messages.signals import Forget, Listed, Signal
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.epoch_news import EpochNews
 from evictstream.streams.partition.eviction_partition import EvictionPartition
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import partition_config
 

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from evictstream.models.instants import instant_text
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 
 LISTING_BYTES: Final = 196_608
 """Of UIDs in one `LISTED`: with its envelope it stays under the 256 KiB that docs/messages.md names."""

@@ -48,7 +48,6 @@ from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind, EventType
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.timers import TimerHeap
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.partition.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
@@ -56,6 +55,7 @@ from evictstream.streams.partition.future_times import FutureTimes
 from evictstream.streams.partition.overdue import open_evictions, overdue, owed_us
 from evictstream.streams.partition.record_sizes import SHARE, fitting
 from evictstream.streams.partition.step_effects import StepEffects
+from evictstream.streams.partitioner import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import instant_text
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 
 CLUSTER: Final = "bench-eu-1"
 NAMESPACE: Final = "payments"

@@ -20,8 +20,8 @@ from evictstream.models.messages.decoding import read_node_record, read_pod_reco
 from evictstream.models.messages.events import NodeEvent, PodEvent
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.watch_event import decode_watch_event
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.overdue import open_evictions
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.deploy.pages import Example
 from tests.harness.whole_steps import apply_node

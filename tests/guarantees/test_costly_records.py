@@ -18,7 +18,7 @@ from evictstream.models.eviction import PodState, RowKind, row_key
 from evictstream.models.eviction.row_values import pod_value
 from evictstream.models.kubernetes import Toleration
 from evictstream.models.messages.object_limits import LARGEST_LIST
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import ExitCode
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.watchdog import LAST_WORDS_SECONDS
 from tests.guarantees.conftest import OpenReader, StartWorker

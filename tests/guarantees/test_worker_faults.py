@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kafka.admin import KafkaAdminClient
 
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe

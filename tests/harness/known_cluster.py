@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.reading import TopicReader
 

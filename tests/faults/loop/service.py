@@ -6,8 +6,8 @@ from typing import NamedTuple, get_args
 
 from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.eviction_partition import EvictionPartition
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import partition_config
 from tests.faults.loop.feed import PARTITIONS

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.recordings.recording_folder import MANIFEST, RecordingWriter
 from evictstream.streams.cli.main import run
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 from tests.kit.report.fleet import FIRST_MS, outage
 
 PARTITIONS = 3

@@ -13,7 +13,7 @@ from typing import Final, TypeAlias
 
 from evictstream.kit.oracle.records import InputTopic
 from evictstream.kit.recordings.record import RecordedRecord
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.faults.generate import SECOND_US, VIRTUAL_START_US, live
 from tests.faults.objects import Json, watch_event

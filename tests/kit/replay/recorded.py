@@ -12,7 +12,7 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.sources import open_source
 from evictstream.models.instants import instant_text, instant_us
-from evictstream.streams.engine.kafka.partitioner import partition_of
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 
 INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"

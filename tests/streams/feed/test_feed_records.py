@@ -11,8 +11,8 @@ from evictstream.models.eviction import EventType, NodeEvent, Origin
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.signals import Heartbeat, Listed
 from evictstream.models.messages.watch_event import decode_watch_event
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.feed.feed_records import LISTING_BYTES, FeedRecords
+from evictstream.streams.partitioner import partition_of
 
 NOW_US = 1_795_227_353_000_000
 NOWHERE = Origin("", 0, 0)

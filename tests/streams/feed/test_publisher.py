@@ -11,10 +11,10 @@ from kafka.errors import KafkaError, MessageSizeTooLargeError, TopicAuthorizatio
 from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.broker.ports import free_ports
 from evictstream.streams.broker.topic_specs import topic_specs
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.errors import BrokerRefusedError, BrokerUnreachableError, TopicsDifferError
 from evictstream.streams.feed import publisher as publisher_module
 from evictstream.streams.feed.publisher import Publisher, open_publisher
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.streams.feed.reading import read_one

@@ -10,8 +10,8 @@ from evictstream.models.eviction import EventType, NodeEvent, Origin, PodEvent
 from evictstream.models.kubernetes.objects import Node, Pod
 from evictstream.models.kubernetes.taints import Taint
 from evictstream.models.kubernetes.tolerations import Toleration
-from evictstream.streams.engine.kafka.partitioner import partition_of
 from evictstream.streams.partition.record_sizes import fitting
+from evictstream.streams.partitioner import partition_of
 
 
 class OneTopic:
