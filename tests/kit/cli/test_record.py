@@ -65,7 +65,7 @@ def test_a_cluster_of_which_nothing_is_there_is_said(declared: Settings, tmp_pat
     assert result.stderr == b"evictstream: nothing of nope was read: is that its name?\n"
     result = run(declared, "replay", "--cluster", "nope")
     assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr.startswith(b"evictstream: nothing of nope was read")
+    assert result.stderr.startswith(b"evictstream: nothing about nope was found")
 
 
 def test_a_folder_that_is_not_empty_is_refused(declared: Settings, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def test_a_table_for_people() -> None:
             id="no cluster",
         ),
         pytest.param(b"", ("--toleration-seconds", "k"), 2, b"KEY=SECONDS", id="no seconds"),
-        pytest.param(b"", ("--against", "nowhere"), 2, b"is no file", id="nothing to compare with"),
+        pytest.param(b"", ("--against", "nowhere"), 2, b"is not a file", id="nothing to compare with"),
     ],
 )
 def test_what_cannot_be_replayed(

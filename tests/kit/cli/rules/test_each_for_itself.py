@@ -47,7 +47,7 @@ def test_text_has_both_tables(rules: Rules, write: WriteFile) -> None:
     assert "node would be refused" in told
     assert len(problems.splitlines()) == 3
     assert answer.err == (
-        "evictstream: left out, as the API server or kubectl would refuse it: Node n2, Pod default/gt\n"
+        "evictstream: skipped, because the API server or kubectl would refuse it: Node n2, Pod default/gt\n"
     )
 
 
