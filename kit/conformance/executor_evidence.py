@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -12,7 +11,6 @@ from evictstream.kit.conformance.fake_faults import ApiWrite
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 from evictstream.kit.conformance.topic_recorder import SeenRecord
 from evictstream.models.messages.result import decode_result
-from evictstream.models.messages.unreadable import Unreadable
 
 KILLED_CASE: Final = "kill"
 """The case in whose midst the executor is killed."""
@@ -39,16 +37,7 @@ class SeenResult:
     @classmethod
     def of(cls, record: SeenRecord) -> SeenResult:
         """Read a record."""
-        body, problem = {}, ""
-        try:
-            decode_result(record.value or b"")
-        except Unreadable as error:
-            problem = str(error)
-        try:
-            found = json.loads(record.value or b"")
-            body = found if isinstance(found, dict) else {}
-        except (ValueError, RecursionError):
-            pass
+        body, problem = record.read(decode_result)
         return cls(at=record.at, partition=record.partition, key=record.key, body=body, problem=problem)
 
     @property

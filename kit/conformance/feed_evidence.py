@@ -11,7 +11,6 @@ from evictstream.kit.conformance.fake_faults import Object
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 from evictstream.kit.conformance.topic_recorder import SeenRecord
 from evictstream.models.instants import SECOND_US, instant_us
-from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.watch_event import decode_watch_event
 
 CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
@@ -70,16 +69,7 @@ class FeedRecord:
     @classmethod
     def of(cls, record: SeenRecord) -> FeedRecord:
         """Read a record."""
-        event, problem = {}, ""
-        try:
-            decode_watch_event(record.value or b"")
-        except Unreadable as error:
-            problem = str(error)
-        try:
-            found = json.loads(record.value or b"")
-            event = found if isinstance(found, dict) else {}
-        except (ValueError, RecursionError):
-            pass
+        event, problem = record.read(decode_watch_event)
         return cls(
             at=record.at,
             kind="Node" if record.topic == "nodes" else "Pod",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import json
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.broker.follow import follow
 from evictstream.streams.errors import BrokerError
 from evictstream.streams.settings import Settings
@@ -36,6 +39,27 @@ class SeenRecord:
     offset: int
     key: bytes | None
     value: bytes | None
+
+    def read(self, decode: Callable[[bytes], object]) -> tuple[dict[str, Any], str]:
+        """Read the value.
+
+        Args:
+            decode: reads a message as the product does, and raises `Unreadable`.
+
+        Returns:
+            The fields, as far as the value is a JSON object, and why `decode` refuses it; empty if it does not.
+        """
+        value = self.value or b""
+        fields: dict[str, Any] = {}
+        problem = ""
+        try:
+            decode(value)
+        except Unreadable as error:
+            problem = str(error)
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(value)
+            fields = found if isinstance(found, dict) else {}
+        return fields, problem
 
 
 class TopicRecorder:

@@ -395,9 +395,4 @@ MUTATIONS = (
         (Change(product.PARTITIONS, "Partitions._drop", "gc.collect()", "pass"),),
         (f"{REPAIRS}::test_the_state_of_a_lost_partition_is_freed",),
     ),
-    Mutation(
-        "step many records at once, whatever they cost",
-        (Change(product.WRITER, "PartitionWriter._run", "cost += part.cost", "cost += 1"),),
-        (f"{WRITER}::test_the_event_loop_runs_during_a_large_record",),
-    ),
 )

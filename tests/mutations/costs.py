@@ -14,6 +14,7 @@ DECIDING = "tests/models/eviction/test_decision.py"
 UNDECIDABLE = "tests/models/eviction/test_undecidable.py"
 JOINED = "tests/streams/partition/test_due_and_issued.py"
 SLICES = "tests/streams/partition/test_slices.py"
+WRITER = "tests/streams/engine/test_writer.py"
 STEPS = "tests/streams/engine/test_writer_steps.py"
 FAST = "tests/streams/partition/test_fast_path.py"
 POISON = "tests/streams/partition/test_poison.py"
@@ -207,5 +208,10 @@ OF_COSTS = (
         "step another input in the middle of a step",
         (Change(product.WRITER, "PartitionWriter.apply", "await self._step_is_whole()", "pass"),),
         (f"{STEPS}::test_another_input_waits_for_the_end_of_a_step",),
+    ),
+    Mutation(
+        "step many records at once, whatever they cost",
+        (Change(product.WRITER, "PartitionWriter._run", "cost += part.cost", "cost += 1"),),
+        (f"{WRITER}::test_the_event_loop_runs_during_a_large_record",),
     ),
 )
