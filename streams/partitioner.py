@@ -1,4 +1,4 @@
-"""Which partition a key belongs to: Kafka's default partitioner, which every client has."""
+"""Which partition a cluster is in: Kafka's default partitioner, which every client has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes commands as the service does: in transactions, to the partition of their node."""
+"""Writes commands as the service does: in transactions, to the partition of their cluster."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class PlayedCommand:
         at: when it was written, seconds since 1970.
         answer_seconds: how long its answer may take.
         is_committed: whether its transaction was.
+        is_newer: whether it has a field that only a later version of the contract knows.
     """
 
     case: str
@@ -61,6 +62,7 @@ class PlayedCommand:
     at: float = 0.0
     answer_seconds: float = ANSWER_SECONDS
     is_committed: bool = True
+    is_newer: bool = False
 
     @property
     def eviction_id(self) -> str:
@@ -70,8 +72,8 @@ class PlayedCommand:
 
     @property
     def key(self) -> bytes:
-        """That of its node."""
-        return f"{self.cluster}/{self.node}".encode()
+        """That of its cluster."""
+        return self.cluster.encode()
 
     def value(self) -> bytes:
         """Return the message."""
@@ -101,6 +103,7 @@ class PlayedCommand:
                 "deadline": instant_text(began_us + TOLERATION_SECONDS * 1_000_000),
                 "issuedAt": instant_text(now_us),
             }
+            | ({"addedLater": {"to": ["the contract"]}} if self.is_newer else {})
         ).encode()
 
     def headers(self) -> list[tuple[str, bytes]]:
@@ -173,5 +176,5 @@ def uid_of(name: str) -> str:
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Give the partition of a key by Kafka's default partitioner, with another implementation than the service's."""
+    """Give the partition of a key by Kafka's default partitioner, without a line of the ends that are judged."""
     return int(murmur2(key) & 0x7FFFFFFF) % partitions

@@ -40,7 +40,8 @@ TOKEN_RETRY_SECONDS: Final = 2.0
 
 SECOND_TOKEN: Final = "second-token"  # noqa: S105 - of a server that holds nothing
 
-OTHER_CLUSTER: Final = "another"
+OTHER_CLUSTER: Final = "next"
+"""Of three partitions it is in that of `CLUSTER`, so whoever reads only this one finds its commands, too."""
 
 KILL_NODES: Final = 6
 KILL_PODS: Final = 12
@@ -120,7 +121,7 @@ class ExecutorPlay:
     def _furnish(self) -> None:
         """Put the nodes and the pods of all cases, before the executor looks."""
         api = self._playground.api
-        for case in ("uncommitted", "rest", "unreadable", "foreign", "schedule", "repeated", "token"):
+        for case in ("uncommitted", "rest", "unreadable", "newer", "foreign", "schedule", "repeated", "token"):
             self._node(case)
         for number in range(3):
             self._node(f"plain-{number}")
@@ -132,7 +133,16 @@ class ExecutorPlay:
         self._pod("other-uid", "rest", uid="the pod that came after it")
         self._node("untainted", taints=[])
         self._pod("untainted", "untainted")
-        for name in ("unreadable", "foreign", "foreign-later", "schedule", "schedule-later", "repeated", "token"):
+        for name in (
+            "unreadable",
+            "newer",
+            "foreign",
+            "foreign-later",
+            "schedule",
+            "schedule-later",
+            "repeated",
+            "token",
+        ):
             self._pod(name, name.removesuffix("-later"))
         for number in range(KILL_PODS):
             self._node(f"kill-{number % KILL_NODES}")
@@ -182,6 +192,7 @@ class ExecutorPlay:
         evict = self._evict("unreadable", "unreadable", "unreadable")
         writer.write_raw(evict.key, UNREADABLE)
         self._write(writer, evict)
+        self._write(writer, dataclasses.replace(self._evict("newer", "newer", "newer"), is_newer=True))
         self._write(writer, dataclasses.replace(self._evict("foreign", "foreign", "foreign"), cluster=OTHER_CLUSTER))
         self._write(writer, self._evict("foreign-later", "foreign-later", "foreign"))
         scheduled = dataclasses.replace(self._evict("schedule", "schedule", "schedule", attempt=0), action="Schedule")

@@ -28,19 +28,21 @@ def _is_asked(command: PlayedCommand) -> bool:
     return is_ours and command.action == "Evict"
 
 
-def _evicts(evidence: ExecutorEvidence) -> Finding:
-    commands = evidence.of("plain")
-    wrong = [
-        f"{command.pod}: {_said(evidence, command)}"
-        for command in commands
-        if evidence.outcomes(command) != ["Succeeded"]
-    ]
-    wrong += [
-        f"{command.pod} was not deleted"
-        for command in commands
-        if not any(write.done_to == command.pod_uid for write in evidence.removals(command.pod))
-    ]
-    return unless(wrong, f"{len(commands)} pods deleted, one Succeeded each") if commands else not_shown("not played")
+def _evicts(case: str) -> Judge:
+    """Make a rule: each `Evict` of a case is done, and answered once."""
+
+    def judge(evidence: ExecutorEvidence) -> Finding:
+        commands = evidence.of(case)
+        wrong = [f"{one.pod}: {_said(evidence, one)}" for one in commands if evidence.outcomes(one) != ["Succeeded"]]
+        wrong += [
+            f"{one.pod} was not deleted"
+            for one in commands
+            if not any(write.done_to == one.pod_uid for write in evidence.removals(one.pod))
+        ]
+        seen = f"{len(commands)} deleted, one Succeeded each"
+        return unless(wrong, seen) if commands else not_shown("not played")
+
+    return judge
 
 
 def _answers(evidence: ExecutorEvidence) -> Finding:
@@ -274,7 +276,7 @@ _uncommitted = _untouched("uncommitted", "nothing happened")
 _scheduled = _untouched("schedule", "nothing happened", "Schedule")
 
 _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
-    ("evicts", "An Evict deletes the pod and is answered once, Succeeded", _evicts),
+    ("evicts", "An Evict deletes the pod and is answered once, Succeeded", _evicts("plain")),
     ("answers", "Each Evict is answered within 30 s", _answers),
     ("result-form", "Results have the key, id, attempt and pod of their command", _form),
     ("precondition", "Each delete names the UID of the command", _precondition),
@@ -296,6 +298,7 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("cut-after", "The connection is cut after the delete is done: answered", _fault("cut-after", _TRIED)),
     ("slow", "The API server takes 2 s: answered", _fault("slow", _TRIED)),
     ("unreadable", "Unreadable records do not stop it", _unreadable),
+    ("newer", "A command with an unknown field is done", _evicts("newer")),
     ("nothing-lost", "Killed and restarted: no unanswered command is lost", _nothing_lost),
     ("not-twice", "Killed and restarted: no answered command is done again", _not_done_twice),
     ("stays", "It does not exit by itself", lambda evidence: evidence.process.stays()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -11,6 +12,7 @@ from evictstream.kit.conformance.fake_faults import Object
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 from evictstream.kit.conformance.topic_recorder import SeenRecord
 from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.models.kubernetes.resource_versions import read_version
 from evictstream.models.messages.watch_event import decode_watch_event
 
 CHANGES: Final = frozenset({"ADDED", "MODIFIED", "DELETED"})
@@ -70,6 +72,8 @@ class FeedRecord:
     def of(cls, record: SeenRecord) -> FeedRecord:
         """Read a record."""
         event, problem = record.read(decode_watch_event)
+        if not problem and isinstance(read_version(_version_text(event)), str):
+            problem = f"resourceVersion: {_version_text(event)[:20]!r} is not of the API server"
         return cls(
             at=record.at,
             kind="Node" if record.topic == "nodes" else "Pod",
@@ -89,7 +93,8 @@ class FeedRecord:
     @property
     def epoch(self) -> int:
         """Of its resource versions."""
-        return int(self.event.get("epoch") or 0)
+        found = self.event.get("epoch")
+        return found if isinstance(found, int) else 0
 
     @property
     def is_change(self) -> bool:
@@ -113,8 +118,7 @@ class FeedRecord:
     @property
     def version(self) -> tuple[int, int]:
         """Of a change or a listing: the epoch, then the resource version."""
-        place = self.event["listing"] if self.type == "LISTED" else self.event["object"]["metadata"]
-        return self.epoch, int(place["resourceVersion"])
+        return self.epoch, int(_version_text(self.event))
 
     def used(self) -> UsedFields:
         """Return the fields in use of the object of a change."""
@@ -130,7 +134,7 @@ class KnownObjects:
 
     def __init__(self, records: Iterable[FeedRecord] = ()) -> None:
         self.objects: dict[str, UsedFields] = {}
-        self._places: dict[str, tuple[int, tuple[int, int]]] = {}
+        self._versions: dict[str, tuple[int, int]] = {}
         for record in records:
             self.take(record)
 
@@ -139,23 +143,22 @@ class KnownObjects:
         if record.type == "LISTED" and not record.problem:
             self._take_listing(record)
         elif record.is_change:
-            _, known = self._places.get(record.uid, (0, (0, 0)))
-            if known > record.version:
+            if self._versions.get(record.uid, (0, 0)) > record.version:
                 return
             self.objects.pop(record.uid, None)
-            self._places[record.uid] = (record.partition, record.version)
-            if record.type != "DELETED":
-                self.objects[record.uid] = record.used()
+            self._versions[record.uid] = record.version
+            used = record.used()
+            if record.type != "DELETED" and used.node:  # a pod without a node is ignored
+                self.objects[record.uid] = used
 
     def _take_listing(self, record: FeedRecord) -> None:
         listing = record.event["listing"]
         after, through = listing.get("after", ""), listing.get("through")
         uid_after, uid_through = listing.get("uidAfter", ""), listing.get("uidThrough")
         for uid, known in list(self.objects.items()):
-            partition, version = self._places[uid]
             is_covered = after < known.node and (through is None or known.node <= through)
             is_covered = is_covered and uid_after < uid and (uid_through is None or uid <= uid_through)
-            is_ours = known.kind == record.kind and partition == record.partition and version <= record.version
+            is_ours = known.kind == record.kind and self._versions[uid] <= record.version
             if is_covered and is_ours and uid not in listing["uids"].get(known.node, ()):
                 del self.objects[uid]
 
@@ -178,10 +181,9 @@ class FeedEvidence:
     """Everything that the rules look at.
 
     Attributes:
-        records: in the order in which they were read, which is that of each partition.
+        records: in the order in which they were read, which is that of each topic: a cluster is in one partition.
         snapshots: by situation.
         states: what the API server has shown: the fields in use, by UID and resource version.
-        unbound: UIDs of pods that never had a node.
         cluster_uid: of the namespace `kube-system`.
         partitions: of each topic.
         cached_lists: how many lists asked for what a cache has.
@@ -196,7 +198,6 @@ class FeedEvidence:
     records: Sequence[FeedRecord]
     snapshots: Mapping[str, HeldObjects]
     states: Mapping[tuple[str, int], Collection[UsedFields]]
-    unbound: frozenset[str]
     cluster_uid: str
     partitions: int
     cached_lists: int = 0
@@ -207,16 +208,20 @@ class FeedEvidence:
     ended_at: float = 0.0
     process: ProcessEvidence = dataclasses.field(default_factory=ProcessEvidence)
 
-    def of(self, type_: str, kind: str | None = None, partition: int | None = None) -> list[FeedRecord]:
-        """List records of a type that can be read, of a topic and a partition."""
-        return [
-            record
-            for record in self.records
-            if record.type == type_
-            and not record.problem
-            and kind in {None, record.kind}
-            and partition in {None, record.partition}
-        ]
+    def of(self, type_: str, kind: str | None = None) -> list[FeedRecord]:
+        """List records of a type that can be read, of a topic."""
+        return [one for one in self.records if one.type == type_ and not one.problem and kind in {None, one.kind}]
+
+    def before(self, record: FeedRecord) -> list[FeedRecord]:
+        """List what was read before a record."""
+        return list(itertools.takewhile(lambda one: one is not record, self.records))
+
+
+def _version_text(event: Mapping[str, Any]) -> str:
+    """Return the resource version of a change or a listing that its schema allows; of any other event 0."""
+    if event.get("type") in CHANGES:
+        return str(event["object"]["metadata"]["resourceVersion"])
+    return str(event["listing"]["resourceVersion"]) if event.get("type") == "LISTED" else "0"
 
 
 def used_fields(kind: str, found: Object) -> UsedFields:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import time
 from collections import defaultdict
 from typing import Final
 
-from evictstream.kit.conformance.command_writer import TAINT, TOLERATION, partition_of, uid_of
+from evictstream.kit.conformance.command_writer import TAINT, TOLERATION, uid_of
 from evictstream.kit.conformance.fake_cluster import FakeCluster
 from evictstream.kit.conformance.feed_evidence import (
     DELAY_SECONDS,
@@ -21,9 +20,9 @@ from evictstream.kit.conformance.feed_evidence import (
     UsedFields,
     used_fields,
 )
-from evictstream.kit.conformance.playground import CLUSTER, PARTITIONS, Playground
+from evictstream.kit.conformance.playground import Playground
 
-NODES_OF_A_PARTITION: Final = 2
+NODES: Final = tuple(f"node-{number}" for number in range(6))
 
 PODS_OF_A_NODE: Final = 100
 """Together more than a page of a list, which has 500 with most clients."""
@@ -35,7 +34,7 @@ LISTING_SECONDS: Final = 60.0
 """The same where the feed has to list; one that was killed may have to wait for its place in a group first."""
 
 HEARTBEAT_SECONDS: Final = 15.0
-"""For a heartbeat in each partition: one is due each 10 s."""
+"""For a heartbeat on each topic: one is due each 10 s."""
 
 REFUSED_TIMES: Final = 1_000
 """A fault that lasts until it is taken away."""
@@ -64,7 +63,6 @@ class FeedPlay:
         self._silent_seconds = silent_seconds
         self._records: list[FeedRecord] = []
         self._known = KnownObjects()
-        self._nodes = _nodes()
         self._snapshots: dict[str, HeldObjects] = {}
         self._states = defaultdict[tuple[str, int], set[UsedFields]](set)
         self._taken = 0  # the newest version whose states are kept
@@ -95,7 +93,7 @@ class FeedPlay:
         ):
             api.trouble["watch pods"] = [fault]
             api.end_watches()
-            self._pod(f"new-{situation}", self._nodes[0])
+            self._pod(f"new-{situation}", NODES[0])
             playground.wait(lambda: not api.trouble["watch pods"], self._situation_seconds)
             self._look(situation, self._situation_seconds)
         self._forget()
@@ -111,10 +109,10 @@ class FeedPlay:
         return dataclasses.replace(self._evidence(), process=process, ended_at=ended_at)
 
     def _furnish(self) -> None:
-        self._node(self._nodes[0], taints=[TAINT], ready="Unknown")
-        for name in self._nodes[1:]:
+        self._node(NODES[0], taints=[TAINT], ready="Unknown")
+        for name in NODES[1:]:
             self._node(name)
-        for node in self._nodes:
+        for node in NODES:
             for number in range(PODS_OF_A_NODE):
                 self._pod(f"{node}-{number}", node)
         self._pod(UNBOUND[0], "")
@@ -122,11 +120,11 @@ class FeedPlay:
 
     def _change(self) -> None:
         """Change what counts; each object ends in another state than the listing had."""
-        first, second, third, *_ = self._nodes
+        first, second, third, *_ = NODES
         self._node(first)
         self._node(second, taints=[TAINT], ready="False")
         self._node("node-new")
-        self._api.remove("Node", self._nodes[-1])
+        self._api.remove("Node", NODES[-1])
         self._api.put("Pod", f"{first}-0", spec={"nodeName": first, "tolerations": [TOLERATION]})
         self._api.put("Pod", f"{first}-1", metadata={"deletionTimestamp": "2026-11-21T02:15:53Z"})
         self._api.put("Pod", f"{first}-2", status={"phase": "Succeeded"})
@@ -144,9 +142,9 @@ class FeedPlay:
             api.trouble[what] = [500] * REFUSED_TIMES
         api.end_watches()
         time.sleep(0.5)  # the watches that were open have ended by now
-        api.remove("Pod", f"{self._nodes[1]}-0")
+        api.remove("Pod", f"{NODES[1]}-0")
         api.remove("Node", "node-new")
-        self._pod("new-forgotten", self._nodes[1])
+        self._pod("new-forgotten", NODES[1])
         self._keep_states()
         api.forget_history()
         api.trouble = {}
@@ -157,10 +155,10 @@ class FeedPlay:
         self._playground.report("kills the feed and starts it again")
         killed_at = time.time()
         self._playground.end.kill()
-        self._api.remove("Pod", f"{self._nodes[2]}-0")
-        self._api.remove("Pod", f"{self._nodes[2]}-1")
-        self._pod(f"{self._nodes[2]}-1", self._nodes[3], uid=uid_of("moved while the feed was away"))
-        self._api.remove("Node", self._nodes[4])
+        self._api.remove("Pod", f"{NODES[2]}-0")
+        self._api.remove("Pod", f"{NODES[2]}-1")
+        self._pod(f"{NODES[2]}-1", NODES[3], uid=uid_of("moved while the feed was away"))
+        self._api.remove("Node", NODES[4])
         self._keep_states()
         self._api.forget_history()
         self._playground.end.start()
@@ -176,7 +174,7 @@ class FeedPlay:
         for (kind, name), found in before.items():
             parts = {part: value for part, value in found.items() if part != "metadata"}
             self._api.put(kind, name, uid=found["metadata"]["uid"], **parts)
-        self._node(self._nodes[0], taints=[TAINT])
+        self._node(NODES[0], taints=[TAINT])
         self._playground.api.end_watches()
 
     def _fall_silent(self) -> None:
@@ -186,7 +184,7 @@ class FeedPlay:
         self._playground.report(f"lets the watch of pods fall silent, for up to {self._silent_seconds:g} s")
         self._silent_at = time.time()
         self._playground.api.silent.add("pods")
-        self._node(self._nodes[1])
+        self._node(NODES[1])
         ends_at = self._silent_at + self._silent_seconds
 
         def is_shown() -> bool:
@@ -201,8 +199,7 @@ class FeedPlay:
         return [one for one in self._read() if one.type == "HEARTBEAT" and one.kind == "Pod"]
 
     def _have_all_heartbeats(self) -> bool:
-        found = {(one.kind, one.partition) for one in self._read() if one.type == "HEARTBEAT"}
-        return len(found) == 2 * self._playground.settings.partitions
+        return {one.kind for one in self._read() if one.type == "HEARTBEAT"} == {"Node", "Pod"}
 
     def _look(self, situation: str, seconds: float) -> None:
         """Wait until the topics say what the cluster holds, and keep what that is."""
@@ -239,7 +236,6 @@ class FeedPlay:
             records=tuple(self._read()),
             snapshots=self._snapshots,
             states=self._states,
-            unbound=frozenset(uid_of(name) for name in UNBOUND),
             cluster_uid=self._api.uid,
             partitions=self._playground.settings.partitions,
             cached_lists=self._playground.api.cached_lists,
@@ -257,14 +253,3 @@ class FeedPlay:
         spec = {"nodeName": node} if node else {}
         phase = "Running" if node else "Pending"
         self._api.put("Pod", name, uid=uid or uid_of(name), spec=spec, status={"phase": phase})
-
-
-def _nodes() -> list[str]:
-    """Name nodes such that each partition has as many."""
-    found: dict[int, list[str]] = {number: [] for number in range(PARTITIONS)}
-    for number in itertools.count():
-        name = f"node-{number}"
-        found[partition_of(f"{CLUSTER}/{name}".encode(), PARTITIONS)].append(name)
-        if min(map(len, found.values())) >= NODES_OF_A_PARTITION:
-            return [name for names in found.values() for name in names[:NODES_OF_A_PARTITION]]
-    raise AssertionError

@@ -19,7 +19,7 @@ PACE_SECONDS: Final = 20.0
 
 Judge = Callable[[FeedEvidence], Finding]
 
-_WHOLE_KEY: Final = f"{CLUSTER}/".encode()
+_KEY: Final = CLUSTER.encode()
 _KINDS: Final = ("Node", "Pod")
 _TYPES: Final = CHANGES | {"BOOKMARK", "LISTED", "HEARTBEAT"}
 
@@ -44,20 +44,17 @@ def _kind(evidence: FeedEvidence) -> Finding:
 
 
 def _keys(evidence: FeedEvidence) -> Finding:
+    partition = partition_of(_KEY, evidence.partitions)
     wrong = []
-    for record in evidence.records:
-        if record.problem or record.type == "BOOKMARK":
+    for one in evidence.records:
+        if one.problem:
             continue
-        if record.event.get("cluster") != CLUSTER:
-            wrong.append(f"{_place(record)}: cluster {record.event.get('cluster')!r}")
-        elif record.is_change:
-            key = f"{CLUSTER}/{record.used().node}".encode()
-            if record.key != key or record.partition != partition_of(key, evidence.partitions):
-                wrong.append(
-                    f"{_place(record)}: key {record.key!r} for a {record.kind.lower()} of {record.used().node!r}"
-                )
-        elif record.key != _WHOLE_KEY:
-            wrong.append(f"{_place(record)}: {record.type} has the key {record.key!r}")
+        if one.event.get("cluster") != CLUSTER:
+            wrong.append(f"{_place(one)}: cluster {one.event.get('cluster')!r}")
+        elif one.key != _KEY:
+            wrong.append(f"{_place(one)}: {one.type} has the key {one.key!r}")
+        elif one.partition != partition:
+            wrong.append(f"{_place(one)}: {one.type}, not in partition {partition}")
     return unless(wrong, f"{len(evidence.records)} records") if evidence.records else not_shown("no records")
 
 
@@ -88,25 +85,19 @@ def _listed(evidence: FeedEvidence) -> Finding:
         return not_shown("no LISTED; a feed may remember what it has written instead")
     there = evidence.snapshots["listing"].held
     for kind in _KINDS:
-        listings = evidence.of("LISTED", kind)
-        version = listings[0].version if listings else (0, 0)
-        named = set[str]()
-        for partition in range(evidence.partitions):
-            ranges = [record for record in listings if record.partition == partition and record.version == version]
-            problem = _gap(ranges)
-            if problem:
-                return broken(f"{kind.lower()}s, partition {partition}: {problem}")
-            uids = {uid for record in ranges for of_node in record.event["listing"]["uids"].values() for uid in of_node}
-            late = _late(evidence, kind, partition, uids, ranges[0].offset)
-            if late:
-                return broken(f"{late} of {kind.lower()}s were ADDED only after LISTED, in partition {partition}")
-            named |= uids
-        expected = {uid for uid, held_object in there.items() if held_object.kind == kind}
-        if named != expected:
-            return broken(
-                f"{kind.lower()}s: {len(expected - named)} are not named, {len(named - expected)} are not there"
-            )
-    return held(f"{len(evidence.of('LISTED'))} records, in each of {evidence.partitions} partitions of both topics")
+        found = evidence.of("LISTED", kind)
+        ranges = [one for one in found if one.version == found[0].version]
+        problem = _gap(ranges)
+        if problem:
+            return broken(f"{kind.lower()}s: {problem}")
+        named = {uid for one in ranges for known in one.event["listing"]["uids"].values() for uid in known}
+        late = _late(evidence, ranges[0], named)
+        if late:
+            return broken(f"{late} of {kind.lower()}s were ADDED only after LISTED")
+        wanted = {uid for uid, one in there.items() if one.kind == kind}
+        if named != wanted:
+            return broken(f"{kind.lower()}s: {len(wanted - named)} are not named, {len(named - wanted)} are not there")
+    return held(f"{len(evidence.of('LISTED'))} records, on both topics")
 
 
 def _gap(ranges: list[FeedRecord]) -> str:
@@ -132,13 +123,9 @@ def _hole(through: Mapping[str, str | None], what: str) -> str:
     return f"ranges of {what} do not end"
 
 
-def _late(evidence: FeedEvidence, kind: str, partition: int, uids: set[str], offset: int) -> int:
-    """Count the UIDs of a listing that no earlier record had."""
-    told = {
-        record.uid
-        for record in evidence.records
-        if record.is_change and record.kind == kind and record.partition == partition and record.offset < offset
-    }
+def _late(evidence: FeedEvidence, listed: FeedRecord, uids: set[str]) -> int:
+    """Count what a listing names and no record before it has told of."""
+    told = {one.uid for one in evidence.before(listed) if one.is_change and one.kind == listed.kind}
     return len(uids - told)
 
 
@@ -148,22 +135,20 @@ def _heartbeats(evidence: FeedEvidence) -> Finding:
         return not_shown("no heartbeats; a feed may do without")
     wrong = []
     for kind in _KINDS:
-        for partition in range(evidence.partitions):
-            here = evidence.of("HEARTBEAT", kind, partition)
-            listed = evidence.of("LISTED", kind, partition)
-            place = f"{kind.lower()}s, partition {partition}"
-            if not here:
-                wrong.append(f"none in {place}")
-            elif listed and here[0].offset < listed[0].offset:
-                wrong.append(f"before the listing, in {place}")
-            elif "listedAt" not in here[0].event:
-                wrong.append(f"without listedAt, in {place}")
-    return unless(wrong, f"{len(heartbeats)}, in each of {evidence.partitions} partitions of both topics")
+        here = evidence.of("HEARTBEAT", kind)
+        listed = evidence.of("LISTED", kind)
+        if not here:
+            wrong.append(f"none of {kind.lower()}s")
+        elif listed and listed[0] not in evidence.before(here[0]):
+            wrong.append(f"before the listing of {kind.lower()}s was told")
+        elif "listedAt" not in here[0].event:
+            wrong.append(f"of {kind.lower()}s, without listedAt")
+    return unless(wrong, f"{len(heartbeats)}, on both topics")
 
 
 def _pace(evidence: FeedEvidence) -> Finding:
     until = evidence.silent_at or evidence.ended_at
-    times = [record.at for record in evidence.of("HEARTBEAT", "Pod", 0) if record.at < until]
+    times = [one.at for one in evidence.of("HEARTBEAT", "Pod") if one.at < until]
     gaps = [after - before for before, after in pairwise(times) if not _is_interrupted(evidence, before, after)]
     if not gaps:
         return not_shown("fewer than two heartbeats without an interruption")
@@ -212,16 +197,15 @@ def _deleted(evidence: FeedEvidence) -> Finding:
 
 
 def _order(evidence: FeedEvidence) -> Finding:
-    newest: dict[tuple[str, int], tuple[int, int]] = {}
+    known: dict[str, tuple[int, int]] = {}
     wrong, count = [], 0
     for record in evidence.records:
         if not record.is_change:
             continue
         count += 1
-        place = (record.uid, record.partition)
-        if record.version < newest.get(place, (0, 0)):
-            wrong.append(f"{record.used().name}: version {record.version[1]} after {newest[place][1]}")
-        newest[place] = max(record.version, newest.get(place, (0, 0)))
+        if record.version < known.get(record.uid, (0, 0)):
+            wrong.append(f"{record.used().name}: version {record.version[1]} after {known[record.uid][1]}")
+        known[record.uid] = max(record.version, known.get(record.uid, (0, 0)))
     return unless(wrong, f"{count} changes") if count else not_shown("no changes")
 
 
@@ -233,24 +217,14 @@ def _epoch(evidence: FeedEvidence) -> Finding:
     if max(record.epoch for record in evidence.records) <= before:
         return broken(f"it is {before} as before; {contents.seen}")
     for kind in _KINDS:
-        for partition in range(evidence.partitions):
-            here = [record for record in evidence.records if (record.kind, record.partition) == (kind, partition)]
-            later = [record for record in here if record.epoch > before]
-            if not later:
-                return broken(f"nothing of the new epoch in {kind.lower()}s, partition {partition}")
-            old = [record for record in here if record.offset > later[0].offset and record.epoch <= before]
-            if old:
-                return broken(f"{_place(old[0])}: of the old epoch, after the new one")
+        of_kind = [one for one in evidence.records if one.kind == kind]
+        later = next((number for number, one in enumerate(of_kind) if one.epoch > before), None)
+        if later is None:
+            return broken(f"nothing of the new epoch on {kind.lower()}s")
+        old = [one for one in of_kind[later:] if one.epoch <= before]
+        if old:
+            return broken(f"{_place(old[0])}: of the old epoch, behind one of the new")
     return contents._replace(seen=f"from {before} to {before + 1}; {contents.seen}".removesuffix("; "))
-
-
-def _unbound(evidence: FeedEvidence) -> Finding:
-    wrong = [
-        f"{_place(record)}: key {record.key!r}"
-        for record in evidence.records
-        if record.is_change and record.uid in evidence.unbound and record.key != _WHOLE_KEY
-    ]
-    return unless(wrong, "none under a node's key") if evidence.records else not_shown("no records")
 
 
 def _fields(evidence: FeedEvidence) -> Finding:
@@ -292,10 +266,10 @@ def _cluster_uid(evidence: FeedEvidence) -> Finding:
 _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("readable", "Every value is a watch event by its schema", _readable),
     ("kind", "Every object has its kind, also if it comes from a list", _kind),
-    ("keys", "Key and partition are those of the node, by murmur2", _keys),
+    ("keys", "Key and partition are those of the cluster, by murmur2", _keys),
     ("listing", "The first records are all nodes and bound pods", _says("listing", "all pages of the list")),
-    ("listed", "LISTED goes to every partition, after the objects, and names them all", _listed),
-    ("heartbeats", "Heartbeats go to every partition of both topics, after LISTED, with listedAt", _heartbeats),
+    ("listed", "LISTED comes after the objects, and names them all", _listed),
+    ("heartbeats", "Heartbeats go to both topics, after LISTED, with listedAt", _heartbeats),
     ("pace", "A heartbeat each 10 s", _pace),
     ("silence", "Heartbeats end within 60 s of a dead watch", _silence),
     ("changes", "Changes are written", _says("changes", "added, changed, bound, moved, deleted")),
@@ -313,7 +287,6 @@ _REQUIRED: Final[tuple[tuple[str, str, Judge], ...]] = (
     ("deleted-version", "The version of DELETED is not lower than the last one of the object", _deleted),
     ("order", "Within an epoch, versions of an object never decrease", _order),
     ("epoch", "Decreasing versions begin an epoch, and every later record names it", _epoch),
-    ("unbound", "Pods without a node do not use a node's key", _unbound),
     ("fields", "The fields in use match the API server", _fields),
     ("not-cached", "Lists ask for the newest state, not for a cached one", _not_cached),
     ("sizes", "Values stay under 1.5 MiB, LISTED under 256 KiB", _sizes),

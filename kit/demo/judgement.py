@@ -113,7 +113,7 @@ def _ahead_us(inputs: Iterable[InputRecord]) -> int:
 
 
 def _is_beat(record: InputRecord) -> bool:
-    return record.key.endswith(b"/") and b'"HEARTBEAT"' in (record.value or b"")
+    return b'"HEARTBEAT"' in (record.value or b"")
 
 
 def _sent_us(value: bytes) -> int:

@@ -187,8 +187,7 @@ class Play:
                 self._pending.pop(command["evictionId"], None)
             if command["action"] == "Evict":
                 answer = self._executor.evict(command, now_us())
-                key = f"{command['cluster']}/{command['node']}".encode()
-                self._publisher.send(self._settings.results_topic, key, encode(answer.result))
+                self._publisher.send(self._settings.results_topic, record.key, encode(answer.result))
                 self._publish(answer.events)
                 if answer.result["outcome"] != "Failed":
                     self._evicted.add(command["podUid"])

@@ -44,18 +44,15 @@ def send_change(publisher: Publisher, settings: Settings, event: Event) -> None:
 
 
 def send_heartbeat(publisher: Publisher, settings: Settings, cluster: str, now_us: int) -> None:
-    """Send a sign of life to each partition of nodes and pods."""
+    """Send a heartbeat on both topics."""
     value = encode({"cluster": cluster, "type": "HEARTBEAT", "observedAt": instant_text(now_us)})
     for topic in (settings.nodes_topic, settings.pods_topic):
-        for partition in publisher.partitions:
-            publisher.send(topic, f"{cluster}/".encode(), value, partition)
+        publisher.send(topic, cluster.encode(), value)
 
 
 def record_key(event: Event) -> bytes:
-    """Give the key of a watch event: its node's; an unbound pod goes under its cluster's."""
-    thing = event["object"]
-    node = thing["metadata"]["name"] if thing["kind"] == "Node" else thing["spec"].get("nodeName") or ""
-    return f"{event['cluster']}/{node}".encode()
+    """Give the key of a watch event: its cluster's."""
+    return str(event["cluster"]).encode()
 
 
 def encode(value: Event) -> bytes:

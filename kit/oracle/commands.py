@@ -73,7 +73,7 @@ def check_stream(commands: Sequence[SeenCommand], partitions: int) -> Iterator[V
         if name in names:
             yield _wrong("sent twice", command, "comes again")
         names.add(name)
-        key = f"{command.cluster}/{command.node}".encode()
+        key = command.cluster.encode()
         if command.record.key != key or place(key, partitions) != command.record.partition:
             yield _wrong("misplaced", command, f"key {command.record.key!r} in {command.record.partition}")
         if eviction in ended:
@@ -112,7 +112,7 @@ def check_names(messages: Sequence[MessageRecord]) -> Iterator[Violation]:
         name = (message.topic, *_name(message))
         if name in names:
             text = " ".join(map(str, name))
-            yield Violation("sent twice", text, node=message.key.decode(errors="replace"))
+            yield Violation("sent twice", text, cluster=message.key.decode(errors="replace"))
         names.add(name)
 
 

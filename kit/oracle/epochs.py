@@ -4,7 +4,7 @@ A partition of the service follows the signals that it has read. Within a topic 
 other topic is read independently, so an epoch may have ended before some of its records are read there. Whether those
 count is open, and `other_readings` gives each possibility.
 
-Limit: in an epoch both topics of a partition name the same UID first.
+Limit: in an epoch both topics of a cluster name the same UID first.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from typing import TypeAlias
 
 from evictstream.kit.oracle.reading import Statement
 
-Place: TypeAlias = tuple[str, int, str]
-"""Cluster, partition, topic."""
+Place: TypeAlias = tuple[str, str]
+"""Cluster and topic."""
 
 Reading: TypeAlias = tuple[list[Statement], list[Statement]]
-"""The records about one node that count: of the nodes topic, and of the pods topic."""
+"""The records about one node that count: of the nodes topic, and of the pods topic, as in `OfNode`."""
 
 SIGNALS = ("HEARTBEAT", "LISTED")
 CHANGES = ("Node", "Pod")
@@ -43,7 +43,7 @@ class Epochs:
     def _counts(self, statement: Statement) -> bool:
         if statement.kind not in SIGNALS and statement.kind not in CHANGES:
             return True
-        place = (statement.cluster, statement.record.partition, statement.record.topic)
+        place = (statement.cluster, statement.record.topic)
         newest = max(self._begun[place], default=0)
         if statement.epoch < newest or statement.kind in CHANGES:
             return statement.epoch >= newest
@@ -56,11 +56,9 @@ class Epochs:
         self._uids[place] = uid or statement.cluster_uid
         return True
 
-    def other_readings(
-        self, cluster: str, partition: int, nodes: Sequence[Statement], pods: Sequence[Statement]
-    ) -> Iterator[Reading]:
+    def other_readings(self, cluster: str, nodes: Sequence[Statement], pods: Sequence[Statement]) -> Iterator[Reading]:
         """Give the alternatives in which the other topic had already ended an epoch."""
-        by_nodes, by_pods = (self._begun.get((cluster, partition, topic), []) for topic in ("nodes", "pods"))
+        by_nodes, by_pods = (self._begun.get((cluster, topic), []) for topic in ("nodes", "pods"))
         epochs = sorted({*by_nodes, *by_pods})
         starts = [
             [

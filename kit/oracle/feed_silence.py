@@ -15,21 +15,19 @@ from evictstream.kit.oracle.records import Violation, shown
 
 
 class FeedSilence:
-    """Heartbeats by cluster and partition."""
+    """Heartbeats by cluster."""
 
     def __init__(self, said: Iterable[Statement], limits: OracleLimits) -> None:
-        self._beats: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
+        self._beats: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
         self._silence_us = limits.feed_silence_us
         self._lag_us = limits.lag_us
         for statement in said:
             if statement.kind == "HEARTBEAT":
-                self._beats[statement.cluster, statement.record.partition][statement.record.topic].append(
-                    statement.record.append_at_us
-                )
+                self._beats[statement.cluster][statement.record.topic].append(statement.record.append_at_us)
 
-    def is_silent(self, cluster: str, partition: int, at_us: int) -> bool:
+    def is_silent(self, cluster: str, at_us: int) -> bool:
         """Whether the feed was silent at an instant, for whoever had read all that had been appended by then."""
-        beats = self._beats.get((cluster, partition))
+        beats = self._beats.get(cluster)
         if beats is None:
             return False
         newest = [max((beat for beat in times_us if beat <= at_us), default=0) for times_us in beats.values()]
@@ -42,8 +40,7 @@ class FeedSilence:
         heartbeat can be known to have been read, the feed counts as one that sends none.
         """
         for command in commands:
-            partition, issued_us = command.record.partition, command.issued_at_us
-            beats = self._beats.get((command.cluster, partition))
+            issued_us, beats = command.issued_at_us, self._beats.get(command.cluster)
             if command.action != "Evict" or beats is None or issued_us == command.window_us:
                 continue
             first_us = min((times_us[0] for times_us in beats.values() if times_us), default=issued_us)

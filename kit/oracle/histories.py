@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field, replace
+from typing import TypeAlias
 
 from evictstream.kit.oracle.limits import OracleLimits
 from evictstream.kit.oracle.reading import Json, Statement, Version, to_us
@@ -21,6 +22,9 @@ from evictstream.kit.oracle.reading import Json, Statement, Version, to_us
 HEALTH = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")
 MIRROR = "kubernetes.io/config.mirror"
 NO_VERSION: Version = (0, 0)
+
+_Place: TypeAlias = tuple[str, str]
+"""Node and UID of a pod."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,11 +196,13 @@ def _outage(
     return outage_us, statement.at_us if gap_us is None else gap_us
 
 
-def pod_histories(statements: Iterable[Statement], taken: Collection[int] = ()) -> PodHistories:
-    """List the states of each pod; the first state is "not there".
+def pod_histories(node: str, statements: Iterable[Statement], taken: Collection[int] = ()) -> PodHistories:
+    """List the states of each pod of a node; the first state is "not there".
 
     Args:
-        statements: the records about one node's pods, and the listings about them, by offset.
+        node: its name.
+        statements: the records about its pods, and the listings about them, by offset; also about the pods of all nodes
+            that have had a pod of the same name, since a name has one holder in a cluster.
         taken: offsets of overtaken records that were taken as new.
     """
     reader = _PodsReader(taken)
@@ -207,75 +213,86 @@ def pod_histories(statements: Iterable[Statement], taken: Collection[int] = ()) 
             reader.end(statement)
         else:
             reader.see(statement)
-    return reader.histories
+    return PodHistories({uid: pod for (on, uid), pod in reader.pods.items() if on == node}, reader.overtaken)
 
 
 class _PodsReader:
-    """Reads the records about one node's pods; `holders` are the current UIDs by namespace and name."""
+    """Reads the records about the pods of some nodes.
+
+    Attributes:
+        pods: all that were ever seen, by node and UID.
+        overtaken: offsets of records that were overtaken.
+    """
 
     def __init__(self, taken: Collection[int]) -> None:
-        self.histories = PodHistories()
+        self.pods: dict[_Place, PodHistory] = {}
+        self.overtaken: list[int] = []
         self._taken = taken
-        self._holders: dict[tuple[str, str], str] = {}
-        self._dead: dict[str, Version] = {}
+        self._holders: dict[tuple[str, str], _Place] = {}  # by namespace and name
+        self._there: dict[_Place, tuple[str, str]] = {}  # the same, by node and UID
+        self._dead: dict[_Place, Version] = {}
 
     def end_unlisted(self, statement: Statement) -> None:
-        """End the pods that are missing from a listing, each as a `DELETED` would."""
-        for uid in [uid for uid in self._holders.values() if statement.ends(uid)]:
-            self._end_known(uid, statement)
+        """End the pods of a node that are missing from a listing, each as a `DELETED` would."""
+        for place in [place for place in self._there if place[0] == statement.node and statement.ends(place[1])]:
+            self._end_known(place, statement)
 
     def end(self, statement: Statement) -> None:
         """Process a `DELETED`."""
         uid, seen = _identity(statement)
-        if uid in self._holders.values():
-            self._end_known(uid, statement)
+        place = statement.node, uid
+        if place in self._there:
+            self._end_known(place, statement)
         else:
-            self._dead[uid] = max(seen, self._dead.get(uid, NO_VERSION))
+            self._dead[place] = max(seen, self._dead.get(place, NO_VERSION))
 
-    def _end_known(self, uid: str, statement: Statement) -> None:
-        pod = self.histories.pods[uid]
-        if not _is_outdated(self.histories, pod, statement, self._taken):
-            self._leave(uid, statement, "PodGone")
+    def _end_known(self, place: _Place, statement: Statement) -> None:
+        if not self._is_outdated(place, statement):
+            self._leave(place, statement, "PodGone")
 
-    def _leave(self, uid: str, statement: Statement, why: str) -> None:
-        pod = self.histories.pods[uid]
-        pod.states.append(HeardPod(append_at_us=statement.record.append_at_us, at_us=statement.at_us, absent=why))
-        del self._holders[pod.namespace, pod.name]
-        self._dead[uid] = statement.version
+    def _leave(self, place: _Place, statement: Statement, why: str) -> None:
+        state = HeardPod(append_at_us=statement.record.append_at_us, at_us=statement.at_us, absent=why)
+        self.pods[place].states.append(state)
+        del self._holders[self._there.pop(place)]
+        self._dead[place] = statement.version
 
     def see(self, statement: Statement) -> None:
         """Process the state of a pod."""
-        pods = self.histories.pods
         uid, seen = _identity(statement)
         meta = statement.content["metadata"]
-        name = (meta["namespace"], meta["name"])
-        is_there = uid in self._holders.values()
-        if seen <= self._dead.get(uid, NO_VERSION):
+        name, place = (meta["namespace"], meta["name"]), (statement.node, uid)
+        holder, is_there = self._holders.get(name), place in self._there
+        if holder is not None and holder[0] != statement.node and not is_there:
+            # The name was given to a pod on this node since, even if this pod is known to be gone again.
+            if self._is_outdated(holder, statement):
+                return
+            self._leave(holder, statement, "PodReplaced")
+            holder = None
+        if seen <= self._dead.get(place, NO_VERSION):
             return
-        if is_there and _is_outdated(self.histories, pods[uid], statement, self._taken):
+        if is_there and self._is_outdated(place, statement):
             return
-        holder = self._holders.get(name)
-        if holder is not None and holder != uid:
-            if _is_outdated(self.histories, pods[holder], statement, self._taken):
+        if holder is not None and holder != place:
+            if self._is_outdated(holder, statement):
                 return  # of an earlier pod of that name
             self._leave(holder, statement, "PodReplaced")
-        self._holders[name] = uid
-        pod = pods.setdefault(uid, PodHistory(namespace=name[0], name=name[1]))
+        self._holders[name], self._there[place] = place, name
+        pod = self.pods.setdefault(place, PodHistory(namespace=name[0], name=name[1]))
         is_restored = statement.epoch > pod.version[0]
         pod.version = seen
         _see(pod, statement, is_restored=is_restored)
 
-
-def _is_outdated(histories: PodHistories, pod: PodHistory, statement: Statement, taken: Collection[int]) -> bool:
-    """Tell whether a newer version of this UID or name outdates a record; remember the record if it was overtaken."""
-    seen, newest, kept = statement.version, pod.version, pod.kept_version
-    if seen > newest or (statement.is_deleted and seen == newest):
-        return False
-    if seen < kept or (seen == kept and not statement.is_deleted):
-        return True
-    if statement.record.offset not in histories.overtaken:  # a listing may be overtaken for several pods
-        histories.overtaken.append(statement.record.offset)
-    return statement.record.offset not in taken
+    def _is_outdated(self, place: _Place, statement: Statement) -> bool:
+        """Tell whether a newer version of this pod outdates a record; remember the record if it was overtaken."""
+        pod = self.pods[place]
+        seen, newest, kept = statement.version, pod.version, pod.kept_version
+        if seen > newest or (statement.is_deleted and seen == newest):
+            return False
+        if seen < kept or (seen == kept and not statement.is_deleted):
+            return True
+        if statement.record.offset not in self.overtaken:  # a listing may be overtaken for several pods
+            self.overtaken.append(statement.record.offset)
+        return statement.record.offset not in self._taken
 
 
 def _see(pod: PodHistory, statement: Statement, *, is_restored: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from evictstream.kit.oracle.commands import SeenCommand, check_names, check_stream, read_command
 from evictstream.kit.oracle.dead_letters import Origin, check_letters
@@ -16,10 +16,9 @@ from evictstream.kit.oracle.histories import HeardPod, PodHistories, node_histor
 from evictstream.kit.oracle.limits import OracleLimits, Promptness
 from evictstream.kit.oracle.obligations import PodLog, RunFacts
 from evictstream.kit.oracle.pod_search import DeadEnd, PodSearch
-from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, place, read
+from evictstream.kit.oracle.reading import Statement, UnreadableRecordError, read
 from evictstream.kit.oracle.records import InputRecord, MessageRecord, Violation
 
-KINDS = ("Node", "Pod", "Result")
 NEVER_SEEN = (HeardPod(),)
 MOST_OVERTAKEN = 6  # of one node in one run; more were never seen
 
@@ -55,21 +54,20 @@ def judge(
     violations = [*check_stream(commands, partitions), *check_names(messages), *feeds.check(commands)]
     violations += check_decisions(commands, messages)
     violations += check_letters(unreadable, messages)
-    for (cluster, node), of_node in by_node(epochs.counting, commands, partitions).items():
-        for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(of_node.pods).pods):
+    for (cluster, node), of_node in by_node(epochs.counting, commands).items():
+        for uid in {command.pod_uid for command in of_node.commands} - set(pod_histories(node, of_node.pods).pods):
             text = "commands about a pod that was never there"
             violations.append(Violation("unfounded", text, cluster=cluster, node=node, pod_uid=uid))
-        partition = place(f"{cluster}/{node}".encode(), partitions)
         facts = RunFacts(
             limits=limits,
             ended_at_us=ended_at_us,
             early_us=early_us,
-            silent_at_end=feeds.is_silent(cluster, partition, ended_at_us),
+            silent_at_end=feeds.is_silent(cluster, ended_at_us),
             promptness=promptness,
         )
         first = _dead_ends(of_node, (of_node.nodes, of_node.pods), facts, may_forget=may_forget)
         if first:
-            others = epochs.other_readings(cluster, partition, of_node.nodes, of_node.pods)
+            others = epochs.other_readings(cluster, of_node.nodes, of_node.pods)
             wrong = _in_every_reading(first, of_node, others, facts, may_forget=may_forget)
             violations += (Violation(end.rule, end.text, cluster=cluster, node=node, pod_uid=uid) for uid, end in wrong)
     return violations
@@ -91,23 +89,25 @@ def _dead_ends(
     of_node: OfNode, reading: Reading, facts: RunFacts, *, may_forget: bool, only: Collection[str] | None = None
 ) -> dict[str, DeadEnd]:
     """Find the violation of each pod of a node, or of the given ones."""
-    nodes, histories = node_history(reading[0], facts.limits), pod_histories(reading[1])
+    nodes, histories = node_history(reading[0], facts.limits), pod_histories(of_node.name, reading[1])
     dead_ends: dict[str, DeadEnd] = {}
     for uid in histories.pods if only is None else only:
         states = histories.pods[uid].states if uid in histories.pods else NEVER_SEEN
         log = PodLog(nodes, states, of_node.results_of(uid), of_node.commands_about(uid))
         dead_end = PodSearch(log, facts).dead_end()
-        if dead_end is not None and not (may_forget and _is_forgotten(reading[1], uid, log, histories, facts)):
+        if dead_end is not None and not (
+            may_forget and _is_forgotten(of_node.name, reading[1], uid, log, histories, facts)
+        ):
             dead_ends[uid] = dead_end
     return dead_ends
 
 
 def _is_forgotten(
-    statements: Sequence[Statement], uid: str, log: PodLog, histories: PodHistories, facts: RunFacts
+    node: str, statements: Sequence[Statement], uid: str, log: PodLog, histories: PodHistories, facts: RunFacts
 ) -> bool:
     """Tell whether the commands about a pod are right if some overtaken records were taken as new."""
     for taken in _some_of(histories.overtaken):
-        pods = pod_histories(statements, taken).pods
+        pods = pod_histories(node, statements, taken).pods
         if uid in pods and PodSearch(dataclasses.replace(log, pods=pods[uid].states), facts).dead_end() is None:
             return True
     return False
@@ -138,13 +138,15 @@ class OfNode:
     """All records about one node.
 
     Attributes:
+        name: the node's.
         nodes: statements of the nodes topic, with the parts of listings about this node.
-        pods: the same of the pods topic.
+        pods: the same of the pods topic; also of all nodes with which it shares the name of a pod.
         results: results of executors.
         commands: commands to them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str) -> None:
+        self.name = name
         self.nodes: list[Statement] = []
         self.pods: list[Statement] = []
         self.results: list[Statement] = []
@@ -168,22 +170,44 @@ class OfNode:
         return [result for result, content in contents if (content["evictionId"], content["attempt"]) in made]
 
 
-def by_node(
-    statements: Sequence[Statement], commands: Sequence[SeenCommand], partitions: int
-) -> dict[tuple[str, str], OfNode]:
+def by_node(statements: Sequence[Statement], commands: Sequence[SeenCommand]) -> dict[tuple[str, str], OfNode]:
     """Group statements and commands by cluster and node; a listing is about all nodes of its range."""
-    nodes: dict[tuple[str, str], OfNode] = defaultdict(OfNode)
-    names: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for cluster, node in {(each.cluster, each.node): None for each in statements if each.kind in KINDS}:
-        names[cluster, place(f"{cluster}/{node}".encode(), partitions)].append(node)
+    places = dict.fromkeys((statement.cluster, statement.node) for statement in statements if statement.node)
+    places |= dict.fromkeys((command.cluster, command.node) for command in commands)
+    nodes = {(cluster, node): OfNode(node) for cluster, node in places}
+    names: dict[str, list[str]] = defaultdict(list)
+    for cluster, node in places:
+        names[cluster].append(node)
+    sharing = _sharing_names(statements)
     for statement in statements:
-        if statement.kind in KINDS:
-            nodes[statement.cluster, statement.node].take(statement)
-        elif statement.kind == "LISTED":
-            for name in names[statement.cluster, statement.record.partition]:
-                about = statement.about(name)
-                if about is not None:
-                    nodes[statement.cluster, name].take(about)
+        cluster, is_pods = statement.cluster, statement.record.topic == "pods"
+        for part in _by_its_nodes(statement, names[cluster]):
+            alone = {part.node}
+            for node in sharing.get((cluster, part.node), alone) if is_pods else alone:
+                nodes[cluster, node].take(part)
     for command in commands:
         nodes[command.cluster, command.node].commands.append(command)
     return nodes
+
+
+def _by_its_nodes(statement: Statement, names: Iterable[str]) -> Iterator[Statement]:
+    if statement.kind == "LISTED":
+        yield from filter(None, map(statement.about, names))
+    elif statement.node:
+        yield statement
+
+
+def _sharing_names(statements: Sequence[Statement]) -> dict[tuple[str, str], set[str]]:
+    """Give for each node with pods the nodes that have had a pod of the same name, and so on; itself among them."""
+    sharing: dict[tuple[str, str], set[str]] = {}
+    first: dict[tuple[str, str, str], str] = {}
+    for statement in statements:
+        if statement.kind != "Pod":
+            continue
+        cluster, node, meta = statement.cluster, statement.node, statement.content["metadata"]
+        own = sharing.setdefault((cluster, node), {node})
+        others = sharing[cluster, first.setdefault((cluster, meta["namespace"], meta["name"]), node)]
+        if others is not own:
+            own |= others
+            sharing.update(((cluster, other), own) for other in others)
+    return sharing

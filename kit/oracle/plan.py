@@ -116,9 +116,9 @@ def plan(inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int) -
     """
     said, _ = read_all(inputs, limits, partitions)
     found: dict[str, PodPlan] = {}
-    for (cluster, node), of_node in by_node(Epochs(said).counting, (), partitions).items():
+    for (cluster, node), of_node in by_node(Epochs(said).counting, ()).items():
         nodes = node_history(of_node.nodes, limits)
-        for uid, history in pod_histories(of_node.pods).pods.items():
+        for uid, history in pod_histories(node, of_node.pods).pods.items():
             found[uid] = PodPlan(
                 uid=uid,
                 cluster=cluster,

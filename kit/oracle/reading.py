@@ -17,17 +17,13 @@ Json: TypeAlias = dict[str, Any]
 Version: TypeAlias = tuple[int, int]
 """Epoch and resource version: a later epoch always wins."""
 
-WATCH_FIELDS = {"cluster", "type", "observedAt", "epoch", "clusterUid", "listing", "listedAt", "object"}
-LISTING_FIELDS = {"resourceVersion", "after", "through", "uids", "uidAfter", "uidThrough"}
-RESULT_FIELDS = {
-    *("apiVersion", "kind", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node", "outcome"),
-    *("reason", "observedAt"),
-}
 OUTCOMES = {"Accepted", "Succeeded", "Gone", "Failed", "Obsolete", "Refused", "Observed"}
 CHANGES = ("ADDED", "MODIFIED", "DELETED")
 LAST_EPOCH = 2**31 - 1
 LARGEST_LIST = 1_000  # docs/messages.md, "Limits of an object"; an object beyond it in a plan stays beyond it
 LONGEST_CLUSTER_UID = 128
+LONGEST_CLUSTER_NAME = 770  # bytes
+LONGEST_NODE_NAME = 253
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +95,7 @@ def read(record: InputRecord, limits: OracleLimits, partitions: int) -> Statemen
 
 
 def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Statement:
-    cluster, node = _split(record.key)
+    cluster = _cluster(record.key)
     if record.value is None:
         raise UnreadableRecordError("no value")
     value = json.loads(record.value)
@@ -107,11 +103,10 @@ def _read(record: InputRecord, limits: OracleLimits, partitions: int) -> Stateme
         raise UnreadableRecordError("too large")
     at_us = _instant(value, record, limits)
     if record.topic == "results":
-        statement = _result(record, value, cluster, node, at_us)
+        statement = _result(record, value, cluster, at_us)
     else:
-        statement = _watch(record, value, cluster, node, at_us)
-    is_bound = statement.kind != "Pod" or bool(node)
-    if statement.kind in ("Node", "Pod", "Result") and is_bound and place(record.key, partitions) != record.partition:
+        statement = _watch(record, value, cluster, at_us)
+    if place(record.key, partitions) != record.partition:
         raise UnreadableRecordError("its key belongs to another partition")
     return statement
 
@@ -121,11 +116,17 @@ def place(key: bytes, partitions: int) -> int:
     return int((murmur2(key) & 0x7FFFFFFF) % partitions)
 
 
-def _split(key: bytes) -> tuple[str, str]:
-    cluster, slash, node = key.decode().partition("/")
-    if not cluster or not slash or "/" in node or (cluster == "*" and node):
-        raise UnreadableRecordError("not <cluster>/<node>")
-    return cluster, node
+def _cluster(key: bytes) -> str:
+    cluster = key.decode()
+    if not 0 < len(key) <= LONGEST_CLUSTER_NAME or "/" in cluster or "\0" in cluster:
+        raise UnreadableRecordError("not the name of a cluster")
+    return cluster
+
+
+def _node(name: str) -> str:
+    if not 0 < len(name) <= LONGEST_NODE_NAME or "/" in name or "\0" in name:
+        raise UnreadableRecordError("not the name of a node")
+    return name
 
 
 def _instant(value: Json, record: InputRecord, limits: OracleLimits) -> int:
@@ -140,19 +141,18 @@ def _lists(spec: Json) -> tuple[Sequence[object], ...]:
     return spec.get("taints") or (), spec.get("tolerations") or ()
 
 
-def _result(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Statement:
-    if set(value) - RESULT_FIELDS or value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult":
-        raise UnreadableRecordError("not a result")
-    if (value["cluster"], value["node"]) != (cluster, node):
-        raise UnreadableRecordError("of another node")
+def _result(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statement:
+    if value["outcome"] not in OUTCOMES or value["kind"] != "EvictionResult" or value["cluster"] != cluster:
+        raise UnreadableRecordError("not a result of this cluster")
+    node = _node(value["node"])
     return Statement(
         record=record, cluster=cluster, node=node, at_us=at_us, kind="Result", is_deleted=False, content=value
     )
 
 
-def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int) -> Statement:
-    if set(value) - WATCH_FIELDS or value["cluster"] != cluster:
-        raise UnreadableRecordError("unknown field, or of another cluster")
+def _watch(record: InputRecord, value: Json, cluster: str, at_us: int) -> Statement:
+    if value["cluster"] != cluster:
+        raise UnreadableRecordError("of another cluster")
     epoch = value.get("epoch", 0)
     if type(epoch) is not int or not 0 <= epoch <= LAST_EPOCH:
         raise UnreadableRecordError("not an epoch")
@@ -163,9 +163,10 @@ def _watch(record: InputRecord, value: Json, cluster: str, node: str, at_us: int
     kind = "Node" if record.topic == "nodes" else "Pod"
     if content["kind"] != kind or not (meta["uid"] and meta["name"] and int(meta["resourceVersion"])):
         raise UnreadableRecordError("not the kind of object that belongs here")
-    named = meta["name"] if kind == "Node" else spec.get("nodeName") or ""
-    if named != node or (kind == "Pod" and not meta["namespace"]):
-        raise UnreadableRecordError("of another node")
+    if kind == "Pod" and not meta["namespace"]:
+        raise UnreadableRecordError("a pod without a namespace")
+    name = meta["name"] if kind == "Node" else spec.get("nodeName") or ""
+    node = _node(name) if name else ""
     if value["type"] != "DELETED" and any(len(entries) > LARGEST_LIST for entries in _lists(spec)):
         raise UnreadableRecordError("a list beyond the limit: left alone")
     return Statement(
@@ -184,8 +185,6 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> State
     kind, is_listed = value["type"], value["type"] == "LISTED"
     if kind not in ("HEARTBEAT", "BOOKMARK", "LISTED"):
         raise UnreadableRecordError("unknown type")
-    if cluster == "*" and kind != "BOOKMARK":
-        raise UnreadableRecordError("no cluster has this name")
     if len(value.get("clusterUid") or "") > LONGEST_CLUSTER_UID:
         raise UnreadableRecordError("a UID beyond the limit")
     return Statement(
@@ -202,7 +201,7 @@ def _signal(record: InputRecord, value: Json, cluster: str, at_us: int) -> State
 
 
 def _listing(listing: Json) -> Json:
-    if set(listing) - LISTING_FIELDS or not int(listing["resourceVersion"]):
+    if not int(listing["resourceVersion"]):
         raise UnreadableRecordError("not a listing")
     for uids in listing["uids"].values():
         if not isinstance(uids, list) or not all(isinstance(uid, str) for uid in uids):

@@ -153,7 +153,7 @@ class Importer:
             return
         if cluster in self._fed:
             raise _refusal(cluster, self._fed[cluster])
-        key = f"{cluster}/{entry.node_name}".encode()
+        key = cluster.encode()
         found = trimmed(entry.kind, entry.object) if self._options.trim else entry.object
         sent = msgspec.structs.replace(entry, cluster=cluster, object=found)
         try:

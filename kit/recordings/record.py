@@ -37,5 +37,5 @@ class RecordedRecord(msgspec.Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def cluster(self) -> str:
-        """What its key says; a key that is no text still names something."""
-        return (self.key or b"").partition(b"/")[0].decode(errors="replace")
+        """Its key; one that is no text still names something."""
+        return (self.key or b"").decode(errors="replace")

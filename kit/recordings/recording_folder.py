@@ -29,7 +29,10 @@ from evictstream.models.instants import FIRST_INSTANT_US, LAST_INSTANT_US
 from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.streams.errors import RecordingError, WrongUseError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+OLD_FORMAT: Final = 1
+"""Its keys are `<cluster>/<node>`; `old_keys` makes keys of today of them. In format 2 a key is a cluster's name."""
+
 MANIFEST: Final = "manifest.json"
 LEVEL: Final = 5
 """Of gzip: 9 takes twice as long for a twentieth less."""
@@ -75,7 +78,7 @@ class Manifest(msgspec.Struct, rename="camel", kw_only=True, forbid_unknown_fiel
     """What a recording holds.
 
     Attributes:
-        format: of the files; this version reads 1.
+        format: of the files, which names the form of their keys.
         version: of evictstream.
         partitions: of each topic.
         clusters: records by cluster, as keys name them.
@@ -230,7 +233,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         return None
     except (*DECODE_ERRORS, OSError) as error:
         raise WrongUseError(f"{folder / MANIFEST} cannot be read: {error}") from error
-    if found.format != FORMAT:
+    if found.format not in {OLD_FORMAT, FORMAT}:
         problem = f"{folder} has format {found.format}"
         raise WrongUseError(problem, next_step=f"read it with evictstream {found.version}")
     if found.sha256 and found.sha256 != _own_checksum(found):

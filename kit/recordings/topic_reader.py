@@ -41,7 +41,7 @@ def read_topic(
         "commands": settings.commands_topic,
         "decisions": settings.decisions_topic,
     }
-    prefixes = tuple(f"{cluster}/".encode() for cluster in clusters) or (b"",)
+    keys = {cluster.encode() for cluster in clusters}
     with follow(settings, topics[role], since, is_stopped=is_stopped, idle_seconds=0) as batches:
         for batch in batches:
             yield [
@@ -54,7 +54,7 @@ def read_topic(
                     value=found.value,
                 )
                 for found in batch
-                if (found.key or b"").startswith(prefixes)
+                if not keys or found.key in keys
             ]
 
 

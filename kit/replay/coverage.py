@@ -27,12 +27,18 @@ _KINDS: Final[tuple[Role, Role]] = ("nodes", "pods")
 
 
 class _Metadata(msgspec.Struct, rename="camel", gc=False):
+    name: str = ""
     uid: str = ""
     creation_timestamp: str | None = None
 
 
+class _Spec(msgspec.Struct, rename="camel", gc=False):
+    node_name: str = ""
+
+
 class _Object(msgspec.Struct, gc=False):
     metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+    spec: _Spec | None = None
 
 
 class _Listing(msgspec.Struct, gc=False):
@@ -45,13 +51,15 @@ class _Record(msgspec.Struct, gc=False):
     listing: _Listing | None = None
 
 
+_UNBOUND: Final = _Spec()
+
 _record: Final = msgspec.json.Decoder(_Record)
 _object: Final = msgspec.json.Decoder(_Object)
 
 
 @dataclasses.dataclass(slots=True)
 class _Place:
-    """One partition of a topic for one cluster, until a listing of it is whole.
+    """One topic for one cluster, until a listing of it is whole.
 
     Attributes:
         known: UIDs of all that was seen.
@@ -77,12 +85,11 @@ class _Place:
 class ListingCoverage:
     """Takes all records of a recording in order of time. Some 200 bytes are kept for each object until it is listed."""
 
-    def __init__(self, partitions: int) -> None:
-        self._partitions = partitions
-        self._places: defaultdict[str, defaultdict[tuple[Role, int], _Place]] = defaultdict(lambda: defaultdict(_Place))
+    def __init__(self) -> None:
+        self._places: defaultdict[str, defaultdict[Role, _Place]] = defaultdict(lambda: defaultdict(_Place))
         self._fed: set[str] = set()
-        self._nodes: set[bytes] = set()
-        self._nodes_of_pods: set[bytes] = set()
+        self._nodes: set[tuple[str, str]] = set()
+        self._nodes_of_pods: set[tuple[str, str]] = set()
         self._unbound: set[str] = set()
         self._first_us: int | None = None
 
@@ -93,21 +100,22 @@ class ListingCoverage:
 
     def take(self, record: RecordedRecord) -> None:
         """Look at the next record."""
-        key = record.key or b""
         if record.topic not in _KINDS or record.value is None:
             return
         if self._first_us is None:
             self._first_us = record.appended_us
-        if not key.endswith(b"/"):
-            (self._nodes if record.topic == "nodes" else self._nodes_of_pods).add(key)
         cluster = record.cluster
-        place = self._places[cluster][record.topic, record.partition]
-        if place.is_listed:
-            return
+        place = self._places[cluster][record.topic]
         try:
             found = _record.decode(record.value)
         except DECODE_ERRORS:
             return  # the service refuses it, and says so
+        if found.object is not None:
+            name = found.object.metadata.name if record.topic == "nodes" else (found.object.spec or _UNBOUND).node_name
+            if name:
+                (self._nodes if record.topic == "nodes" else self._nodes_of_pods).add((cluster, name))
+        if place.is_listed:
+            return
         if found.type in {"HEARTBEAT", "LISTED"}:
             self._fed.add(cluster)
         if found.listing is not None:
@@ -129,13 +137,12 @@ class ListingCoverage:
         """Give what is missing, cluster by cluster."""
         without = self._nodes_of_pods - self._nodes
         for cluster, places in sorted(self._places.items()):
-            prefix = f"{cluster}/".encode()
-            absent = sorted(key[len(prefix) :].decode(errors="replace") for key in without if key.startswith(prefix))
+            absent = sorted(name for known, name in without if known == cluster)
             unseen = Counter[Role]()
-            for (kind, _), place in places.items():
+            for kind, place in places.items():
                 unseen[kind] += len(place.unseen)
             whole = sum(place.is_listed for place in places.values())
-            is_cut = cluster in self._fed and whole < self._partitions * len(_KINDS)
+            is_cut = cluster in self._fed and whole < len(_KINDS)
             if is_cut or any(place.is_sure for place in places.values()):
                 yield _no_listing(cluster, unseen["nodes"] + len(absent), unseen["pods"])
             elif absent:

@@ -19,11 +19,11 @@ from evictstream.kit.replay.story import Teller
 from evictstream.kit.replay.why_nothing import why_nothing
 from evictstream.kit.what_if.facts import NodeFacts, PodFacts, read_node_facts, read_pod_facts
 from evictstream.kit.what_if.preview import KnownCluster, KnownNode
+from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import is_older
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.partition.epoch_news import EpochBegun, EpochNews
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.service_config import partition_config
 from evictstream.streams.worker.stored_rows import ENGINE_KEYS
@@ -51,7 +51,7 @@ class KnownTables:
         own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
         config = partition_config(own, settings.max_record_bytes)
         self.epochs: list[EpochBegun] = []
-        self._config = dataclasses.replace(config, epochs=EpochNews(self.epochs.append))
+        self._config = dataclasses.replace(config, on_epoch=self.epochs.append)
         self._topics: dict[Role, str] = {
             "nodes": self._config.nodes_topic,
             "pods": self._config.pods_topic,

@@ -1,7 +1,7 @@
 """Observes the pods that somebody asks about while a replay runs: where they are, and how it stands with each.
 
 It looks right after the service's logic has taken a record of such a pod, of its node or of its cluster's feed. Other
-records cost a look into a dictionary, those of pods a search for the name in their bytes.
+records cost a look into a dictionary and a search for a name in their bytes.
 """
 
 from __future__ import annotations
@@ -41,8 +41,13 @@ class _Status(msgspec.Struct, gc=False):
     phase: str | None = None
 
 
+class _Spec(msgspec.Struct, gc=False, rename="camel"):
+    node_name: str = ""
+
+
 class _Object(msgspec.Struct, gc=False):
     metadata: _Name
+    spec: _Spec | None = None
     status: _Status | None = None
 
 
@@ -54,7 +59,10 @@ class _Heading(msgspec.Struct, gc=False, rename="camel"):
     observed_at: str | None = None
 
 
-Known: TypeAlias = Callable[[bytes], NodeAggregate | None]
+Known: TypeAlias = Callable[[str, str], NodeAggregate | None]
+
+_UNBOUND_SPEC: Final = _Spec()
+_LISTED: Final = b'"LISTED"'
 
 _heading: Final = msgspec.json.Decoder(_Heading)
 
@@ -73,7 +81,6 @@ class ObservedPod:
 
     Attributes:
         node: empty while it is bound to none.
-        key: of its node's records.
         cases: in the order of time, each another than the one before.
         left_out: what the recording says of the pod after the replay has evicted it, in the same way.
     """
@@ -84,7 +91,6 @@ class ObservedPod:
     uid: str
     match: Match
     node: str = ""
-    key: bytes = b""
     cases: list[CaseLine] = dataclasses.field(default_factory=list)
     left_out: list[CaseLine] = dataclasses.field(default_factory=list)
 
@@ -114,20 +120,23 @@ class PodObserver:
         self.asked = asked
         self.pods: dict[tuple[str, str], ObservedPod] = {}
         self._rules = rules
-        self._of_key: dict[bytes, list[ObservedPod]] = {}
+        self._followed: dict[bytes, dict[str, list[ObservedPod]]] = {}  # by key of the cluster and name of the node
 
     def wants(self, record: RecordedRecord) -> bool:
         """Tell whether `look` has to be called for a record, cheaply."""
-        return record.key in self._of_key or (
-            record.topic == "pods" and record.value is not None and self.asked.needle in record.value
-        )
+        if record.value is None:
+            return False
+        if record.topic == "pods" and self.asked.needle in record.value:
+            return True
+        followed = self._followed.get(record.key or b"")
+        return followed is not None and (record.topic == "nodes" or _LISTED in record.value)
 
     def look(self, record: RecordedRecord, known: Known, at_us: int, teller: Teller) -> None:
         """Look at what a record has changed.
 
         Args:
             record: one that `wants` wants, after the logic has taken it.
-            known: gives what the logic knows now of a node, by the key of its records.
+            known: gives what the logic knows now of a node, by cluster and name.
             at_us: when it was taken, microseconds since 1970.
             teller: `PLAYED` if the record is.
         """
@@ -135,8 +144,10 @@ class PodObserver:
         at = _instant(None if seen is None else seen.observed_at, at_us)
         if seen is not None and record.topic == "pods":
             self._see(record, seen, known, at, teller)
-        for pod in self._of_key.get(record.key or b"", ()):
-            node = known(pod.key)
+        followed = self._followed.get(record.key or b"", {})
+        about = seen.object.metadata.name if seen is not None and record.topic == "nodes" else ""
+        for pod in followed.get(about, ()) if about else [pod for pods in followed.values() for pod in pods]:
+            node = known(pod.cluster, pod.node)
             why = GONE if node is None else why_nothing(node, pod.uid, self._rules)
             is_decided = why.case is PodCase.DUE and teller is Teller.RECORDED  # by the replay, as no record says so
             pod.note(at, Teller.REPLAY if is_decided else teller, why)
@@ -159,30 +170,28 @@ class PodObserver:
             pod.note(instant_text(at_us), Teller.RECORDED, UNBOUND)
 
     def _see(self, record: RecordedRecord, seen: _Heading, known: Known, at: str, teller: Teller) -> None:
-        key = record.key or b""
-        node_name = key.decode(errors="replace").partition("/")[2]
         pod = self._pod(record.cluster, seen.object.metadata)
         if pod is None:
             return
-        node = known(key)
+        node_name = (seen.object.spec or _UNBOUND_SPEC).node_name
+        node = known(record.cluster, node_name)
         if not node_name:
             pod.note(at, teller, UNBOUND)
         elif node is not None and pod.uid in node.pods:
-            self._follow(pod, node_name, key)
-        elif not pod.key:  # nothing was ever taken in of it
+            self._follow(pod, node_name, record.key or b"")
+        elif not pod.node:  # nothing was ever taken in of it
             pod.node = node_name
             pod.note(at, teller, GONE if seen.type == "DELETED" else REFUSED)
 
     def _follow(self, pod: ObservedPod, node: str, key: bytes) -> None:
         """Look again after each record of the pod's node, and of its cluster's feed."""
-        if pod.key == key:
+        followed = self._followed.setdefault(key, {})
+        if pod in followed.get(node, ()):
             return
-        if pod.key:
-            self._of_key[pod.key].remove(pod)
-        else:
-            self._of_key.setdefault(f"{pod.cluster}/".encode(), []).append(pod)
-        self._of_key.setdefault(key, []).append(pod)
-        pod.node, pod.key = node, key
+        if pod in followed.get(pod.node, ()):
+            followed[pod.node].remove(pod)
+        followed.setdefault(node, []).append(pod)
+        pod.node = node
 
     def _pod(self, cluster: str, seen: _Name) -> ObservedPod | None:
         match = self.asked.match(seen.namespace, seen.name, seen.uid)

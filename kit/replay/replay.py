@@ -15,7 +15,7 @@ from evictstream.kit.recordings.record import INPUT_ROLES, RecordedRecord
 from evictstream.kit.replay.pod_observer import PodObserver
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.kit.replay.virtual_partition import ReplayedMessage, VirtualPartition
-from evictstream.streams.partition.epoch_news import EpochBegun, EpochNews
+from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import partition_config
 
@@ -47,7 +47,7 @@ class Replay:
         own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
         config = partition_config(own, settings.max_record_bytes)
         self.epochs: list[EpochBegun] = []
-        self._config = dataclasses.replace(config, epochs=EpochNews(self.epochs.append))
+        self._config = dataclasses.replace(config, on_epoch=self.epochs.append)
         self._plays_executor = plays_executor
         self._observer = observer
         self._partitions: dict[int, VirtualPartition] = {}

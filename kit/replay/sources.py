@@ -12,8 +12,9 @@ from evictstream.kit.inputs.opening import Input
 from evictstream.kit.recordings.assumed_times import AssumedTimes
 from evictstream.kit.recordings.entries import Entry, Item, WatchEnded, watch_event
 from evictstream.kit.recordings.input_files import InputFiles
+from evictstream.kit.recordings.old_keys import rekeyed
 from evictstream.kit.recordings.record import RecordedRecord, Role
-from evictstream.kit.recordings.recording_folder import file_names, read_folder, read_manifest
+from evictstream.kit.recordings.recording_folder import OLD_FORMAT, file_names, read_folder, read_manifest
 from evictstream.kit.recordings.shortfalls import LeftOut, Shortfall
 from evictstream.kit.replay.coverage import ListingCoverage
 from evictstream.models.instants import MILLISECOND_US, instant_text
@@ -43,20 +44,28 @@ class RecordedFolder:
         manifest = read_manifest(folder)
         self._folder = folder
         self.partitions = partitions if manifest is None else manifest.partitions
+        # One that was cut does not say which form its keys have, so each key is looked at.
+        self._has_old_keys = manifest is None or manifest.format == OLD_FORMAT
+        self._spread = self.partitions
         if manifest is None:
-            topics = {topic for topic, _ in file_names(folder).values()}
+            names = file_names(folder).values()
+            topics = {topic for topic, _ in names}
+            self._spread = 1 + max((partition for _, partition in names), default=0)
         else:
             topics = {file.topic for file in manifest.files.values() if file.records}
         self.total = None if manifest is None else manifest.records
         self.has_results = "results" in topics
         self.has_decisions = "decisions" in topics
         self.clusters = set() if manifest is None else set(manifest.clusters)
-        self._coverage = ListingCoverage(self.partitions)
+        self._coverage = ListingCoverage()
         self._is_read = False
 
     def read(self) -> Iterator[RecordedRecord]:
         """Give records by time. Raises `RecordingError`, `WrongUseError`."""
-        for record in read_folder(self._folder):
+        records = read_folder(self._folder)
+        if self._has_old_keys:
+            records = rekeyed(records, spread=self._spread, partitions=self.partitions)
+        for record in records:
             if self.total is None:
                 self.clusters.add(record.cluster)
             if not self._is_read:
@@ -91,7 +100,7 @@ class WatchFiles:
 
     Attributes:
         clusters: names in it.
-        partitions: among which nodes are spread.
+        partitions: among which clusters are placed.
         has_results: never: what executors answer is not watched.
         has_decisions: never, for the same reason.
         total: not known before the end.
@@ -116,7 +125,7 @@ class WatchFiles:
         Args:
             inputs: the files, none of them live.
             cluster: overrides what is recorded.
-            partitions: among which nodes are spread, as topics would have them.
+            partitions: among which clusters are placed, as topics would have them.
             on_unbound: gets each pod that is bound to no node, and so becomes no record, in the first reading.
             listed_at_us: time of lists, microseconds since 1970; None takes the latest instant within them.
             unnamed: the cluster of what names none, as kubectl and audit logs do not.
@@ -128,7 +137,7 @@ class WatchFiles:
         self._on_unbound = on_unbound
         self._is_read = False
         self._left_out = LeftOut()
-        self._coverage = ListingCoverage(partitions)
+        self._coverage = ListingCoverage()
         self.clusters: set[str] = set()
         self._is_given = listed_at_us is not None
         self._listed_at_us = listed_at_us
@@ -145,7 +154,7 @@ class WatchFiles:
             self._listed_at_us = self._files.latest_listed_us()
         times = AssumedTimes(self._listed_at_us)
         if not self._is_read:
-            self._times, self._left_out, self._coverage = times, LeftOut(), ListingCoverage(self.partitions)
+            self._times, self._left_out, self._coverage = times, LeftOut(), ListingCoverage()
         offsets = Counter[tuple[Role, int]]()
         places: dict[bytes, int] = {}
         with self._files.opened(times) as items:
@@ -219,7 +228,7 @@ class WatchFiles:
         assert entry.observed_at_us is not None  # noqa: S101 - `AssumedTimes` gives one to each
         if cluster not in self.clusters:
             self.clusters.add(check_cluster_name(cluster))
-        key = f"{cluster}/{entry.node_name}".encode()
+        key = cluster.encode()
         place = places.get(key)
         if place is None:
             place = places[key] = partition_of(key, self.partitions)
@@ -249,7 +258,7 @@ def open_source(
     Args:
         inputs: the folder, or files of which none is live.
         cluster: overrides what files tell.
-        partitions: among which nodes of files are spread.
+        partitions: among which clusters of files are placed.
         on_unbound: gets each pod of a file that is bound to no node, in the first reading.
         at: instant of lists, RFC 3339.
 

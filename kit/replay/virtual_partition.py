@@ -103,7 +103,7 @@ class VirtualPartition:
         while (due_us := self._next_us()) is not None and due_us <= to_us:
             self.now_us = max(self.now_us, due_us)
             for event in () if self._executor is None else self._executor.gone(self.now_us):
-                self._play("pods", _node(event), event)
+                self._play("pods", event)
             self._logic.fire(self.now_us, FIRE_LIMIT, self._outbox)
             yield from self._flush()
         if to_us < self.now_us:
@@ -163,19 +163,19 @@ class VirtualPartition:
             before = self._executor.admit(record.value or b"", self.now_us)
         except (ValueError, RecursionError):
             return []  # the logic says what is wrong with it
-        return None if before is None else [self._record("pods", _node(event), event) for event in before]
+        return None if before is None else [self._record("pods", event) for event in before]
 
-    def _play(self, topic: Role, node: str, value: Event) -> None:
+    def _play(self, topic: Role, value: Event) -> None:
         """Let something follow that was not recorded."""
-        self._played.append(self._record(topic, node, value))
+        self._played.append(self._record(topic, value))
 
-    def _record(self, topic: Role, node: str, value: Event) -> RecordedRecord:
+    def _record(self, topic: Role, value: Event) -> RecordedRecord:
         record = RecordedRecord(
             topic=topic,
             partition=self._partition,
             offset=self._played_offsets[topic],
             timestamp=-(-self.now_us // MILLISECOND_US),  # rounded up, so that `observedAt` counts for the service
-            key=f"{value['cluster']}/{node}".encode(),
+            key=str(value["cluster"]).encode(),
             value=_encode(value),
         )
         self._played_offsets[topic] += 1
@@ -213,9 +213,5 @@ class VirtualPartition:
         if command["action"] == "Evict":
             answer = executor.evict(command, self.now_us)
             for event in answer.events:
-                self._play("pods", command["node"], event)
-            self._play("results", command["node"], answer.result)
-
-
-def _node(pod_event: Event) -> str:
-    return str(pod_event["object"]["spec"]["nodeName"])
+                self._play("pods", event)
+            self._play("results", answer.result)

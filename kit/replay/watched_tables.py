@@ -18,11 +18,10 @@ from evictstream.kit.upstream.taint_eviction import Change, NodeGone, NodeSeen, 
 from evictstream.models.eviction import Due, InputEffect, NodeAggregate, NothingDue, PodState, decide
 from evictstream.models.eviction.state import NodeState, TaintState
 from evictstream.models.kubernetes.objects import Pod
-from evictstream.models.messages.events import NodeEvent, PodEvent
+from evictstream.models.messages.events import NodeEvent, PodEvent, node_name_of
 from evictstream.models.messages.signals import Forget, Listed, Signal
 from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.partition.epoch_news import EpochNews
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
@@ -104,7 +103,7 @@ class WatchedTables:
         own = settings.model_copy(update={"topic_prefix": "", "partitions": partitions})
         config = partition_config(own, settings.max_record_bytes)
         self._config = dataclasses.replace(
-            config, now_us=lambda: self._now_us, clock_skew_us=None, epochs=EpochNews(lambda _: None)
+            config, now_us=lambda: self._now_us, clock_skew_us=None, on_epoch=lambda _: None
         )
         self._topics: dict[Role, str] = {"nodes": config.nodes_topic, "pods": config.pods_topic}
         self._partitions: dict[int, EvictionPartition] = {}
@@ -117,9 +116,9 @@ class WatchedTables:
         said = read_event(record, self._config.limits)
         if said is None:
             return None
-        cluster, _, node = (record.key or b"").decode().partition("/")
+        node = "" if isinstance(said, Signal) else node_name_of(said)
         at_us = said.at_us if isinstance(said, NodeEvent | PodEvent | Listed) else record.appended_us
-        return Heard(cluster, node, at_us, said)
+        return Heard(record.cluster, node, at_us, said)
 
     def apply(self, record: RecordedRecord, heard: Heard) -> list[Change]:
         """Apply the next record, in order of time.
@@ -127,11 +126,11 @@ class WatchedTables:
         Returns:
             What watchers of its cluster see. Instants are those that the record names, and may go back.
         """
-        said, key, topic = heard.said, record.key or b"", self._topics[record.topic]
+        said, topic = heard.said, self._topics[record.topic]
         appended_us = record.appended_us
         self._now_us = max(self._now_us, appended_us)
         logic, counts = self._partition(record.partition), self._config.counters.of_input(topic)
-        before, known_before = _taints(logic.known_node(key)), _news(counts)
+        before, known_before = _taints(logic.known_node(heard.cluster, heard.node)), _news(counts)
         collections.deque(logic.apply(topic, [record], Outbox()), maxlen=0)
         if isinstance(said, Listed | Forget):
             return list(self._ended(record.partition, said))
@@ -143,7 +142,7 @@ class WatchedTables:
             return []
         nodes = self._told.setdefault((record.partition, heard.cluster), {})
         told = nodes.setdefault(heard.node, _Told())
-        known = logic.known_node(key)
+        known = logic.known_node(heard.cluster, heard.node)
         if isinstance(said, PodEvent):
             found = _pod_changes(told, said, known)
         else:
@@ -162,7 +161,7 @@ class WatchedTables:
         known = self._known(cluster, node)
         state = None if known is None else known.node
         pod = None if known is None else known.pods.get(pod_uid)
-        place = partition_of(f"{cluster}/{node}".encode(), self._config.partitions)
+        place = self._place(cluster)
         told = self._told.get((place, cluster), {}).get(node, _Told())
         return PodStanding(
             node=state,
@@ -174,15 +173,17 @@ class WatchedTables:
         )
 
     def _known(self, cluster: str, node: str) -> NodeAggregate | None:
-        key = f"{cluster}/{node}".encode()
-        return self._partition(partition_of(key, self._config.partitions)).known_node(key)
+        return self._partition(self._place(cluster)).known_node(cluster, node)
+
+    def _place(self, cluster: str) -> int:
+        return partition_of(cluster.encode(), self._config.partitions)
 
     def _ended(self, place: int, signal: Listed | Forget) -> Iterator[Change]:
         """Tell what a listing did not hold, or what an operator took out."""
         nodes = self._told.get((place, signal.cluster), {})
         for name in [name for name in nodes if isinstance(signal, Forget) or signal.covers(name)]:
             told = nodes[name]
-            known = self._partition(place).known_node(f"{signal.cluster}/{name}".encode())
+            known = self._partition(place).known_node(signal.cluster, name)
             for uid in [uid for uid in told.pods if known is None or uid not in known.pods]:
                 yield from told.end(uid, signal.at_us)
             if told.uid is not None and (known is None or known.node is None):

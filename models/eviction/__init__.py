@@ -23,7 +23,7 @@ from evictstream.models.eviction.node_steps import (
     node_slices,
     weight_of,
 )
-from evictstream.models.eviction.pod_steps import apply_pod, apply_result, fire
+from evictstream.models.eviction.pod_steps import apply_pod, apply_result, end_elsewhere, fire
 from evictstream.models.eviction.row_keys import (
     CorruptRowError,
     RowError,
@@ -81,6 +81,7 @@ __all__ = [
     "apply_result",
     "decide",
     "decide_all_slices",
+    "end_elsewhere",
     "eviction_id",
     "expire",
     "fire",

@@ -1,4 +1,4 @@
-"""What is kept about a whole cluster, and what its signals change: heartbeats, epochs, forgetting, gaps in the input.
+"""A cluster with its nodes, and what its signals change: heartbeats, epochs, forgetting, gaps in the input.
 
 All of it depends on the log alone. Heartbeat times are append times: no clock of a feed counts. A cluster whose feed
 never sent a heartbeat never counts as silent. A feed that begins a new epoch of resource versions ends the epoch
@@ -7,9 +7,12 @@ before: from then on records of the earlier epoch are stale, and its heartbeats 
 States are values; each function returns the next one, or `None` where a signal does not count.
 """
 
+from typing import NamedTuple
+
 import msgspec
 
-from evictstream.models.instants import MILLISECOND_US
+from evictstream.models.eviction.state import NodeAggregate
+from evictstream.models.instants import MILLISECOND_US, instant_text
 from evictstream.models.messages.signals import Heartbeat, Listed
 
 
@@ -52,6 +55,62 @@ class ClusterState(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 NO_STATE = ClusterState()
+
+
+class EpochBegun(NamedTuple):
+    """A new epoch of a cluster (docs/messages.md#epochs).
+
+    Attributes:
+        cluster_uid: of its namespace `kube-system` from now on; empty if the feed does not say.
+        at_us: event time of the signal that begins it, microseconds since 1970.
+    """
+
+    cluster: str
+    epoch: int
+    cluster_uid: str
+    at_us: int
+
+    def __str__(self) -> str:
+        """Say it in one line."""
+        return f"{self.cluster} begins epoch {self.epoch} of its resource versions at {instant_text(self.at_us)}"
+
+
+class Cluster:
+    """One cluster of a partition.
+
+    Attributes:
+        name: of the cluster.
+        key: the same in UTF-8, the key of all its records.
+        state: what its signals have changed.
+        nodes: its nodes by name.
+        addresses: the node of each of its pods, by the pod's address; some 100 bytes for each pod.
+    """
+
+    __slots__ = ("addresses", "key", "name", "nodes", "state")
+
+    def __init__(self, name: str, state: ClusterState = NO_STATE) -> None:
+        self.name = name
+        self.key = name.encode()
+        self.state = state
+        self.nodes: dict[str, NodeAggregate] = {}
+        self.addresses: dict[str, NodeAggregate] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is kept, so that the caller may drop it."""
+        return not self.nodes and self.state == NO_STATE
+
+    def new_node(self, name: str) -> NodeAggregate:
+        """Make a node of this cluster; it enters `nodes` once it has a row."""
+        return NodeAggregate(self.name, name, self.state.first_ordinal, self.addresses)
+
+    def add(self, node: NodeAggregate) -> None:
+        """Take in a node that its rows have made, with its pods."""
+        node.first_ordinal = self.state.first_ordinal
+        node.addresses = self.addresses
+        self.nodes[node.name] = node
+        for pod in node.pods.values():
+            self.addresses[pod.address] = node
 
 
 def admit(state: ClusterState, signal: Heartbeat | Listed, appended_at_us: int) -> ClusterState | None:

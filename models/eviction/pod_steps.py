@@ -57,7 +57,7 @@ _LEAVING: Final = TERMINATING | FINISHED
 _DELETION_EXPECTED = frozenset({Outcome.SUCCEEDED, Outcome.GONE})
 
 
-def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) -> Changes:
+def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters, opened: int = 0) -> Changes:
     """Apply a change of a pod.
 
     A newer version that changes nothing relevant (status, labels) is kept in memory and not written: after a restart an
@@ -67,6 +67,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
         aggregate: of the node that the pod is bound to; changed in place.
         event: a pod whose `nodeName` is the aggregate's name. A pod that is not bound is ignored.
         rules: parameters of the rules.
+        opened: evictions that were opened for a pod with this UID on another node; etcd was restored since.
 
     Returns:
         The changes; `UNCHANGED`, `DUPLICATE`, `STALE` or `UNDECIDABLE` if there is nothing to write.
@@ -77,7 +78,7 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
         return _delete(aggregate, event, version, rules)
     pod = aggregate.pods.get(seen.uid)
     if pod is None:
-        return _add(aggregate, event, version, rules)
+        return _add(aggregate, event, version, rules, opened)
     if version == pod.version:
         return DUPLICATE
     if is_older(version, pod.version):
@@ -103,6 +104,29 @@ def apply_pod(aggregate: NodeAggregate, event: PodEvent, rules: RuleParameters) 
         # etcd was restored to a time before the pod left: it runs again, and may be due again
         render(step, pod, Transition(pod.eviction, None))
     reconcile(step, pod)
+    return step.finish()
+
+
+def end_elsewhere(other: NodeAggregate, event: PodEvent, rules: RuleParameters) -> Changes:
+    """End the pod of another node whose address a new pod has by now; its deletion was missed.
+
+    Args:
+        other: the node on which the address is known; changed in place.
+        event: a change of a pod with this address, which is bound to the event's node and not known there.
+        rules: parameters of the rules.
+
+    Returns:
+        The changes; `STALE` if the event is older than the pod that is known, and so is of an earlier pod.
+    """
+    seen = event.pod
+    version = read_version(seen.resource_version, event.epoch)
+    replaced = other.pod_at(f"{seen.namespace}/{seen.name}")
+    if replaced is None:
+        return UNCHANGED
+    if not is_newer(version, replaced.version):
+        return STALE
+    step = Step(other, rules, at_us=event.at_us, kind=CauseKind.POD, origin=event.origin)
+    _remove(step, replaced, version, Verdict.POD_REPLACED)
     return step.finish()
 
 
@@ -182,7 +206,7 @@ def fire(
     return step.finish()
 
 
-def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: RuleParameters) -> Changes:
+def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: RuleParameters, opened: int) -> Changes:
     """Add a pod with an unknown UID. If a known pod has its name, that pod is gone and its deletion was missed."""
     seen = event.pod
     if not seen.node_name:
@@ -208,7 +232,7 @@ def _add(aggregate: NodeAggregate, event: PodEvent, version: Version, rules: Rul
         since_us=event.at_us,
         tolerations_since_us=event.at_us,
         exemptions=_exemptions(event),
-        opened=memory.opened if memory is not None else aggregate.first_ordinal,
+        opened=max(opened, memory.opened if memory is not None else aggregate.first_ordinal),
     )
     aggregate.put_pod(pod)
     step.write_pod(pod)

@@ -1,7 +1,7 @@
 r"""The keys of the table's rows, and what can be wrong with a row.
 
 A key is `<kind>\0<cluster>/<node>\0<uid>`, without the last part for the node itself. Clusters and nodes whose names
-contain NUL are refused (`messages.envelope.split_key`).
+contain a slash or NUL are refused (`messages.envelope`).
 
 Errors:
     RowError                    a row that cannot be loaded: the process must not go on with part of its state

@@ -30,7 +30,7 @@ from evictstream.models.messages.envelope import DECODE_ERRORS
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, has_long_text, is_too_long
 from evictstream.models.messages.vocabulary import EvictionState, Outcome, Verdict
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 _SHARED_TAINTS: Final = 1_024  # taints that the cache keeps; all nodes of a cluster use a few
 _LONGEST_SHARED: Final = 512  # characters of the longest taint that the cache keeps; a real one has at most 380
@@ -60,7 +60,7 @@ class _NodeRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):
     outage_since_us: int | None
     gap_since_us: int | None
     earlier_nodes: list[_EarlierNodeRow]
-    is_undecidable: bool = False  # older rows have no such field
+    is_undecidable: bool
 
 
 class _PodRow(msgspec.Struct, array_like=True, gc=False, kw_only=True):

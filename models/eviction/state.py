@@ -187,8 +187,8 @@ class NodeAggregate:
     Attributes:
         cluster: the cluster's id.
         name: the node's name.
-        key: `<cluster>/<node>`, the key of its records on every topic.
-        record_key: the same in UTF-8; one object, so that all timers of a node share it.
+        key: `<cluster>/<node>`, which its rows contain.
+        timer_key: the same in UTF-8; one object, so that all timers of a node share it.
         node: the node, None while it is not known or deleted.
         earlier_nodes: deleted or replaced nodes of this name, by UID.
         pods: the pods on it by UID.
@@ -198,10 +198,12 @@ class NodeAggregate:
         first_ordinal: ordinal of the first eviction of a pod that is new here: 0, except in a cluster that was once
             forgotten with all its rows. There the caller sets a number above all ordinals used before, so that no
             `evictionId` is used again.
+        addresses: the nodes of all pods of the cluster, by address; shared by its nodes.
     """
 
     __slots__ = (
         "_by_address",
+        "addresses",
         "cluster",
         "deleted_pods",
         "earlier_nodes",
@@ -212,14 +214,16 @@ class NodeAggregate:
         "orphans",
         "pods",
         "purge_at_us",
-        "record_key",
+        "timer_key",
     )
 
-    def __init__(self, cluster: str, name: str, first_ordinal: int = 0) -> None:
+    def __init__(
+        self, cluster: str, name: str, first_ordinal: int = 0, addresses: "dict[str, NodeAggregate] | None" = None
+    ) -> None:
         self.cluster = cluster
         self.name = name
         self.key = f"{cluster}/{name}"
-        self.record_key = self.key.encode()
+        self.timer_key = self.key.encode()
         self.first_ordinal = first_ordinal
         self.node: NodeState | None = None
         self.earlier_nodes: dict[str, DeletionMemory] = {}
@@ -227,6 +231,7 @@ class NodeAggregate:
         self.deleted_pods: dict[str, DeletionMemory] = {}
         self.orphans: dict[str, Eviction] = {}
         self.purge_at_us: int | None = None
+        self.addresses: dict[str, NodeAggregate] = {} if addresses is None else addresses
         self._by_address: dict[str, PodState] | None = None
 
     @property
@@ -242,7 +247,9 @@ class NodeAggregate:
         return min((memory.until_us for memory in remembered), default=None)
 
     def pod_at(self, address: str) -> PodState | None:
-        """Find the pod that has an address (`<namespace>/<name>`) now."""
+        """Find the pod on this node that has an address (`<namespace>/<name>`) now."""
+        if self.addresses.get(address) is not self:
+            return None
         if len(self.pods) < INDEXED_PODS:
             return next((pod for pod in self.pods.values() if pod.address == address), None)
         if self._by_address is None:
@@ -252,11 +259,14 @@ class NodeAggregate:
     def put_pod(self, pod: PodState) -> None:
         """Add a pod. Its address must be free."""
         self.pods[pod.uid] = pod
+        self.addresses[pod.address] = self
         if self._by_address is not None:
             self._by_address[pod.address] = pod
 
     def drop_pod(self, pod: PodState) -> None:
         """Remove a pod."""
         del self.pods[pod.uid]
+        if self.addresses.get(pod.address) is self:
+            del self.addresses[pod.address]
         if self._by_address is not None and self._by_address.get(pod.address) is pod:
             del self._by_address[pod.address]

@@ -33,7 +33,7 @@ class QueueState(enum.Enum):
     SUPERSEDED = enum.auto()
     """A worker carries it out, and a newer command of the eviction has arrived: there is no further try."""
     ABANDONED = enum.auto()
-    """A worker carries it out, and another executor owns its partition: only a final outcome is reported."""
+    """A worker carries it out, and its command is read again, perhaps by another one: only a final outcome counts."""
     ENDED = enum.auto()
     """It is out of the queue, with or without an answer."""
 
@@ -53,8 +53,8 @@ class QueuedEviction:
 
     Attributes:
         command: the `Evict`.
-        partition: of the commands topic.
-        offset: of the command in that partition.
+        reading: number of the reading that had its command. After a loss of the partition it is read again.
+        offset: of the command in the partition of its cluster.
         queued_at: monotonic seconds.
         accept_at: monotonic seconds at which the next `Accepted` is due.
         seen_at: monotonic seconds at which the first `Evict` of the eviction was read.
@@ -63,7 +63,7 @@ class QueuedEviction:
     """
 
     command: EvictionCommand
-    partition: int
+    reading: int
     offset: int
     queued_at: float
     accept_at: float
@@ -110,9 +110,10 @@ class WorkQueue:
         """How many wait."""
         return len(self._waiting)
 
-    def runs(self, partition: int) -> bool:
-        """Whether an eviction of a partition is being carried out; looks at all that run."""
-        return any(eviction.partition == partition for eviction in self._running.values())
+    @property
+    def is_running(self) -> bool:
+        """Whether an eviction is being carried out."""
+        return bool(self._running)
 
     def put(self, eviction: QueuedEviction) -> None:
         """Queue an eviction behind all others of its namespace. No other one with its `evictionId` may wait."""
@@ -170,9 +171,9 @@ class WorkQueue:
         self._waiting[eviction.command.eviction_id] = eviction
         heapq.heappush(self._put_off, (until, next(self._numbers), eviction))
 
-    def remove_partition(self, partition: int) -> list[QueuedEviction]:
-        """Remove all evictions of a partition without an answer; looks at all. Returns also those that run."""
-        removed = [eviction for eviction in self if eviction.partition == partition]
+    def remove_all(self) -> list[QueuedEviction]:
+        """Remove all evictions without an answer. Returns also those that run."""
+        removed = list(self)
         for eviction in removed:
             if eviction.state is QueueState.QUEUED:
                 eviction.move(QueueState.ENDED)

@@ -1,6 +1,6 @@
 """What a cluster may be called on the topics: one rule, for keys as they come in and for whoever names a cluster.
 
-A key is `<cluster>/<node>`, and a node's name has no slash, so neither may the cluster's. The name of a context
+The key of every record is the cluster's name. It has no slash, which ends the name in rows. The name of a context
 often has one: `aws eks update-kubeconfig` makes it of an ARN, OpenShift of namespace, server and user.
 """
 
@@ -8,17 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-ANY_CLUSTER: Final = "*"
-"""Key and value have it where a signal is about no single cluster; so no cluster may have this name."""
-
-LARGEST_KEY: Final = 1_024
-"""Bytes of a key; keys are cached, and all rows contain them."""
+LONGEST_CLUSTER_NAME: Final = 770
+"""Bytes of a cluster's name: all rows contain it, in at most 1,024 bytes with a slash and the name of a node."""
 
 LONGEST_NODE_NAME: Final = 253
 """Bytes of a node's name, a DNS subdomain."""
-
-LONGEST_CLUSTER_NAME: Final = LARGEST_KEY - LONGEST_NODE_NAME - 1
-"""Bytes of a cluster's name, 770: with any node's name behind it the key has its largest size."""
 
 _PLAIN: Final = "prod-eu-1"
 _LONGEST_USABLE: Final = 63  # characters of a proposal: people will type it, and tables show it
@@ -31,10 +25,8 @@ def cluster_name_problem(name: str) -> str | None:
     """
     if not name:
         return "it is empty"
-    if name == ANY_CLUSTER:
-        return "it stands for no single cluster"
     if "/" in name:
-        return "it has a slash, which ends the cluster's name in a key"
+        return "it has a slash, which ends the cluster's name in rows"
     if "\0" in name:
         return "it has a NUL"
     if (size := len(name.encode(errors="surrogatepass"))) > LONGEST_CLUSTER_NAME:
@@ -48,5 +40,5 @@ def usable_name(text: str) -> str:
     Of an ARN it is the last part, the cluster's name in EKS; of other texts all of it, with dashes for slashes.
     """
     chosen = text.rpartition("/")[2] if text.startswith("arn:") else text
-    name = chosen.replace("/", "-").replace("\0", "-").strip("-* ")[:_LONGEST_USABLE]
+    name = chosen.replace("/", "-").replace("\0", "-").strip("- ")[:_LONGEST_USABLE]
     return _PLAIN if cluster_name_problem(name) else name

@@ -1,4 +1,4 @@
-"""The commands topic: what executors have to do. Key: `<cluster>/<node>`.
+"""The commands topic: what executors have to do. Key: the cluster's name.
 
 Read with `isolation.level=read_committed`. The same eviction keeps its `evictionId`; `revision` grows when its
 deadline moves, and a higher revision withdraws every lower `Evict`; `attempt` grows when an attempt is repeated. A
@@ -26,9 +26,7 @@ from evictstream.models.messages.vocabulary import Action, Verdict
 COMMAND_KIND: Final = "EvictionCommand"
 
 
-class CommandReason(
-    msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True, forbid_unknown_fields=True
-):
+class CommandReason(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_defaults=True):
     """Why a command was sent."""
 
     verdict: Annotated[Verdict, Meta(description="Why the pod has to leave; for a `Cancel` why it need not any more.")]
@@ -45,7 +43,6 @@ class EvictionCommand(
     gc=False,
     rename="camel",
     omit_defaults=True,
-    forbid_unknown_fields=True,
     kw_only=True,
 ):
     """One command to the executors."""

@@ -20,7 +20,6 @@ class DeadLetterHeaders(
     msgspec.Struct,
     frozen=True,
     rename="camel",
-    forbid_unknown_fields=True,
     kw_only=True,
 ):
     """The headers of a dead letter."""

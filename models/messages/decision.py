@@ -1,4 +1,4 @@
-"""The decisions topic: one record for each decision, with its reasons. Key: `<cluster>/<node>`.
+"""The decisions topic: one record for each decision, with its reasons. Key: the cluster's name.
 
 The records are for people, and explain later why a pod was evicted; the service does not read them.
 """
@@ -37,7 +37,6 @@ class DecisionCause(
     gc=False,
     rename="camel",
     omit_defaults=True,
-    forbid_unknown_fields=True,
     kw_only=True,
 ):
     """The input behind a decision."""
@@ -49,7 +48,7 @@ class DecisionCause(
     offset: Annotated[Count | None, Meta(description="Offset of the record.")] = None
 
 
-class PreviousDecision(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class PreviousDecision(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
     """The eviction as it was before."""
 
     state: Annotated[EvictionState, Meta(description="State of the eviction.")]
@@ -64,7 +63,6 @@ class DecisionRecord(
     gc=False,
     rename="camel",
     omit_defaults=True,
-    forbid_unknown_fields=True,
     kw_only=True,
 ):
     """One decision about one pod."""

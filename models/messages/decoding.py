@@ -1,6 +1,6 @@
 """From records of the input topics to events: one function per topic, on the hot path.
 
-A record is decoded once, into structs that skip unused fields. Key and value must agree about cluster and node. A
+A record is decoded once, into structs that skip unused and unknown fields. Key and value must name the same cluster. A
 record that cannot be read raises `Unreadable` and becomes a dead letter.
 """
 
@@ -19,15 +19,14 @@ from evictstream.models.kubernetes.objects import (
     read_pod,
 )
 from evictstream.models.kubernetes.shapes import NULL, NodeObject, PodObject
-from evictstream.models.messages.cluster_names import ANY_CLUSTER
 from evictstream.models.messages.envelope import (
     DECODE_ERRORS,
     DEFAULT_LIMITS,
-    NO_CLUSTER,
     InputLimits,
+    check_node_name,
+    cluster_of,
     event_at_us,
     refused_value,
-    split_key,
     unreadable,
 )
 from evictstream.models.messages.events import NodeEvent, Origin, PodEvent, ResultEvent
@@ -49,10 +48,9 @@ from evictstream.models.messages.vocabulary import EventType
 from evictstream.models.messages.watch_event import Listing
 
 _CHANGES: Final[dict[str | None, EventType]] = {str(event_type): event_type for event_type in EventType}
-_ABOUT_A_CLUSTER: Final = frozenset({"HEARTBEAT", "LISTED", "FORGET"})
 
 
-class _Watch(msgspec.Struct, rename="camel", forbid_unknown_fields=True, gc=False):
+class _Watch(msgspec.Struct, rename="camel", gc=False):
     """A `WatchEvent` with every field optional: the functions below check, and give each fault its own reason."""
 
     cluster: str | None = None
@@ -86,7 +84,7 @@ def read_node_record(
     """Read a record of the nodes topic.
 
     Args:
-        key: `<cluster>/<node>`, for signals also `<cluster>/`.
+        key: the cluster's name.
         value: a watch event.
         append_at_us: append time of the record, microseconds since 1970.
         origin: place of the record.
@@ -97,7 +95,7 @@ def read_node_record(
     """
     if value is None:
         raise refused_value(value, limits)
-    cluster, node_name = split_key(key)
+    cluster = cluster_of(key)
     try:
         found = _decoded(_node_decoder, value, limits)
         event_type = _CHANGES.get(found.type)
@@ -114,8 +112,7 @@ def read_node_record(
         raise _unreadable_object(error) from error
     except DECODE_ERRORS as error:
         raise unreadable(error) from error
-    if node.name != node_name:
-        raise _foreign_node(node_name, "object.metadata.name")
+    check_node_name(node.name, "object.metadata.name")
     _check_names(len(node.uid), node.resource_version)
     return NodeEvent(
         type=event_type,
@@ -132,7 +129,7 @@ def read_pod_record(
 ) -> PodEvent | Signal:
     """Read a record of the pods topic; arguments and errors as for `read_node_record`.
 
-    For a pod that is not bound, whose key is `<cluster>/`, it returns `Unbound`.
+    For a pod that is not bound it returns `Unbound`.
     """
     return read_decoded_pod(decode_pod_record(value, limits), key, append_at_us, origin, limits)
 
@@ -175,7 +172,7 @@ def read_decoded_pod(
     Raises:
         Unreadable: the record is a dead letter.
     """
-    cluster, node_name = split_key(key)
+    cluster = cluster_of(key)
     try:
         event_type = _CHANGES.get(found.type)
         if event_type is None:
@@ -194,10 +191,9 @@ def read_decoded_pod(
         raise _unreadable_object(error) from error
     except DECODE_ERRORS as error:
         raise unreadable(error) from error
-    if pod.node_name != node_name:
-        raise Unreadable(UnreadableReason.FOREIGN_NODE, "object.spec.nodeName differs from the key")
-    if not node_name:
+    if not pod.node_name:
         return Unbound(cluster)
+    check_node_name(pod.node_name, "object.spec.nodeName")
     _check_names(len(pod.namespace) + len(pod.name) + len(pod.uid), pod.resource_version)
     return PodEvent(
         type=event_type,
@@ -215,12 +211,12 @@ def read_result_record(
     """Read a record of the results topic; arguments and errors as for `read_node_record`."""
     if value is None or len(value) > limits.largest_value_bytes:
         raise refused_value(value, limits)
-    cluster, node_name = split_key(key)
+    cluster = cluster_of(key)
     found = decode_result_except_outcome(value)
     _check_cluster(found.cluster, cluster)
-    if found.node != node_name:
-        raise _foreign_node(node_name, "node")
+    check_node_name(found.node, "node")
     return ResultEvent(
+        node=found.node,
         eviction_id=found.eviction_id,
         attempt=found.attempt,
         pod_uid=found.pod_uid,
@@ -233,8 +229,6 @@ def read_result_record(
 
 def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin, limits: InputLimits) -> Signal:
     _check_cluster(found.cluster, cluster)
-    if cluster == ANY_CLUSTER and found.type in _ABOUT_A_CLUSTER:
-        raise Unreadable(UnreadableReason.BAD_KEY, NO_CLUSTER)
     if len(found.cluster_uid or "") > LONGEST_CLUSTER_UID:
         raise Unreadable(UnreadableReason.OVERSIZED, "clusterUid")
     at_us = event_at_us(found.observed_at, append_at_us, limits)
@@ -255,7 +249,7 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin,
         case "FORGET":
             return Forget(cluster, at_us)
         case "ACCEPT_GAP":
-            return AcceptGap(at_us)
+            return AcceptGap(cluster, at_us)
         case None | "":
             raise Unreadable(UnreadableReason.MISSING_FIELD, "type")
         case _:
@@ -318,12 +312,6 @@ def _check_cluster(found: str | None, cluster: str) -> None:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "cluster")
     if found != cluster:
         raise Unreadable(UnreadableReason.FOREIGN_CLUSTER, "cluster differs from the key")
-
-
-def _foreign_node(node_name: str, field: str) -> Unreadable:
-    if not node_name:
-        return Unreadable(UnreadableReason.BAD_KEY, "no node in the key")
-    return Unreadable(UnreadableReason.FOREIGN_NODE, f"{field} differs from the key")
 
 
 def _unreadable_object(error: ObjectError) -> Unreadable:

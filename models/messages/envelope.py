@@ -7,15 +7,13 @@ from typing import Final
 import msgspec
 
 from evictstream.models.instants import SECOND_US, microseconds
-from evictstream.models.messages.cluster_names import ANY_CLUSTER, LARGEST_KEY
+from evictstream.models.messages.cluster_names import LONGEST_CLUSTER_NAME, LONGEST_NODE_NAME, cluster_name_problem
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 
 DECODE_ERRORS: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """What a msgspec decoder raises: wrong types and broken JSON, broken UTF-8 in a used text, too deep nesting."""
 
-NO_CLUSTER: Final = "* is no cluster"
-
-_CACHED_KEYS: Final = 16_384  # keys kept split: nodes of some large clusters; some 4 MB, 50 MB if all had `LARGEST_KEY`
+_CACHED_NAMES: Final = 16_384  # names kept as checked: nodes of some large clusters; some 3 MB, 8 MB if all were long
 
 
 class InputLimits(msgspec.Struct, frozen=True):
@@ -36,30 +34,45 @@ class InputLimits(msgspec.Struct, frozen=True):
 DEFAULT_LIMITS: Final = InputLimits()
 
 
-def split_key(key: bytes | None) -> tuple[str, str]:
-    """Take a key apart into cluster and node name, which is empty for records that are about the whole cluster.
+def cluster_of(key: bytes | None) -> str:
+    """Read the key of a record: the name of its cluster.
 
     Raises:
-        Unreadable: no key, one beyond `LARGEST_KEY`, or not `<cluster>/<node>` in UTF-8. `ANY_CLUSTER` has no nodes.
+        Unreadable: no key, or none that is a cluster's name in UTF-8 (`cluster_names`).
     """
     if key is None:
         raise Unreadable(UnreadableReason.BAD_KEY, "no key")
-    if len(key) > LARGEST_KEY:
-        raise Unreadable(UnreadableReason.BAD_KEY, f"{len(key)} bytes, limit {LARGEST_KEY}")
-    return _split_cached(key)
+    if len(key) > LONGEST_CLUSTER_NAME:
+        raise Unreadable(UnreadableReason.BAD_KEY, f"{len(key)} bytes, limit {LONGEST_CLUSTER_NAME}")
+    return _cluster_cached(key)
 
 
-@lru_cache(maxsize=_CACHED_KEYS)
-def _split_cached(key: bytes) -> tuple[str, str]:
+@lru_cache(maxsize=_CACHED_NAMES)
+def _cluster_cached(key: bytes) -> str:
     try:
-        cluster, separator, node = key.decode().partition("/")
+        cluster = key.decode()
     except UnicodeDecodeError as error:
         raise Unreadable(UnreadableReason.BAD_KEY, "not UTF-8") from error
-    if not (cluster and separator) or "/" in node or b"\0" in key:  # NUL separates the parts of the rows' keys
-        raise Unreadable(UnreadableReason.BAD_KEY, "not <cluster>/<node>")
-    if cluster == ANY_CLUSTER and node:
-        raise Unreadable(UnreadableReason.BAD_KEY, NO_CLUSTER)
-    return cluster, node
+    problem = cluster_name_problem(cluster)
+    if problem is not None:
+        raise Unreadable(UnreadableReason.BAD_KEY, f"not a cluster's name: {problem}")
+    return cluster
+
+
+def check_node_name(name: str, field: str) -> None:
+    """Refuse a name that no node has; rows could not be keyed by it.
+
+    Raises:
+        Unreadable: it is empty, too long, or has a slash or a NUL.
+    """
+    if not _is_node_name(name):
+        reason = UnreadableReason.BAD_NAME if "/" in name or "\0" in name else UnreadableReason.OVERSIZED
+        raise Unreadable(reason if name else UnreadableReason.MISSING_FIELD, field)
+
+
+@lru_cache(maxsize=_CACHED_NAMES)
+def _is_node_name(name: str) -> bool:
+    return 0 < len(name.encode()) <= LONGEST_NODE_NAME and "/" not in name and "\0" not in name  # these end it in rows
 
 
 def refused_value(value: bytes | None, limits: InputLimits) -> Unreadable:
@@ -93,12 +106,10 @@ def event_at_us(observed_at: dt.datetime | None, append_at_us: int, limits: Inpu
 def unreadable(error: Exception) -> Unreadable:
     """Return the reason for a decoder's error, in words that quote nothing of the record.
 
-    msgspec names types and paths, which is safe. In one case it names an unknown field, and that name is left out.
+    msgspec names types and paths, which is safe.
     """
     text = str(error)
     if isinstance(error, msgspec.ValidationError):
-        if text.startswith("Object contains unknown field"):
-            return Unreadable(UnreadableReason.UNKNOWN_FIELD, "unknown field")
         if text.startswith("Object missing required field"):
             return Unreadable(UnreadableReason.MISSING_FIELD, text)
         if "RFC3339" in text or "timezone" in text:

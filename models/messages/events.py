@@ -50,10 +50,18 @@ class PodEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     is_undecidable: bool = False
 
 
+def node_name_of(event: "NodeEvent | PodEvent | ResultEvent") -> str:
+    """Return the name of the node that an event is about: a pod's is the one that it is bound to."""
+    if isinstance(event, PodEvent):
+        return event.pod.node_name
+    return event.node.name if isinstance(event, NodeEvent) else event.node
+
+
 class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """What an executor did with one attempt.
 
     Attributes:
+        node: as in the command.
         eviction_id: as in the command.
         attempt: as in the command; only the current one counts.
         pod_uid: the pod.
@@ -63,6 +71,7 @@ class ResultEvent(msgspec.Struct, frozen=True, gc=False, kw_only=True):
         origin: place of the record.
     """
 
+    node: str
     eviction_id: str
     attempt: int
     pod_uid: str

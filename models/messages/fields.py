@@ -1,9 +1,9 @@
 """Types of fields that several messages share, with their part of the JSON Schemas.
 
-Names are camelCase in JSON, as in Kubernetes. Unknown fields are refused in evictstream's own parts and ignored in
-Kubernetes'. The published schema demands more than the decoders check: what `extra_json_schema` says. Functions of this
-package check it after decoding, because their reasons say more than "wrong type". Empty names and negative attempts in
-results are not checked: such a result belongs to no eviction.
+Names are camelCase in JSON, as in Kubernetes. Every reader passes over fields that it does not know, so that a later
+version may add some to the same `apiVersion`. The published schema demands more than the decoders check: what
+`extra_json_schema` says. Functions of this package check it after decoding, because their reasons say more than "wrong
+type". Empty names and negative attempts in results are not checked: such a result belongs to no eviction.
 """
 
 from typing import Annotated, Final

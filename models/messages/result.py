@@ -19,7 +19,7 @@ RESULT_KIND: Final = "EvictionResult"
 _AT_LEAST_1: Final = {"minLength": 1}
 
 
-class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class EvictionResult(msgspec.Struct, frozen=True, gc=False, rename="camel", kw_only=True):
     """What an executor did with one attempt."""
 
     api_version: ApiVersion

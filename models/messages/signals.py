@@ -81,15 +81,16 @@ class Unbound(msgspec.Struct, frozen=True, gc=False):
 
 
 class Forget(msgspec.Struct, frozen=True, gc=False):
-    """An operator takes a cluster out of the service: its nodes in this partition are forgotten."""
+    """An operator takes a cluster out of the service: its nodes and pods are forgotten."""
 
     cluster: str
     at_us: int
 
 
 class AcceptGap(msgspec.Struct, frozen=True, gc=False):
-    """An operator accepts that input of this partition expired unread (docs/messages.md#what-operators-say)."""
+    """An operator accepts that input of a cluster expired unread (docs/messages.md#operator-signals)."""
 
+    cluster: str
     at_us: int
 
 

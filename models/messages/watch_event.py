@@ -1,8 +1,7 @@
-"""The inputs: watch events on the nodes and the pods topic, as a feed has to write them. Key: `<cluster>/<node>`.
+"""The inputs: watch events on the nodes and the pods topic, as a feed has to write them. Key: the cluster's name.
 
 A record is what the Kubernetes watch sends, plus the cluster and the time at which the feed received it. The line
-format of `kubectl get pods -A -o json --watch --output-watch-events` lacks both, `cluster` and `observedAt`. Records
-about a whole cluster, and pods that are not bound, have the key `<cluster>/`.
+format of `kubectl get pods -A -o json --watch --output-watch-events` lacks both, `cluster` and `observedAt`.
 
 The service itself accepts more, and reads only what it uses: see `decoding` and `kubernetes.shapes`.
 """
@@ -117,7 +116,7 @@ _OBJECT: Final = {
 }
 
 
-class Listing(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class Listing(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """What a complete listing holds in a range of node names: whatever else is known there is gone."""
 
     resource_version: Annotated[NonEmptyText, Meta(description="Of the list, as the API server gave it.")]
@@ -136,7 +135,7 @@ class Listing(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
     uid_through: Annotated[str | None, Meta(description="The last UID that is spoken of; absent for no end.")] = None
 
 
-class WatchEvent(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
+class WatchEvent(msgspec.Struct, frozen=True, rename="camel", kw_only=True):
     """One record of the nodes or the pods topic."""
 
     cluster: Annotated[NonEmptyText, Meta(description="The cluster's id, as in the key.")]
@@ -196,13 +195,13 @@ def decode_watch_event(text: bytes | str) -> WatchEvent:
     elif event.object is not msgspec.UNSET:
         codec.decode(_other_decoder, event.object)
     if event.listed_at is not None and event.type is not WatchEventType.HEARTBEAT:
-        raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "listedAt: only on HEARTBEAT")
+        raise Unreadable(UnreadableReason.MISPLACED_FIELD, "listedAt: only on HEARTBEAT")
     if event.cluster_uid is not None and event.type not in _FROM_THE_FEED:
-        raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "clusterUid: only on LISTED and HEARTBEAT")
+        raise Unreadable(UnreadableReason.MISPLACED_FIELD, "clusterUid: only on LISTED and HEARTBEAT")
     if event.listing is None and event.type is WatchEventType.LISTED:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "listing")
     if event.listing is not None and event.type is not WatchEventType.LISTED:
-        raise Unreadable(UnreadableReason.UNKNOWN_FIELD, "listing: only on LISTED")
+        raise Unreadable(UnreadableReason.MISPLACED_FIELD, "listing: only on LISTED")
     return event
 
 

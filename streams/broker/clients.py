@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka.errors import (
     AuthorizationError,
+    InconsistentGroupProtocolError,
     KafkaConnectionError,
     KafkaError,
     KafkaTimeoutError,
@@ -55,6 +56,8 @@ def as_our_error(error: KafkaError | OSError, settings: Settings, operation: str
     reason = str(error) if str(error).startswith(type(error).__name__) else f"{type(error).__name__}: {error}"
     if isinstance(error, AuthorizationError):
         return BrokerRefusedError(operation, reason=reason, next_step="give this user the right to do so")
+    if isinstance(error, InconsistentGroupProtocolError):
+        return BrokerRefusedError(operation, reason=reason, next_step="stop the members of its group of other versions")
     return BrokerRefusedError(operation, reason=reason)
 
 

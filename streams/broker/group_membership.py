@@ -44,22 +44,14 @@ IDLE_SECONDS: Final = 0.05
 
 
 class GroupConsumer(BoundedConsumer):
-    """A consumer that reads on while its group joins, and gives partitions away only when it has handed them over.
+    """A consumer that reads on while its group joins.
 
     The library's `poll` returns nothing from the begin of a join to its end. As partitions are moved cooperatively,
-    what a member has is its own meanwhile. What it must give away, no other member gets before it joins once more: the
-    library would do that in the next `poll`, and here it is not done while `is_handing_over` is set. The listener sets
-    that when partitions are revoked. Its method runs in the library's thread, while `poll` waits for it: so it must not
-    wait for the thread that polls.
+    what a member has is its own meanwhile.
 
     Another member that joins with the same instance id takes this one's place. The library logs that, sends no more
     heartbeats, and reads on; here `poll` raises it.
-
-    Attributes:
-        is_handing_over: whether revoked partitions are still being worked on.
     """
-
-    is_handing_over = False
 
     def __init__(self, *arguments: Any, **more: Any) -> None:
         super().__init__(*arguments, **more)
@@ -83,16 +75,9 @@ class GroupConsumer(BoundedConsumer):
         """
         if self._replaced is not None:
             raise self._replaced
-        coordinator = self._coordinator
-        is_joined = True
-        if not self.is_handing_over and coordinator.need_rejoin():
-            is_joined = coordinator.poll(timeout_ms=timer.timeout_ms)
-        if self.is_handing_over:  # perhaps since that join
-            coordinator._invoke_completed_offset_commit_callbacks()  # noqa: SLF001 - none is public
-            coordinator.poll_heartbeat()
-        elif is_joined:
-            return super()._poll_once(timer, max_records, update_offsets=update_offsets)
-        return self._fetch(timer, max_records, update_offsets)
+        if self._coordinator.need_rejoin() and not self._coordinator.poll(timeout_ms=timer.timeout_ms):
+            return self._fetch(timer, max_records, update_offsets)
+        return super()._poll_once(timer, max_records, update_offsets=update_offsets)
 
     def _fetch(self, timer: Any, max_records: int, update_offsets: bool) -> Any:  # noqa: FBT001
         records, is_idle = self._fetcher.fetch_records(

@@ -31,12 +31,7 @@ def cluster() -> None:
 @app.command()
 def forget(
     context: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(
-            help="Name of the cluster, as in the keys of its records.", metavar="NAME", parser=check_cluster_name
-        ),
-    ],
+    name: Annotated[str, typer.Argument(help="The key of its records.", metavar="NAME", parser=check_cluster_name)],
     yes: YesOption = False,
     wait: Annotated[
         float,
@@ -48,11 +43,11 @@ def forget(
 ) -> ExitCode:
     """Remove a cluster from the service: cancel its evictions, forget its nodes and pods.
 
-    Stop its feed first: records that arrive afterwards count again. What is known of the cluster is shown before you
-    are asked. If nothing is known, nothing is sent, and the exit code is 1. The order goes to all partitions of nodes.
+    Stop its feed first: what arrives afterwards counts again. The nodes, pods and open evictions of the cluster are
+    shown before you are asked; where there are none, nothing is sent, and the exit code is 1.
 
-    A feed may send the cluster again only after all partitions have read the order. Pods come from another topic, and
-    those read before the order would be forgotten too. Exit code 1 means that some partitions have not read it yet.
+    A feed may send the cluster again only after a worker has read the order: pods are read from another topic, and
+    those that were read before it would be forgotten too. Exit code 1 says that no worker has read it yet.
 
     Examples:
 
@@ -63,6 +58,7 @@ def forget(
     from evictstream.streams.broker.group_progress import wait_until_read
     from evictstream.streams.feed.operator_signals import forget_cluster
     from evictstream.streams.feed.publisher import open_publisher
+    from evictstream.streams.partitioner import partition_of
 
     refuse_if_nobody_answers(yes)
     settings = global_options(context).settings
@@ -72,50 +68,52 @@ def forget(
         known = read_with_progress(settings, publisher.partitions)
         found |= known.of_cluster(name)
         if not known.is_known(name):
-            return _unknown(settings, known, name, found if is_json else None)
+            return _unknown(settings, known, name, len(publisher.partitions), found if is_json else None)
         if not is_json:
             say(known.sentence(name), err=True)
         question = f"Cancel all evictions of {name} and forget its nodes and pods, at {settings.bootstrap_servers}?"
         if not is_confirmed(question, yes):
             return DECLINED
-        partitions = forget_cluster(publisher, settings.nodes_topic, name)
+        forget_cluster(publisher, settings.nodes_topic, name)
+        partition = partition_of(name.encode(), len(publisher.partitions))
     if not is_json:
-        say(f"sent the order to forget {name} to all {len(partitions)} partitions of {settings.nodes_topic}")
-    found["partitions"] = partitions
-    unread = None
+        say(f"wrote the order to forget {name}")
+    is_read = None
     try:
         if wait:
-            found["unread"] = unread = wait_until_read(settings, settings.nodes_topic, partitions, wait)
-    finally:  # the partitions have the signal, however the wait ends
+            is_read = not wait_until_read(settings, settings.nodes_topic, (partition,), wait)
+    finally:  # the order is written, however the wait ends
         if is_json:
-            print_json(found)
-    if unread == () and not is_json:
-        say("all partitions have read it: a feed may send that cluster again")
-    if unread:
-        numbers = ", ".join(map(str, unread))
+            print_json(found | {"partition": partition, "isRead": is_read})
+    if is_read and not is_json:
+        say("a worker has read it: a feed may send that cluster again")
+    if is_read is False:
         say(
-            f"not read within {wait:g} s by partitions {numbers}: do not feed {name} again before that; repeat this"
-            " command to send and wait again",
+            f"no worker has read it within {wait:g} s: do not feed {name} again before; this command, given again,"
+            " waits again",
             err=True,
         )
         return ExitCode.FOUND_PROBLEM
     return ExitCode.DONE
 
 
-def _unknown(settings: Settings, known: KnownClusters, name: str, found: dict[str, object] | None) -> ExitCode:
+def _unknown(
+    settings: Settings, known: KnownClusters, name: str, partitions: int, found: dict[str, object] | None
+) -> ExitCode:
     """Report that nothing was sent, and which cluster may have been meant."""
     from evictstream.streams.broker.group_progress import wait_until_read
+    from evictstream.streams.partitioner import partition_of
 
-    unread = {
-        topic: numbers
+    place = (partition_of(name.encode(), partitions),)
+    unread = [
+        topic
         for topic in (settings.nodes_topic, settings.pods_topic)
-        if (numbers := wait_until_read(settings, topic, known.partitions, UNREAD_SECONDS))
-    }
+        if wait_until_read(settings, topic, place, UNREAD_SECONDS)
+    ]
     if found is not None:
-        print_json(found | {"partitions": [], "clusters": known.names, "unreadInputs": unread})
+        print_json(found | {"partition": None, "isRead": None, "clusters": known.names, "unreadInputs": unread})
     for line in known.nothing_known(name):
         warn(line)
-    for topic, numbers in unread.items():
-        which = ", ".join(map(str, numbers))
-        warn(f"workers have not read all of {topic} yet (partitions {which}), so it may be there: wait, then try again")
+    for topic in unread:
+        warn(f"workers have not read all of {topic} yet, where it may stand: let them, and ask again")
     return ExitCode.FOUND_PROBLEM

@@ -13,10 +13,6 @@ from evictstream.models.messages.vocabulary import Action
 from evictstream.streams.cli.columns import Columns
 
 
-class ShownCommand(EvictionCommand, frozen=True, forbid_unknown_fields=False):
-    """An eviction command, perhaps of a newer worker that writes more fields than this version knows."""
-
-
 class CommandColumn(NamedTuple):
     """One column of the table.
 

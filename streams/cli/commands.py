@@ -109,13 +109,14 @@ class _Show:
     ) -> None:
         import msgspec
 
-        from evictstream.streams.cli.command_rows import CommandRows, ShownCommand
+        from evictstream.models.messages.command import EvictionCommand
+        from evictstream.streams.cli.command_rows import CommandRows
 
         self._topic = topic
         self._rows = CommandRows() if as_text else None
         self._left = maximum
         self._wanted = wanted
-        self._decoder = msgspec.json.Decoder(ShownCommand)
+        self._decoder = msgspec.json.Decoder(EvictionCommand)
 
     @property
     def is_full(self) -> bool:

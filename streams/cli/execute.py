@@ -64,8 +64,8 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     group: Annotated[
         str | None,
         typer.Option(
-            help="Prefix of the consumer groups: NAME-CLUSTER, and NAME-CLUSTER/observe for observers. Executors"
-            " in one group share the work of the cluster. Default: APPLICATION_ID-executor.",
+            help="How the consumer groups are called: NAME-CLUSTER, and NAME-CLUSTER/observe for observers. Executors"
+            " of one group stand in for one another: one acts. Default: the application's name and -executor.",
             metavar="NAME",
         ),
     ] = None,

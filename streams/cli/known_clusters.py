@@ -1,4 +1,4 @@
-"""The rows of each cluster by partition: read with progress, shown as sentences and as JSON."""
+"""The rows of each cluster: read with progress, shown as sentences and as JSON."""
 
 from __future__ import annotations
 
@@ -33,15 +33,10 @@ class KnownClusters:
         self._rows = rows
 
     @property
-    def partitions(self) -> tuple[int, ...]:
-        """Their numbers."""
-        return tuple(self._rows)
-
-    @property
     def names(self) -> list[str]:
-        """The clusters with nodes, pods, evictions or heartbeats in a partition."""
+        """The clusters with nodes, pods, evictions or heartbeats."""
         return sorted(
-            {name for rows in self._rows.values() for name, found in rows.clusters.items() if found.is_anything}
+            name for rows in self._rows.values() for name, found in rows.clusters.items() if found.is_anything
         )
 
     def gaps(self) -> dict[int, GapJson]:
@@ -60,36 +55,30 @@ class KnownClusters:
         }
 
     def is_known(self, cluster: str) -> bool:
-        """Whether the cluster is among `names`, or only some partitions have forgotten it."""
-        of_it = self._of(cluster)
-        forgotten = sum(found.state.forgotten_at_us > 0 for found in of_it.values())
-        return any(found.is_anything for found in of_it.values()) or 0 < forgotten < len(self._rows)
+        """Whether the cluster is among `names`."""
+        return self._of(cluster).is_anything
 
     def of_cluster(self, cluster: str) -> dict[str, object]:
-        """Return the counts of a cluster's rows by partition, as JSON."""
+        """Return the counts of a cluster's rows as JSON."""
         of_it = self._of(cluster)
-        known = [
-            {"partition": number, "nodes": found.nodes, "pods": found.pods, "openEvictions": found.open_evictions}
-            for number, found in of_it.items()
-            if found.is_anything
-        ]
-        return {"known": known, "heartbeatAt": self._heartbeat(of_it), "forgottenAt": self._forgotten(of_it)}
+        counts = {"nodes": of_it.nodes, "pods": of_it.pods, "openEvictions": of_it.open_evictions}
+        return {
+            "known": counts if of_it.is_anything else None,
+            "heartbeatAt": _instant(self._heartbeat(of_it)),
+            "forgottenAt": _instant(of_it.state.forgotten_at_us),
+        }
 
     def sentence(self, cluster: str) -> str:
-        """Describe a cluster in one sentence: nodes, pods, open evictions, partitions, newest heartbeat."""
-        of_it = {number: found for number, found in self._of(cluster).items() if found.is_anything}
-        nodes, pods, evictions = (
-            sum(getattr(found, what) for found in of_it.values()) for what in ("nodes", "pods", "open_evictions")
-        )
-        where = f"in partitions {', '.join(map(str, of_it))}" if of_it else "in any partition"
-        heartbeat = self._heartbeat(of_it)
-        heard = "" if heartbeat is None else f"; last heartbeat at {heartbeat}"
-        return f"{cluster}: {nodes} nodes, {pods} pods and {evictions} open evictions are known {where}{heard}"
+        """Describe a cluster in one sentence: nodes, pods, open evictions, newest heartbeat."""
+        of_it = self._of(cluster)
+        heartbeat = _instant(self._heartbeat(of_it))
+        heard = "" if heartbeat is None else f"; the last heartbeat of its feed: {heartbeat}"
+        return f"{cluster} has {of_it.nodes} nodes, {of_it.pods} pods and {of_it.open_evictions} open evictions{heard}"
 
     def nothing_known(self, cluster: str) -> Iterator[str]:
         """Yield lines about an unknown cluster: when it was forgotten, similar names, and the known clusters."""
-        forgotten = self._forgotten(self._of(cluster))
-        since = "" if forgotten is None else f": forgotten at {forgotten}"
+        forgotten = _instant(self._of(cluster).state.forgotten_at_us)
+        since = "" if forgotten is None else f": it was forgotten at {forgotten}"
         yield f"nothing is known of {cluster}{since}; nothing was sent"
         names = self.names
         near = difflib.get_close_matches(cluster, names, n=3, cutoff=0.5)
@@ -98,25 +87,20 @@ class KnownClusters:
         more = f" and {len(names) - NAMES_LISTED} more" if len(names) > NAMES_LISTED else ""
         yield f"known clusters: {', '.join(names[:NAMES_LISTED]) or 'none'}{more}"
 
-    def _of(self, cluster: str) -> dict[int, ClusterRows]:
-        return {number: rows.clusters[cluster] for number, rows in self._rows.items() if cluster in rows.clusters}
+    def _of(self, cluster: str) -> ClusterRows:
+        from evictstream.streams.worker.stored_rows import ClusterRows
+
+        return next((rows.clusters[cluster] for rows in self._rows.values() if cluster in rows.clusters), ClusterRows())
 
     @staticmethod
-    def _heartbeat(of_it: dict[int, ClusterRows]) -> str | None:
-        return _newest(
-            max(found.state.nodes_heartbeat_at_us, found.state.pods_heartbeat_at_us) for found in of_it.values()
-        )
-
-    @staticmethod
-    def _forgotten(of_it: dict[int, ClusterRows]) -> str | None:
-        return _newest(found.state.forgotten_at_us for found in of_it.values())
+    def _heartbeat(of_it: ClusterRows) -> int:
+        return max(of_it.state.nodes_heartbeat_at_us, of_it.state.pods_heartbeat_at_us)
 
 
-def _newest(instants_us: Iterator[int]) -> str | None:
+def _instant(at_us: int) -> str | None:
     from evictstream.models.instants import instant_text
 
-    newest_us = max(instants_us, default=0)
-    return instant_text(newest_us) if newest_us else None
+    return instant_text(at_us) if at_us else None
 
 
 def read_with_progress(settings: Settings, partitions: tuple[int, ...]) -> KnownClusters:

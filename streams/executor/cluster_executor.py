@@ -121,15 +121,16 @@ class ClusterExecutor:
             if self._queue.waits:  # perhaps one that was put off is due
                 self._call_worker()
 
-    def remove_partition(self, partition: int) -> list[QueuedEviction]:
-        """Remove the evictions of a partition that leaves; returns them, and those that run."""
+    def remove_all(self) -> list[QueuedEviction]:
+        """Remove all evictions without an answer; returns them, and those that run."""
         with self._changed:
-            return self._queue.remove_partition(partition)
+            return self._queue.remove_all()
 
-    def runs(self, partition: int) -> bool:
-        """Whether an eviction of a partition is being carried out."""
+    @property
+    def is_running(self) -> bool:
+        """Whether an eviction is being carried out."""
         with self._changed:
-            return self._queue.runs(partition)
+            return self._queue.is_running
 
     def due_for_accepted(self, now: float) -> list[QueuedEviction]:
         """List the evictions whose next `Accepted` is due."""
@@ -225,7 +226,7 @@ class ClusterExecutor:
                 )
             else:
                 self._open()
-            self._respond(eviction, done)  # before `runs` is false: a partition leaves after its last answer
+            self._respond(eviction, done)  # before `is_running` is false: a stop waits for the last answer
             self._queue.finish(eviction)
             self.outcomes[done.outcome] += 1
             self.seconds.observe(now - eviction.queued_at)

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 import structlog
-from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from evictstream.models.execution.command_log import CommandAnswer, CommandLog
 from evictstream.models.execution.work_queue import QueuedEviction
@@ -30,12 +29,12 @@ from evictstream.streams.errors import (
     CredentialsError,
     EvictstreamError,
 )
+from evictstream.streams.executor.cluster_assignor import ClusterAssignor
 from evictstream.streams.executor.cluster_check import check_cluster
 from evictstream.streams.executor.cluster_executor import ClusterExecutor, most_at_once
 from evictstream.streams.executor.cluster_identity import ClusterIdentity, IdentifiedEvictor
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.command_consumer import CommandConsumer
-from evictstream.streams.executor.commands_partition import CommandsPartition
 from evictstream.streams.executor.eviction import CREDENTIALS_SECONDS, ExecutorMode, PodEvictor
 from evictstream.streams.executor.group_commits import GroupCommits
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions, group_of
@@ -53,10 +52,10 @@ OLDEST_SECONDS: Final = 3_600.0
 """An `Evict` that was issued longer ago is obsolete. The service repeats what is owed after 900 s at the latest."""
 
 SESSION_SECONDS: Final = 15.0
-"""An executor without heartbeats for so long loses its partitions to the others."""
+"""An executor without heartbeats for so long loses the partition to one that stands by."""
 
 HEARTBEAT_SECONDS: Final = 0.5
-"""The answer to a heartbeat tells a member that another one joins or leaves, so a move waits for up to one of them."""
+"""The answer to a heartbeat tells a member that another one joins or leaves, so a take-over waits for up to one."""
 
 REFUSED_SECONDS: Final = 10.0
 """Between two tries of a cluster that needs a change first: a right has to be granted, or a file edited."""
@@ -155,7 +154,6 @@ class ClusterLife(threading.Thread):
 
     def _serve(self, connection: Connection, uid: str) -> None:
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]] = deque()
-        partitions: dict[int, CommandsPartition] = {}
         evictor = PodEvictor(
             requests=PodRequests(connection),
             mode=self.order.mode,
@@ -173,22 +171,22 @@ class ClusterLife(threading.Thread):
         events: PodEvents | None = None
         if self._options.events != "none" and self.order.mode is not ExecutorMode.OBSERVE:
             events = PodEvents(self.order.name, connection)
-        with self._consumer() as consumer:
+        assignor = ClusterAssignor(self._settings.commands_topic, self.order.name.encode())
+        with self._consumer(assignor) as consumer:
             answers = CommandAnswers(
                 cluster=executor,
                 command_log=CommandLog(oldest_seconds=OLDEST_SECONDS),
                 results=ResultWriter(self._producer, self._settings.results_topic),
-                commits=GroupCommits(consumer, self._settings.commands_topic, partitions),
-                partitions=partitions,
+                commits=GroupCommits(consumer),
                 outcomes=outcomes,
                 notify=self._notify,
             )
             reader = CommandConsumer(
                 settings=self._settings,
                 consumer=consumer,
+                assignor=assignor,
                 cluster=executor,
                 answers=answers,
-                partitions=partitions,
                 starts=PartitionStarts(consumer, start_us=self._options.start_us, oldest_seconds=OLDEST_SECONDS),
             )
             if events is not None:
@@ -211,7 +209,7 @@ class ClusterLife(threading.Thread):
             self.events.add(command)
 
     @contextlib.contextmanager
-    def _consumer(self) -> Iterator[GroupConsumer]:
+    def _consumer(self, assignor: ClusterAssignor) -> Iterator[GroupConsumer]:
         static: dict[str, Any] = {} if self._options.instance is None else {"group_instance_id": self._options.instance}
         with our_errors(self._settings, "open a consumer"):
             consumer = open_as(
@@ -220,7 +218,7 @@ class ClusterLife(threading.Thread):
                 isolation="read_committed",
                 **static,
                 group_id=group_of(self.order, self._options),
-                partition_assignment_strategy=[CooperativeStickyAssignor],
+                partition_assignment_strategy=[assignor],
                 auto_offset_reset="earliest",
                 session_timeout_ms=int(SESSION_SECONDS * 1000),
                 heartbeat_interval_ms=int(HEARTBEAT_SECONDS * 1000),

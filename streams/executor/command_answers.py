@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from kafka.errors import KafkaError
@@ -33,7 +33,10 @@ Notify = Callable[[EvictionCommand, CommandAnswer | None], None]
 class CommandAnswers:
     """Decides what follows from each command, and keeps track of it until its result and its offset are in Kafka.
 
-    Used by the thread of the consumer, which also keeps `partitions`; workers only append to `outcomes`.
+    Used by the thread of the consumer; workers only append to `outcomes`.
+
+    Attributes:
+        partition: that of the cluster; None while this executor stands by. The consumer sets it, `drop` takes it away.
     """
 
     def __init__(
@@ -43,39 +46,38 @@ class CommandAnswers:
         command_log: CommandLog,
         results: ResultWriter,
         commits: GroupCommits,
-        partitions: Mapping[int, CommandsPartition],
         outcomes: deque[tuple[QueuedEviction, CommandAnswer]],
         notify: Notify,
     ) -> None:
+        self.partition: CommandsPartition | None = None
         self._cluster = cluster
         self._command_log = command_log
         self._results = results
         self._commits = commits
-        self._partitions = partitions
         self._outcomes = outcomes
         self._notify = notify
 
     def is_idle(self) -> bool:
         """Whether no eviction waits or runs, and no result is missing in Kafka."""
-        is_open = any(partition.pending or partition.unconfirmed for partition in self._partitions.values())
+        is_open = self.partition is not None and (self.partition.pending or self.partition.unconfirmed)
         return not (is_open or self._outcomes or len(self._cluster))
 
     def note_answered(self, command: EvictionCommand) -> None:
         """Record a command that was answered before this executor got its partition."""
         self._command_log.note_answered(command)
 
-    def take(self, command: EvictionCommand, number: int, offset: int, now: float) -> None:
+    def take(self, command: EvictionCommand, partition: CommandsPartition, offset: int, now: float) -> None:
         """Queue or answer a command of this cluster, or withdraw its eviction.
 
         Args:
-            command: at `offset` of the partition `number`.
-            number: of a partition that the consumer keeps.
+            command: at `offset` of the partition.
+            partition: that of the cluster.
             offset: not answered yet.
             now: monotonic seconds.
         """
         eviction = QueuedEviction(
             command=command,
-            partition=number,
+            reading=partition.reading,
             offset=offset,
             queued_at=now,
             accept_at=now + FIRST_ACCEPTED_SECONDS,
@@ -85,7 +87,6 @@ class CommandAnswers:
         if isinstance(reading, CommandAnswer):
             self._answer(eviction, reading)
             return
-        partition = self._partitions[number]
         if reading is not Reading.IGNORE:
             earlier = partition.withdraw(command.eviction_id) or self._cluster.withdraw(command.eviction_id)
             if earlier is not None:
@@ -125,21 +126,25 @@ class CommandAnswers:
             self._results.add(eviction.command, CommandAnswer(Outcome.ACCEPTED, "queued"), None)
 
     def commit(self, now: float) -> None:
-        """Commit all partitions where that is due."""
-        self._commits.send(now)
+        """Commit what is answered, if that is due."""
+        if self.partition is not None:
+            self._commits.send(self.partition, now)
 
-    def finish(self, numbers: Iterable[int], timeout_seconds: float) -> None:
-        """Commit partitions that leave, and wait for it; what Kafka refuses is read again by the next executor."""
-        with contextlib.suppress(KafkaError):
-            self._commits.finish(numbers, timeout_seconds)
+    def drop(self) -> None:
+        """Forget the partition; its open commands are done when it is read again."""
+        self.abandon(self._cluster.remove_all())
+        if self.partition is not None:
+            self.abandon(self.partition.pending.values())
+            self.partition = None
 
-    def finish_all(self, timeout_seconds: float) -> None:
+    def finish(self, timeout_seconds: float) -> None:
         """Send all answers, wait until Kafka has them, and commit."""
         self.send()
         with contextlib.suppress(KafkaError):
             self._results.flush(timeout_seconds)
             self._note_confirmed()
-            self._commits.finish(self._partitions, timeout_seconds)
+            if self.partition is not None:
+                self._commits.finish(self.partition, timeout_seconds)
 
     def _end(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
         self._command_log.answer(eviction.command, answer)
@@ -149,13 +154,13 @@ class CommandAnswers:
     def _answer(self, eviction: QueuedEviction, answer: CommandAnswer) -> None:
         if self._cluster.mode is ExecutorMode.OBSERVE:
             answer = as_observed(answer)
-        if eviction.partition in self._partitions:
-            self._partitions[eviction.partition].unconfirmed.add(eviction.offset)
-        self._results.add(eviction.command, answer, (eviction.partition, eviction.offset))
+        if self.partition is not None and eviction.reading == self.partition.reading:
+            self.partition.unconfirmed.add(eviction.offset)
+        self._results.add(eviction.command, answer, (eviction.reading, eviction.offset))
 
     def _note_confirmed(self) -> None:
-        for number, offset in self._results.confirmed():
-            partition = self._partitions.get(number)
-            if partition is not None:
-                partition.unconfirmed.discard(offset)
-                partition.answered.add(offset)
+        """Count commands as done; not those of an earlier reading, whose offsets may be those of other commands now."""
+        for reading, offset in self._results.confirmed():
+            if self.partition is not None and reading == self.partition.reading:
+                self.partition.unconfirmed.discard(offset)
+                self.partition.answered.add(offset)

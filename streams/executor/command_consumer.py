@@ -1,4 +1,4 @@
-"""Reads the commands of one cluster from the partitions that the group assigns, and hands them over when they move.
+"""Reads the commands of one cluster from its partition, as long as the group assigns it.
 
 One thread, the caller's, runs all of it. `CommandAnswers` does what follows from each command.
 """
@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 import structlog
 from kafka import TopicPartition
 from kafka.errors import FencedInstanceIdError, KafkaError
 
-from evictstream.models.execution.work_queue import QueuedEviction
 from evictstream.models.messages.command import EvictionCommand, decode_command
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import Action
@@ -23,10 +22,11 @@ from evictstream.streams.broker.clients import as_our_error
 from evictstream.streams.broker.group_membership import GroupConsumer, finish_joining, subscribe
 from evictstream.streams.broker.open_transactions import OpenTransactions
 from evictstream.streams.errors import InstanceReplacedError
+from evictstream.streams.executor.cluster_assignor import ClusterAssignor
 from evictstream.streams.executor.cluster_executor import ClusterExecutor
 from evictstream.streams.executor.command_answers import CommandAnswers
 from evictstream.streams.executor.commands_partition import CommandsPartition
-from evictstream.streams.executor.partition_moves import HAND_OVER_SECONDS, PartitionMoves
+from evictstream.streams.executor.partition_moves import PartitionMoves
 from evictstream.streams.executor.partition_starts import PartitionStarts
 from evictstream.streams.settings import Settings
 
@@ -47,20 +47,17 @@ RESUME_AT: Final = 15_000
 """Reading continues when so few wait."""
 
 SWEEP_SECONDS: Final = 2.0
-"""Between two looks at all evictions and partitions: for `Accepted`, time limits and open transactions."""
+"""Between two looks at all evictions: for `Accepted`, time limits and open transactions."""
 
 DRAIN_SECONDS: Final = 5.0
 """How long a stop waits for evictions that are being carried out."""
-
-COMMIT_TIMEOUT_SECONDS: Final = 0.5
-"""For the commit before a partition leaves; it takes some milliseconds."""
 
 RETRY_SECONDS: Final = 1.0
 """After an error of Kafka that may pass."""
 
 STALL_SECONDS: Final = 12.0
-"""A consumer whose process was frozen for so long may have lost its partitions: this is the session less a heartbeat's
-interval. Another executor may have read a `Cancel`, so no eviction begins before the partitions were read again."""
+"""A consumer whose process was frozen for so long may have lost its partition: this is the session less a heartbeat's
+interval. Another executor may have read a `Cancel`, so no eviction begins before the partition was read again."""
 
 
 class CommandConsumer:
@@ -71,9 +68,8 @@ class CommandConsumer:
         passed_over: records of other clusters.
         unreadable: records that are not commands.
         polled_at: monotonic second of the last poll's end.
-        partitions: those that are read, by number; this class alone adds and removes them.
         open_transactions: where an open transaction keeps commands from being read.
-        starts: of the partitions.
+        starts: of the partition.
     """
 
     def __init__(
@@ -81,16 +77,15 @@ class CommandConsumer:
         *,
         settings: Settings,
         consumer: GroupConsumer,
+        assignor: ClusterAssignor,
         cluster: ClusterExecutor,
         answers: CommandAnswers,
-        partitions: dict[int, CommandsPartition],
         starts: PartitionStarts,
     ) -> None:
         self.commands: Counter[Action] = Counter()
         self.passed_over = 0
         self.unreadable = 0
         self.polled_at = time.monotonic()
-        self.partitions = partitions
         self.open_transactions = OpenTransactions(settings.commands_topic)
         self.starts = starts
         self._settings = settings
@@ -98,8 +93,13 @@ class CommandConsumer:
         self._cluster = cluster
         self._key = cluster.name.encode()
         self._answers = answers
-        self._moves = PartitionMoves(consumer, self._remove_evictions)
+        self._moves = PartitionMoves(assignor, cluster.remove_all)
         self._sweep_at = 0.0
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it has the partition of its cluster; else it stands by."""
+        return self._answers.partition is not None
 
     @property
     def left_out(self) -> int:
@@ -131,76 +131,50 @@ class CommandConsumer:
                 time.sleep(RETRY_SECONDS)
         self._cluster.stop()
         self._drain()
-        self._moves.end()
 
     def _turn(self) -> None:
         finish_joining(self._consumer)
-        batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._is_idle() else POLL_MS)
+        batches = self._consumer.poll(timeout_ms=IDLE_POLL_MS if self._answers.is_idle() else POLL_MS)
         now = self._note_poll()
-        for numbers, evictions in self._moves.lost():
+        for evictions in self._moves.lost():
             self._answers.abandon(evictions)
-            self._drop(numbers)
-        self._hand_over(now)
-        # From here on nothing may raise before all batches have been read: they are not polled again.
-        self._take_over_new(batches, now)
-        self._read_all(batches, now)
+            self._answers.drop()
+        # From here on nothing may raise before the batch has been read: it is not polled again.
+        self._take_over(batches, now)
+        partition = self._answers.partition
+        if partition is not None and partition.place in batches:
+            self._read(partition, batches[partition.place], now)
         if now >= self._sweep_at:
             self._sweep_at = now + SWEEP_SECONDS
-            read = [number for number, partition in self.partitions.items() if not partition.is_paused]
-            self.open_transactions.look(self._consumer, read, now)
+            self._look_for_open_transactions(now)
             self._answers.sweep(now)
         self._answers.send()
         self._queue_pending(now)
         self._answers.commit(now)
 
-    def _is_idle(self) -> bool:
-        return self._answers.is_idle() and not any(partition.is_leaving for partition in self.partitions.values())
-
     def _note_poll(self) -> float:
         """Let workers begin evictions for a while, after a stall only those that are read again. Returns the time."""
         now = time.monotonic()
         stalled = now - self.polled_at
-        if stalled > STALL_SECONDS and self.partitions:
-            log.warning("process stalled; partitions are read again", seconds=round(stalled, 1))
-            self._drop(tuple(self.partitions))
+        if stalled > STALL_SECONDS and self.is_active:
+            log.warning("process stalled; its partition is read again", seconds=round(stalled, 1))
+            self._answers.drop()
         self.polled_at = now
         self._cluster.permit(now + STALL_SECONDS)
         return now
 
-    def _hand_over(self, now: float) -> None:
-        """Begin nothing more of revoked partitions; each leaves when its running evictions are answered."""
-        for numbers in self._moves.revoked():
-            revoked = numbers & self.partitions.keys()
-            self._answers.abandon(self._remove_evictions(revoked))
-            for number in revoked:
-                self.partitions[number].leave_by = now + HAND_OVER_SECONDS
-        leaving = {number: partition for number, partition in self.partitions.items() if partition.is_leaving}
-        running = {number for number in leaving if self._cluster.runs(number)}
-        self._answers.send()
-        for number, partition in leaving.items():
-            if partition.must_leave(now) or not (number in running or partition.unconfirmed):
-                self._answers.finish((number,), COMMIT_TIMEOUT_SECONDS)
-                self._drop((number,))
-        self._moves.settle(is_handing_over=bool(leaving.keys() & self.partitions.keys()))
-
-    def _take_over_new(self, batches: dict[TopicPartition, Any], now: float) -> None:
+    def _take_over(self, batches: dict[TopicPartition, Any], now: float) -> None:
         for assigned in self._consumer.assignment():
-            if assigned.partition not in self.partitions:
+            if not self.is_active:
                 batches.pop(assigned, None)  # it is read again from where it has to begin
                 with contextlib.suppress(KafkaError):  # the next turn tries again
-                    self.partitions[assigned.partition] = self.starts.begin(assigned, now)
+                    self._answers.partition = self.starts.begin(assigned, now)
 
-    def _read_all(self, batches: Mapping[TopicPartition, Any], now: float) -> None:
-        for assigned, records in batches.items():
-            partition = self.partitions.get(assigned.partition)
-            if partition is not None and not partition.is_leaving:
-                self._read(assigned, partition, records, now)
-
-    def _read(self, assigned: TopicPartition, partition: CommandsPartition, records: Iterable[Any], now: float) -> None:
+    def _read(self, partition: CommandsPartition, records: Iterable[Any], now: float) -> None:
         for record in records:
             if record.offset < partition.position:
-                self.starts.note_reset(assigned, partition.position, record.offset)
-                self._drop((assigned.partition,))
+                self.starts.note_reset(partition.place, partition.position, record.offset)
+                self._answers.drop()
                 return
             partition.advance_to(record.offset)
             command = self._command_in(record)
@@ -212,13 +186,13 @@ class CommandConsumer:
                 self._answers.note_answered(command)
             else:
                 self.commands[command.action] += 1
-                self._answers.take(command, assigned.partition, record.offset, now)
-        with contextlib.suppress(KafkaError):  # it may have been given away just now
-            partition.advance_to(self._consumer.position(assigned))
+                self._answers.take(command, partition, record.offset, now)
+        with contextlib.suppress(KafkaError):  # it may have been taken away just now
+            partition.advance_to(self._consumer.position(partition.place))
 
     def _command_in(self, record: Any) -> EvictionCommand | None:
         """Return a command of this cluster; None if the record is something else, which is counted."""
-        if record.key is not None and record.key.partition(b"/")[0] != self._key:
+        if record.key is not None and record.key != self._key:
             self.passed_over += 1
             return None
         try:
@@ -235,43 +209,33 @@ class CommandConsumer:
             return None
         return command
 
-    def _queue_pending(self, now: float) -> None:
-        """Queue evictions of partitions that have caught up, and pause partitions while too many evictions wait."""
-        waiting = len(self._cluster) + sum(len(partition.pending) for partition in self.partitions.values())
-        for number, partition in self.partitions.items():
-            if not partition.is_leaving:
-                for eviction in partition.take_pending(now):
-                    self._cluster.put(eviction)
-                self._pause_or_resume(number, partition, waiting)
+    def _look_for_open_transactions(self, now: float) -> None:
+        partition = self._answers.partition
+        numbers = [partition.place.partition] if partition is not None and not partition.is_paused else []
+        self.open_transactions.look(self._consumer, numbers, now)
 
-    def _pause_or_resume(self, number: int, partition: CommandsPartition, waiting: int) -> None:
+    def _queue_pending(self, now: float) -> None:
+        """Queue evictions once the partition has caught up, and pause reading while too many wait."""
+        partition = self._answers.partition
+        if partition is None:
+            return
+        for eviction in partition.take_pending(now):
+            self._cluster.put(eviction)
+        waiting = len(self._cluster) + len(partition.pending)
         is_full = waiting >= (RESUME_AT if partition.is_paused else MOST_WAITING) or partition.answered.is_far()
         if is_full == partition.is_paused:
             return
         partition.is_paused = is_full
-        assigned = TopicPartition(self._settings.commands_topic, number)
-        with contextlib.suppress(KafkaError):  # it may have been given away just now
+        with contextlib.suppress(KafkaError):  # it may have been taken away just now
             if is_full:
-                self._consumer.pause(assigned)
+                self._consumer.pause(partition.place)
             else:
-                self._consumer.resume(assigned)
-
-    def _drop(self, numbers: Iterable[int]) -> None:
-        """Forget these partitions; their open commands are done when they are read again."""
-        for number in numbers:
-            self._answers.abandon(self._remove_evictions((number,)))
-            partition = self.partitions.pop(number, None)
-            if partition is not None:
-                self._answers.abandon(partition.pending.values())
-
-    def _remove_evictions(self, numbers: Iterable[int]) -> list[QueuedEviction]:
-        """Begin no more evictions of these partitions; returns those that waited or run."""
-        return [eviction for number in numbers for eviction in self._cluster.remove_partition(number)]
+                self._consumer.resume(partition.place)
 
     def _drain(self) -> None:
         """Wait for evictions that run, send their results, and commit; what takes longer is done again."""
-        self._answers.abandon(self._remove_evictions(self.partitions))
+        self._answers.abandon(self._cluster.remove_all())
         end_at = time.monotonic() + DRAIN_SECONDS
-        while any(map(self._cluster.runs, self.partitions)) and time.monotonic() < end_at:
+        while self._cluster.is_running and time.monotonic() < end_at:
             time.sleep(POLL_MS / 1000)
-        self._answers.finish_all(DRAIN_SECONDS)
+        self._answers.finish(DRAIN_SECONDS)

@@ -1,9 +1,11 @@
-"""One partition of the commands topic, as far as this executor has read and answered it."""
+"""The partition of the commands topic that a cluster is in, as far as this executor has read and answered it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
+
+from kafka import TopicPartition
 
 from evictstream.models.execution.work_queue import QueuedEviction, QueueState
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
@@ -16,28 +18,36 @@ there."""
 class CommandsPartition:
     """Position, open commands, and the evictions that wait until the partition has caught up.
 
+    A partition that is read again, after a loss or a stall, is another one of these.
+
     Attributes:
+        place: topic and number.
+        reading: number of this one among those of the executor; what was read before has an earlier number.
         answered: which offsets have an outcome.
         unconfirmed: offsets of commands whose result was sent, and not confirmed by Kafka yet.
         pending: evictions by `evictionId` that wait until the partition has caught up.
         is_paused: whether nothing more is fetched now.
-        leave_by: monotonic second at which the partition leaves this executor at the latest; None while it stays.
     """
 
-    def __init__(self, *, start: int, answered: AnsweredOffsets, end: int, now: float) -> None:
+    def __init__(
+        self, place: TopicPartition, *, reading: int, start: int, answered: AnsweredOffsets, end: int, now: float
+    ) -> None:
         """Take a partition over.
 
         Args:
+            place: topic and number.
+            reading: a number that no other one of the executor has.
             start: the first offset to read.
             answered: read from the group's commit.
             end: where the partition ends now.
             now: monotonic seconds.
         """
+        self.place = place
+        self.reading = reading
         self.answered = answered
         self.unconfirmed: set[int] = set()
         self.pending: dict[str, QueuedEviction] = {}
         self.is_paused = False
-        self.leave_by: float | None = None
         self._position = start
         self._end = end
         self._assigned_at = now
@@ -47,15 +57,6 @@ class CommandsPartition:
     def position(self) -> int:
         """The offset that is read next."""
         return self._position
-
-    @property
-    def is_leaving(self) -> bool:
-        """Whether the group gives the partition to another executor."""
-        return self.leave_by is not None
-
-    def must_leave(self, now: float) -> bool:
-        """Whether handing over has taken as long as it may."""
-        return self.leave_by is not None and now >= self.leave_by
 
     def advance_to(self, offset: int) -> None:
         """Continue at `offset`. The offsets before it have no record: markers of transactions, or aborted records."""

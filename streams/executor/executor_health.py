@@ -13,6 +13,7 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
 
 from evictstream.streams.executor.cluster_life import ClusterLife
+from evictstream.streams.executor.command_consumer import CommandConsumer
 from evictstream.streams.health.endpoint import OK, UNAVAILABLE, Report
 from evictstream.streams.kafka_reach import REACH
 
@@ -32,13 +33,13 @@ class ExecutorHealth(Collector):
         return Report(UNAVAILABLE if stuck else OK, {"status": "stuck" if stuck else "ok", "clusters": stuck})
 
     def ready(self, now: float) -> Report:
-        """Report whether every cluster is served. An executor without a partition is a standby, and is ready.
+        """Report whether every cluster is served. An executor that stands by is ready.
 
         No cluster is ready while Kafka is unavailable, nor one whose commands an open transaction blocks.
         """
         hindered = {life.order.name: reason for life in self.lives if (reason := _hindrance(life)) is not None}
         blocked = {life.order.name: seconds for life in self.lives if (seconds := _blocked_seconds(life, now))}
-        partitions = {life.order.name: sorted(life.reader.partitions) for life in self.lives if life.reader is not None}
+        role = {life.order.name: _role(life.reader) for life in self.lives if life.reader is not None}
         kafka = REACH.problem()
         is_ready = self.lives and not hindered and not blocked and kafka is None
         body: dict[str, object] = {
@@ -46,7 +47,7 @@ class ExecutorHealth(Collector):
             **({} if kafka is None else {"kafka": kafka}),
             "hindered": hindered,
             **({} if not blocked else {"heldByOpenTransactions": blocked}),
-            "partitions": partitions,
+            "role": role,
         }
         return Report(OK if is_ready else UNAVAILABLE, body)
 
@@ -66,8 +67,10 @@ class ExecutorHealth(Collector):
         passed_over = CounterMetricFamily(
             "evictstream_executor_passed_over", "Records of other clusters, passed over.", labels=("cluster",)
         )
-        partitions = GaugeMetricFamily(
-            "evictstream_executor_partitions", "Partitions assigned for the cluster.", labels=("cluster",)
+        active = GaugeMetricFamily(
+            "evictstream_executor_active",
+            "Whether it reads the cluster's commands; 0 if it stands by.",
+            labels=("cluster",),
         )
         blocked = GaugeMetricFamily(
             "evictstream_executor_held_seconds",
@@ -75,7 +78,9 @@ class ExecutorHealth(Collector):
             labels=("cluster",),
         )
         resets = CounterMetricFamily(
-            "evictstream_executor_resets", "Partitions that ended before the offset that was read.", labels=("cluster",)
+            "evictstream_executor_resets",
+            "How often the partition ended before the offset that was read.",
+            labels=("cluster",),
         )
         for life in self.lives:
             reader, name = life.reader, life.order.name
@@ -85,10 +90,10 @@ class ExecutorHealth(Collector):
                 read.add_metric([name, action], count)
             unreadable.add_metric([name], reader.unreadable + reader.left_out)
             passed_over.add_metric([name], reader.passed_over)
-            partitions.add_metric([name], len(reader.partitions))
+            active.add_metric([name], reader.is_active)
             blocked.add_metric([name], reader.open_transactions.seconds(time.monotonic()))
             resets.add_metric([name], reader.starts.resets)
-        yield from (read, unreadable, passed_over, partitions, blocked, resets)
+        yield from (read, unreadable, passed_over, active, blocked, resets)
 
     def _of_clusters(self) -> Iterator[Metric]:
         now = time.monotonic()
@@ -134,11 +139,15 @@ def _is_stuck(life: ClusterLife, now: float) -> bool:
     return now - life.reader.polled_at > STILL_SECONDS or not life.executor.are_workers_alive()
 
 
-def _blocked_seconds(life: ClusterLife, now: float) -> dict[str, float]:
-    """Return by partition for how many seconds an open transaction has blocked its commands."""
+def _role(reader: CommandConsumer) -> str:
+    return "active" if reader.is_active else "standby"
+
+
+def _blocked_seconds(life: ClusterLife, now: float) -> int:
+    """Return for how many seconds an open transaction has blocked its commands; 0 if that is not too long."""
     if not life.is_served or life.reader is None:
-        return {}
-    return {str(number): round(age) for number, age in life.reader.open_transactions.held(now).items()}
+        return 0
+    return round(max(life.reader.open_transactions.held(now).values(), default=0.0))
 
 
 def _hindrance(life: ClusterLife) -> str | None:

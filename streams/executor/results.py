@@ -25,7 +25,7 @@ MOST_RESULTS_IN_FLIGHT: Final = 30_000
 """While Kafka is unavailable, `Accepted` is not repeated beyond this."""
 
 CommandPosition = tuple[int, int]
-"""Partition and offset of a command."""
+"""Number of the reading that had a command (`CommandsPartition.reading`), and the offset of the command."""
 
 
 class ResultWriter:
@@ -52,9 +52,10 @@ class ResultWriter:
         """Hand results to the producer; those that it does not take wait for the next call."""
         while self._unsent:
             command, answer, position = self._unsent[0]
-            key = f"{command.cluster}/{command.node}".encode()
             try:
-                sent = self._producer.send(self._topic, key=key, value=result_text(command, answer))
+                sent = self._producer.send(
+                    self._topic, key=command.cluster.encode(), value=result_text(command, answer)
+                )
             except KafkaError:
                 return
             self._unsent.popleft()

@@ -353,6 +353,5 @@ class ClusterFeed(threading.Thread):
         for kind, topic in zip(self._kinds, (self._settings.nodes_topic, self._settings.pods_topic), strict=True):
             assert kind.progress.listed_at_us is not None  # noqa: S101 - it is proven
             value = records.heartbeat(at_us, kind.progress.listed_at_us)
-            for partition in self._publisher.partitions:
-                self._publisher.send(topic, records.whole_key, value, partition)
+            self._publisher.send(topic, records.key, value)
         self.heartbeats += 1

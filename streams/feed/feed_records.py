@@ -9,7 +9,6 @@ from typing import Final
 import msgspec
 
 from evictstream.models.instants import instant_text
-from evictstream.streams.partitioner import partition_of
 
 LISTING_BYTES: Final = 196_608
 """Of UIDs in one `LISTED`: with its envelope it stays under the 256 KiB that docs/messages.md names."""
@@ -30,13 +29,9 @@ class FeedRecords:
     epoch: int
 
     @property
-    def whole_key(self) -> bytes:
-        """The key of what is about the whole cluster."""
-        return f"{self.cluster}/".encode()
-
-    def key(self, node: str) -> bytes:
-        """Return the key of a node and its pods."""
-        return f"{self.cluster}/{node}".encode()
+    def key(self) -> bytes:
+        """The key of every record of this cluster."""
+        return self.cluster.encode()
 
     def head(self, type_: str) -> bytes:
         """Return the first part of a change of this type, up to its time: the same for all of them."""
@@ -52,41 +47,34 @@ class FeedRecords:
         """Make a sign of life, with the begin of the newest complete listing."""
         return self._signal("HEARTBEAT", at_us, {"listedAt": instant_text(listed_at_us)})
 
-    def listed(
-        self, at_us: int, version: str, uids: Mapping[str, Sequence[str]], partitions: Sequence[int]
-    ) -> Iterator[tuple[int, bytes]]:
-        """Say what a complete listing holds, for every partition, also for those that hold nothing.
+    def listed(self, at_us: int, version: str, uids: Mapping[str, Sequence[str]]) -> Iterator[bytes]:
+        """Say what a complete listing holds.
 
         Args:
             at_us: when it was complete.
             version: of the list.
             uids: by node, in any order.
-            partitions: of the topic.
 
         Yields:
-            Partition number and value. The ranges of a partition adjoin and have no end. Where a node has too many pods
-            for one record, several have the same range of names, and ranges of UIDs that adjoin.
+            Values. Their ranges adjoin, and the last has no end. Where a node has too many pods for one record, several
+            have the same range of names, and ranges of UIDs that adjoin.
         """
-        nodes: dict[int, list[str]] = {number: [] for number in partitions}
+        after, held, size = "", dict[str, Sequence[str]](), 0
         for name in sorted(uids):
-            nodes[partition_of(self.key(name), len(partitions))].append(name)
-        for number, names in nodes.items():
-            after, held, size = "", dict[str, Sequence[str]](), 0
-            for name in names:
-                more = len(name) + sum(map(_listed_bytes, uids[name]))
-                if held and size + more > LISTING_BYTES:
-                    last = next(reversed(held))
-                    yield number, self._listing(at_us, version, {"after": after, "through": last}, held)
-                    after, held, size = last, {}, 0
-                if more > LISTING_BYTES:
-                    for part, some in _parts(uids[name]):
-                        range_ = {"after": after, "through": name} | part
-                        yield number, self._listing(at_us, version, range_, {name: some})
-                    after = name
-                    continue
-                held[name] = uids[name]
-                size += more
-            yield number, self._listing(at_us, version, {"after": after, "through": None}, held)
+            more = len(name) + sum(map(_listed_bytes, uids[name]))
+            if held and size + more > LISTING_BYTES:
+                last = next(reversed(held))
+                yield self._listing(at_us, version, {"after": after, "through": last}, held)
+                after, held, size = last, {}, 0
+            if more > LISTING_BYTES:
+                for part, some in _parts(uids[name]):
+                    range_ = {"after": after, "through": name} | part
+                    yield self._listing(at_us, version, range_, {name: some})
+                after = name
+                continue
+            held[name] = uids[name]
+            size += more
+        yield self._listing(at_us, version, {"after": after, "through": None}, held)
 
     def _listing(
         self, at_us: int, version: str, range_: Mapping[str, str | None], uids: Mapping[str, Sequence[str]]

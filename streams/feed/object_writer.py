@@ -90,13 +90,13 @@ class ObjectWriter:
             value = whole if len(whole) <= self._largest_bytes else value
         if len(value) > self._largest_bytes:
             value = self._smaller(type_, found, at_us)
-        self._publisher.send(self._topic, self._records.key(found.node), value)
+        self._publisher.send(self._topic, self._records.key, value)
         self.counts.events[type_] += 1
 
     def write_listed(self, at_us: int, version: str, uids: dict[str, list[str]]) -> None:
         """Write what a complete listing holds, by node."""
-        for partition, value in self._records.listed(at_us, version, uids, self._publisher.partitions):
-            self._publisher.send(self._topic, self._records.whole_key, value, partition)
+        for value in self._records.listed(at_us, version, uids):
+            self._publisher.send(self._topic, self._records.key, value)
 
     def _smaller(self, type_: str, found: WatchedObject, at_us: int) -> bytes:
         """Leave out what decides nothing; if that does not do, say who it is, and that nothing can be decided."""

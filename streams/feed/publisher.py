@@ -1,7 +1,7 @@
 """Writes input events to Kafka: to the right topic and partition, in order, acknowledged by all copies, none twice.
 
-Partitions are chosen by Kafka's default partitioner (murmur2 of the key), without which a node and its pods would part.
-An idempotent producer keeps the order of a key over its retries. The first failure ends it: what is sent after a hole
+Partitions are chosen by Kafka's default partitioner (murmur2 of the key), so a cluster has one in each topic. An
+idempotent producer keeps the order of a key over its retries. The first failure ends it: what is sent after a hole
 would pass for complete.
 """
 
@@ -56,7 +56,7 @@ class Publisher:
 
         Args:
             topic: full name of an input topic.
-            key: `<cluster>/<node>` in UTF-8.
+            key: the cluster's name in UTF-8.
             value: a watch event.
             partition: its number; by default the key's.
 

@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Callable
 
 from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.partition.counters import WorkerCounters
-from evictstream.streams.partition.epoch_news import EpochNews
 from evictstream.streams.partition.messages import MessageWriter
 
 
@@ -24,7 +24,7 @@ class PartitionConfig:
         clock_skew_us: append times further ahead of all clocks lie in the future; `None` where they are the clock.
         now_us: reads the wall clock; tests and replays pass another.
         counters: counts of the worker, which all its partitions share.
-        epochs: says that a cluster has begun a new epoch, which all partitions notice.
+        on_epoch: is told of each epoch that a cluster begins.
         on_future_times: gets topic, partition and seconds when append times lie in the future.
         lean_floor: a partition's heap with fewer wake-ups is never replaced by a leaner one.
     """
@@ -43,7 +43,7 @@ class PartitionConfig:
     now_us: Callable[[], int]
     clock_skew_us: int | None = 5 * SECOND_US
     counters: WorkerCounters = dataclasses.field(default_factory=WorkerCounters)
-    epochs: EpochNews = dataclasses.field(default_factory=EpochNews)
+    on_epoch: Callable[[EpochBegun], None] = lambda _: None
     on_future_times: Callable[[str, int, float], None] = lambda *_: None
     lean_floor: int = LEAN_FLOOR
 

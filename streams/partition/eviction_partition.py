@@ -1,6 +1,6 @@
-"""The logic of one partition: records change its node aggregates, and each change makes rows and messages.
+"""The logic of one partition: records change its clusters, and each change makes rows and messages.
 
-All state about a node is here: its taints, its pods, their evictions, and the state of its cluster. Records that cannot
+All state about a cluster is here: its nodes with their taints, their pods, their evictions. Records that cannot
 be read become dead letters, records without news cost a look-up and write nothing. Timers are only wake-ups: when
 one comes, the aggregate decides with its newest state whether anything is due.
 
@@ -10,7 +10,6 @@ After a take-over the rows are loaded and the inputs are read to their end. Then
 
 from __future__ import annotations
 
-import collections
 import functools
 import itertools
 from typing import TYPE_CHECKING, TypeVar
@@ -28,6 +27,7 @@ from evictstream.models.eviction import (
     apply_pod,
     apply_result,
     decide_all_slices,
+    end_elsewhere,
     fire,
     forget_slices,
     node_slices,
@@ -43,6 +43,7 @@ from evictstream.models.messages.decoding import (
     read_node_record,
     read_result_record,
 )
+from evictstream.models.messages.events import node_name_of
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.models.messages.vocabulary import DecisionKind, EventType
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
 
     from evictstream.models.eviction import Changes
+    from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.messages.plain_pods import PlainPodWatch
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
@@ -101,16 +103,14 @@ class EvictionPartition:
             on_capped=config.on_future_times,
         )
         self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
-        self._nodes: collections.Counter[str] = collections.Counter()  # by cluster
         self._look_again_at_us = 0
         self._config = config
         self._counters = config.counters
         self._suspect_bytes = min(SUSPECT_BYTES, config.record_limit_bytes // SHARE)
-        self._aggregates: dict[str, NodeAggregate] = {}
         self._loader = RowLoader()
-        self._by_key: dict[bytes, NodeAggregate] = {}
-        self._clusters = Clusters(config.epochs)
-        self._fast_path = FastPath(self._by_key, self._clusters, config.limits, self._suspect_bytes)
+        self._nodes: dict[bytes, NodeAggregate] = {}  # by the keys of their timers
+        self._clusters = Clusters(config.on_epoch)
+        self._fast_path = FastPath(self._clusters.by_key, config.limits, self._suspect_bytes)
         self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
 
@@ -120,19 +120,18 @@ class EvictionPartition:
             self._loader.load(key, value)
 
     def loaded(self) -> None:
-        """Build what follows from the rows: the index by record key, the timers, the counts by cluster."""
-        self._aggregates = {key: found for key, found in self._loader.aggregates.items() if not found.is_empty}
-        self._loader = RowLoader()  # its indexes are needed no more
-        for found in self._aggregates.values():
-            found.first_ordinal = self._clusters.state(found.cluster).first_ordinal
-        self._by_key.update((found.record_key, found) for found in self._aggregates.values())
-        self._timers.rebuild()
+        """Build what follows from the rows: the indexes, the timers, the counts by cluster."""
         evictions: list[tuple[NodeAggregate, str]] = []
-        for found in self._aggregates.values():
-            self._nodes[found.cluster] += 1
-            uids = open_evictions(found)
-            self._effects.pending[found.cluster] += len(uids)
-            evictions += [(found, uid) for uid in uids]
+        for node in self._loader.aggregates.values():
+            if node.is_empty:
+                continue
+            self._clusters.keep(self._clusters.named(node.cluster)).add(node)
+            self._nodes[node.timer_key] = node
+            uids = open_evictions(node)
+            self._effects.pending[node.cluster] += len(uids)
+            evictions += [(node, uid) for uid in uids]
+        self._loader = RowLoader()  # its indexes are needed no more
+        self._timers.rebuild()
         self._effects.unanswered.load(evictions)
 
     def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[Part]:
@@ -156,6 +155,10 @@ class EvictionPartition:
         except Unreadable as error:
             self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)
         else:
+            if not self._is_here(record.key or b""):
+                self._effects.add_dead_letter(topic, record, outbox, reason=WRONG_PARTITION, detail=ELSEWHERE)
+                yield Part(record.offset + 1, cost)
+                return
             cost += yield from self._step(event, topic, record, outbox)
         yield Part(record.offset + 1, cost)
 
@@ -167,6 +170,10 @@ class EvictionPartition:
         read = read_node_record if topic == self._config.nodes_topic else read_result_record
         return read(key, value, appended_at_us, origin, limits)
 
+    def _is_here(self, key: bytes) -> bool:
+        """Whether this is the partition of a cluster, whose records would part in a wrong one; known ones are here."""
+        return key in self._clusters.by_key or partition_of(key, self._config.partitions) == self.partition
+
     def _step(self, event: Event | Signal, topic: str, record: Record, outbox: Outbox) -> Generator[Part, None, int]:
         """Apply an event to its aggregate, unless it is refused; yields all parts but the last, returns its cost."""
         if isinstance(event, Signal):
@@ -175,68 +182,73 @@ class EvictionPartition:
         admitted = self._admit(event, record, outbox)
         if admitted is None:
             return 0
-        aggregate, event = admitted
+        cluster, node, event = admitted
         rules = self._config.rules
         slices: Iterator[Changes] = iter(())
         cost = 0
         if isinstance(event, PodEvent):
-            changes = apply_pod(aggregate, event, rules)
-            pod = aggregate.pods.get(event.pod.uid)
+            changes = self._apply_pod(cluster, node, event, outbox)
+            pod = node.pods.get(event.pod.uid)
             if pod is not None:
-                cost = weight_of(aggregate.node, pod)
+                cost = weight_of(node.node, pod)
         elif isinstance(event, NodeEvent):
-            slices = node_slices(aggregate, event, rules)
+            slices = node_slices(node, event, rules)
             changes = next(slices)
-            if (aggregate.node is not None and aggregate.node.taints) or len(changes.rows) > 1:
-                cost = min(len(aggregate.pods), PODS_IN_SLICE)  # it may have decided about all of them
+            if (node.node is not None and node.node.taints) or len(changes.rows) > 1:
+                cost = min(len(node.pods), PODS_IN_SLICE)  # it may have decided about all of them
         else:
-            changes = apply_result(aggregate, event, rules)
+            changes = apply_result(node, event, rules)
         self._effects.counts[changes.effect._value_] += 1
-        if changes.rows and aggregate.record_key not in self._by_key:
-            self._by_key[aggregate.record_key] = self._aggregates[aggregate.key] = aggregate
-            self._nodes[aggregate.cluster] += 1
-            self._effects.pending[aggregate.cluster] += 0
-        self._effects.put_part(changes, aggregate, outbox)
+        if changes.rows and node.timer_key not in self._nodes:
+            self._nodes[node.timer_key] = node
+            self._clusters.keep(cluster).nodes[node.name] = node
+            self._effects.pending[cluster.name] += 0
+        self._effects.put_part(changes, node, outbox)
         while not changes.is_last:
             yield Part(record.offset, PODS_IN_SLICE, is_last=False)
             changes = next(slices)
-            self._effects.put_part(changes, aggregate, outbox)
+            self._effects.put_part(changes, node, outbox)
         return cost
 
-    def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[NodeAggregate, E] | None:
-        """Return the event's aggregate, new for an unknown node, and the event without what no record can hold.
+    def _apply_pod(self, cluster: Cluster, node: NodeAggregate, event: PodEvent, outbox: Outbox) -> Changes:
+        """Apply a change of a pod; the one that had its name on another node has ended."""
+        seen, opened = event.pod, 0
+        if seen.uid not in node.pods and event.type is not EventType.DELETED:
+            other = cluster.addresses.get(f"{seen.namespace}/{seen.name}")
+            if other is not None and other is not node:
+                earlier = other.pods.get(seen.uid)
+                opened = 0 if earlier is None else earlier.opened
+                ended = end_elsewhere(other, event, self._config.rules)
+                if ended is STALE:
+                    return STALE
+                self._effects.put(ended, other, outbox)
+        return apply_pod(node, event, self._config.rules, opened)
 
-        `None` if the event is refused: its rows would be too large, or it is stale, forgotten or of another partition.
+    def _admit(self, event: E, record: Record, outbox: Outbox) -> tuple[Cluster, NodeAggregate, E] | None:
+        """Return the event's cluster and node, new ones if unknown, and the event without what no record can hold.
+
+        `None` if the event is refused: its rows would be too large, or it is stale or forgotten.
         """
-        key, topic = record.key or b"", event.origin.topic
+        topic = event.origin.topic
         if len(record.value or b"") > self._suspect_bytes:
             fit = fitting(event, self._config.record_limit_bytes)
             if fit is None:
                 self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_LARGE)
                 return None
             event = fit
-        aggregate = self._by_key.get(key)
-        if aggregate is None:
-            # A record in a wrong partition would split a node from its pods. Only the first record of a node is
-            # checked: the hash, in Python, costs as much as the whole step.
-            if partition_of(key, self._config.partitions) != self.partition:
-                self._effects.add_dead_letter(topic, record, outbox, reason=WRONG_PARTITION, detail=ELSEWHERE)
-                return None
-            cluster, _, node = key.decode().partition("/")
-            aggregate = NodeAggregate(cluster, node, self._clusters.state(cluster).first_ordinal)
+        cluster = self._clusters.named((record.key or b"").decode())
         if not isinstance(event, ResultEvent):
             if event.is_undecidable and event.type is not EventType.DELETED:
                 # Whether it is new does not count: after a crash the topics may be read in another order.
                 self._effects.add_dead_letter(topic, record, outbox, reason=UNDECIDABLE, detail=TOO_MUCH)
-            if self._clusters.is_stale(aggregate.cluster, event.epoch):
+            if event.epoch < cluster.state.epoch:
                 self._effects.counts["stale"] += 1
                 return None
-        if self._clusters.any_forgotten and self._clusters.is_forgotten(
-            aggregate.cluster, record.timestamp * MILLISECOND_US
-        ):
+        if record.timestamp * MILLISECOND_US <= cluster.state.forgotten_at_us:
             self._effects.counts["forgotten"] += 1
             return None
-        return aggregate, event
+        name = node_name_of(event)
+        return cluster, cluster.nodes.get(name) or cluster.new_node(name), event
 
     def _signal(self, signal: Signal, topic: str, record: Record, outbox: Outbox) -> Iterator[Part]:
         appended_at_us, on_nodes = record.timestamp * MILLISECOND_US, topic == self._config.nodes_topic
@@ -254,8 +266,8 @@ class EvictionPartition:
                     outcome = "foreign"
             case Forget():
                 yield from self._forget(signal, record, outbox)
-            case AcceptGap():
-                self._clusters.accept_gap(outbox)
+            case AcceptGap(cluster=cluster):
+                self._clusters.accept_gap(cluster, outbox)
             case _:
                 pass  # bookmarks and unbound pods change no state
         self._effects.counts[outcome] += 1
@@ -264,8 +276,8 @@ class EvictionPartition:
         """Remove, node by node, the objects that a complete listing does not hold."""
         slices = unlisted_node_slices if on_nodes else unlisted_pod_slices
         counts = self._counters.unlisted
-        for aggregate in list(self._aggregates.values()):
-            if aggregate.cluster == listed.cluster and listed.covers(aggregate.name):
+        for aggregate in list(self._clusters.named(listed.cluster).nodes.values()):
+            if listed.covers(aggregate.name):
                 for changes in slices(aggregate, listed, self._config.rules):
                     counts["newer" if changes is STALE else "removed"] += 1
                     self._effects.put_aside(changes, aggregate, outbox)
@@ -274,39 +286,38 @@ class EvictionPartition:
         self._effects.end_step(outbox)
 
     def _forget(self, forget: Forget, record: Record, outbox: Outbox) -> Iterator[Part]:
-        cluster = forget.cluster
-        prefix = f"{cluster}/"
-        for name in [name for name in self._aggregates if name.startswith(prefix)]:
-            aggregate = self._aggregates.pop(name, None)
-            if aggregate is None:  # while other tasks ran, a timer dropped the last that it remembered
+        cluster = self._clusters.named(forget.cluster)
+        for name in list(cluster.nodes):
+            node = cluster.nodes.pop(name, None)
+            if node is None:  # while other tasks ran, a timer dropped the last that it remembered
                 continue
-            del self._by_key[aggregate.record_key]
-            for changes in forget_slices(aggregate, forget.at_us, self._config.rules):
-                self._effects.put_aside(changes, aggregate, outbox)
+            del self._nodes[node.timer_key]
+            for changes in forget_slices(node, forget.at_us, self._config.rules):
+                self._effects.put_aside(changes, node, outbox)
                 yield Part(record.offset, PODS_IN_SLICE, is_last=False)
         self._effects.end_step(outbox)
-        self.waiting_for_feed.pop(cluster, None)
-        self._nodes.pop(cluster, None)
-        self._effects.pending.pop(cluster, None)
-        self._clusters.forget(cluster, record.timestamp * MILLISECOND_US, outbox)
+        cluster.addresses.clear()
+        self.waiting_for_feed.pop(cluster.name, None)
+        self._effects.pending.pop(cluster.name, None)
+        self._clusters.forget(cluster.name, record.timestamp * MILLISECOND_US, outbox)
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:
         """Decide every pod anew: the inputs are read to the end that they had at take-over."""
         rules, latest_us = self._config.rules, self.times.latest_us()
         if latest_us is not None:
             self._clusters.cap_times(latest_us, self.times.present_us(), outbox)
-        for aggregate in list(self._by_key.values()):
+        for aggregate in list(self._nodes.values()):
             for changes in decide_all_slices(aggregate, now_us, rules, latest_us=latest_us):
                 self._effects.put_part(changes, aggregate, outbox)
                 yield Part(0, PODS_IN_SLICE, is_last=False)
 
     def known_nodes(self) -> Iterable[NodeAggregate]:
-        """Return all that is known, node by node; to be read, not to be changed."""
-        return self._aggregates.values()
+        """Return all nodes of all clusters; to be read, not to be changed."""
+        return self._nodes.values()
 
-    def known_node(self, key: bytes) -> NodeAggregate | None:
-        """Return what is known under the key of a node's records; to be read, not to be changed."""
-        return self._by_key.get(key)
+    def known_node(self, cluster: str, node: str) -> NodeAggregate | None:
+        """Return a node of a cluster; to be read, not to be changed."""
+        return self._clusters.named(cluster).nodes.get(node)
 
     def next_due_at_us(self) -> int | None:
         """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""
@@ -320,14 +331,14 @@ class EvictionPartition:
 
         Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat.
         """
-        silent = set(self._clusters.silent(now_us - self._config.feed_silence_us))
+        silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
         self._wake_heard(silent)
         self._look_again_at_us = now_us + LOOK_AGAIN_US
         cost = 0
         while cost < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
             cost += 1
             _, key, uid = wakeup
-            aggregate = self._by_key.get(key)
+            aggregate = self._nodes.get(key)
             if aggregate is None:
                 continue
             if self._timers.keeps(wakeup):
@@ -335,9 +346,8 @@ class EvictionPartition:
             if uid and aggregate.cluster in silent:
                 self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
                 continue
-            changes = fire(
-                aggregate, uid, now_us, self._config.rules, self._clusters.state(aggregate.cluster).heard_at_us
-            )
+            cluster = self._clusters.named(aggregate.cluster)
+            changes = fire(aggregate, uid, now_us, self._config.rules, cluster.state.heard_at_us)
             pod = aggregate.pods.get(uid)
             if pod is not None:
                 cost += weight_of(aggregate.node, pod) - 1
@@ -347,15 +357,18 @@ class EvictionPartition:
             if changes.decisions and changes.decisions[-1].decision is _ISSUED:
                 self._counters.lateness.observe(max(0, now_us - owed_us(aggregate, uid, now_us)) / SECOND_US)
             if aggregate.is_empty:
-                del self._by_key[key], self._aggregates[aggregate.key]
-                self._nodes[aggregate.cluster] -= 1
-                if not self._nodes[aggregate.cluster]:  # else the counts would grow with every cluster that ever was
-                    del self._nodes[aggregate.cluster], self._effects.pending[aggregate.cluster]
+                del self._nodes[key], cluster.nodes[aggregate.name]
+                if not cluster.nodes:
+                    del self._effects.pending[cluster.name]
+                    self._clusters.drop_empty(cluster)
         return cost
 
     def open_evictions(self) -> dict[str, int]:
         """Count open evictions by cluster: 0 for others that have nodes here, or a feed that sends heartbeats."""
-        return {**dict.fromkeys(self._clusters.heard(), 0), **self._effects.pending}
+        return {
+            **{cluster.name: 0 for cluster in self._clusters.by_key.values() if cluster.state.is_heard},
+            **self._effects.pending,
+        }
 
     def unanswered(self) -> dict[str, Waiting]:
         """Return how many evictions of each cluster were issued and not answered since, and since when the oldest."""
@@ -364,11 +377,11 @@ class EvictionPartition:
     def silent_since_us(self, now_us: int) -> dict[str, int]:
         """Return since when each feed is silent that is silent for too long."""
         older_than_us = now_us - self._config.feed_silence_us
-        return {name: self._clusters.state(name).heard_at_us or 0 for name in self._clusters.silent(older_than_us)}
+        return {cluster.name: cluster.state.heard_at_us or 0 for cluster in self._clusters.silent(older_than_us)}
 
     def is_silent(self, cluster: str, now_us: int) -> bool:
         """Whether a cluster's feed is silent for too long, so that nothing of it is issued."""
-        return self._clusters.state(cluster).is_silent(now_us - self._config.feed_silence_us)
+        return self._clusters.named(cluster).state.is_silent(now_us - self._config.feed_silence_us)
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
         """Yield evictions that are due and have not fired, those that wait for their feed first.
@@ -377,8 +390,8 @@ class EvictionPartition:
         """
         for wakeups_ in self.waiting_for_feed.values():
             some = itertools.islice(wakeups_.values(), limit)
-            yield from overdue(self._by_key, some, now_us, waits_for_feed=True)
-        yield from overdue(self._by_key, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
+            yield from overdue(self._nodes, some, now_us, waits_for_feed=True)
+        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
 
     def _wake_heard(self, silent: set[str]) -> None:
         for cluster in [name for name in self.waiting_for_feed if name not in silent]:
@@ -387,12 +400,12 @@ class EvictionPartition:
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Close the gate `gap`: input expired before it was read."""
-        self._clusters.open_gap(lost, {found.cluster for found in self._aggregates.values()}, now_us, outbox)
+        self._clusters.open_gap(lost, now_us, outbox)
 
     def objection(self) -> str | None:
         """Return why the gate `gap` is closed, or `None`."""
         return None if self._clusters.gap is None else self._clusters.gap.reason
 
     def _wanted_wakeups(self) -> Iterator[list[Wakeup]]:
-        for aggregate in list(self._by_key.values()):
-            yield [(at_us, aggregate.record_key, uid) for at_us, uid in wakeups(aggregate)]
+        for aggregate in list(self._nodes.values()):
+            yield [(at_us, aggregate.timer_key, uid) for at_us, uid in wakeups(aggregate)]

@@ -25,11 +25,10 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from evictstream.models.eviction import NodeAggregate
+    from evictstream.models.eviction.cluster import Cluster
     from evictstream.models.messages.envelope import InputLimits
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
-    from evictstream.streams.partition.clusters import Clusters
 
     ApplyOther = Callable[[Record, PlainPodWatch | None], Iterator[Part]]
 
@@ -48,14 +47,11 @@ _texts: dict[int, tuple[Tolerations, msgspec.Raw]] = {}
 class FastPath:
     """Applies plain changes to the nodes of one partition."""
 
-    __slots__ = ("_by_key", "_clusters", "_largest_bytes", "_limits")
+    __slots__ = ("_by_key", "_largest_bytes", "_limits")
 
-    def __init__(
-        self, by_key: Mapping[bytes, NodeAggregate], clusters: Clusters, limits: InputLimits, largest_bytes: int
-    ) -> None:
+    def __init__(self, by_key: Mapping[bytes, Cluster], limits: InputLimits, largest_bytes: int) -> None:
         """Larger records than `largest_bytes` are no plain changes; `limits` hold for `observedAt`."""
         self._by_key = by_key
-        self._clusters = clusters
         self._limits = limits
         self._largest_bytes = min(largest_bytes, limits.largest_value_bytes)
 
@@ -72,12 +68,12 @@ class FastPath:
             counts: takes how many events have changed something, and how many nothing.
             apply_other: applies a record that is no plain change, with what it says if that has been decoded.
         """
-        by_key, clusters, largest_bytes, texts = self._by_key, self._clusters, self._largest_bytes, _texts
+        by_key, largest_bytes, texts = self._by_key, self._largest_bytes, _texts
         run = 0
         for record in records:
             key, value = record.key, record.value
-            aggregate = by_key.get(key)  # type: ignore[arg-type]  # no key, no aggregate
-            if aggregate is None or value is None or len(value) > largest_bytes:
+            cluster = by_key.get(key)  # type: ignore[arg-type]  # no key, no cluster
+            if cluster is None or value is None or len(value) > largest_bytes:
                 yield from apply_other(record, None)
                 continue
             try:
@@ -88,17 +84,16 @@ class FastPath:
             seen = found.object
             spec, metadata = seen.spec, seen.metadata
             annotations = metadata.annotations
-            pod = aggregate.pods.get(metadata.uid)
+            aggregate = cluster.nodes.get(spec.node_name)
+            pod = None if aggregate is None else aggregate.pods.get(metadata.uid)
+            state = cluster.state
             if (
-                pod is None
-                or spec.node_name != aggregate.name
-                or found.cluster != aggregate.cluster
+                aggregate is None
+                or pod is None
+                or found.cluster != cluster.name
                 or (annotations is not None and annotations.mirror is not msgspec.UNSET)
-                or (clusters.any_epoch and clusters.is_stale(aggregate.cluster, found.epoch))
-                or (
-                    clusters.any_forgotten
-                    and clusters.is_forgotten(aggregate.cluster, record.timestamp * MILLISECOND_US)
-                )
+                or found.epoch < state.epoch
+                or record.timestamp * MILLISECOND_US <= state.forgotten_at_us
             ):
                 yield from apply_other(record, found)
                 continue

@@ -19,6 +19,7 @@ from evictstream.models.messages.vocabulary import DecisionKind
 
 if TYPE_CHECKING:
     from evictstream.models.eviction import Changes
+    from evictstream.models.eviction.cluster import Cluster
     from evictstream.streams.engine.core.outbox import Headers, Outbox
 
 _DUE, _ISSUED = DecisionKind.DUE, DecisionKind.ISSUED
@@ -38,15 +39,15 @@ class MessageWriter:
         self._commands_topic = commands_topic
         self._decisions_topic = decisions_topic
 
-    def put(self, changes: Changes, key: bytes, outbox: Outbox, cluster_uid: str = "") -> None:
+    def put(self, changes: Changes, outbox: Outbox, cluster: Cluster) -> None:
         """Add rows, then commands and decisions in the order in which they were decided.
 
         Args:
             changes: of a step, or of one slice.
-            key: of the node.
             outbox: takes them.
-            cluster_uid: named in the commands; empty if not known.
+            cluster: gives the key, and the UID that commands name, if it is known.
         """
+        key, cluster_uid = cluster.key, cluster.state.uid
         for row, value in changes.rows:
             outbox.put(row, value)
         for decided in changes.commands:

@@ -54,9 +54,9 @@ class StepEffects:
 
     def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Add the rows, messages and wake-ups of a step, or of one part, and count what was decided."""
-        key = aggregate.record_key
+        key = aggregate.timer_key
         if changes.decisions or changes.commands:
-            self._writer.put(changes, key, outbox, self._clusters.state(aggregate.cluster).uid)
+            self._writer.put(changes, outbox, self._clusters.named(aggregate.cluster))
             self._config.counters.count_decisions(changes.commands, changes.decisions, self.pending)
             for decision in changes.decisions:
                 self.unanswered.note(aggregate, decision.pod_uid)
@@ -77,7 +77,7 @@ class StepEffects:
 
     def put_aside(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Put aside what one part of a step has decided, and let the node's wake-ups wait, until `end_step`."""
-        self._timers.hold(aggregate.record_key)
+        self._timers.hold(aggregate.timer_key)
         self.put(changes, aggregate, outbox.aside())
 
     def end_step(self, outbox: Outbox) -> None:

@@ -35,7 +35,7 @@ class Unanswered:
         """Take in what is known of the eviction of a pod, after a step that has decided something about it."""
         pod = aggregate.pods.get(uid)
         since_us = pod.eviction.unanswered_since_us if pod is not None and pod.eviction is not None else None
-        place = aggregate.record_key, uid
+        place = aggregate.timer_key, uid
         known = self._since_us.setdefault(aggregate.cluster, {})
         if since_us is not None:
             known.setdefault(place, since_us)

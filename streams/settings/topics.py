@@ -28,7 +28,7 @@ class TopicSettings(SettingsGroup):
     """Consumer group, and first part of transactional ids and of the changelog's name. Two services that share a Kafka
     but not their work need two."""
 
-    state_version: Annotated[int, Field(ge=1)] = 1
+    state_version: Annotated[int, Field(ge=1)] = 2
     """Version of the state's layout; part of the application's id, so each version has its own changelog."""
 
     partitions: Annotated[int, Field(ge=1, le=4096)] = 8

@@ -5,12 +5,12 @@ from __future__ import annotations
 import structlog
 
 from evictstream.models.eviction import RuleParameters
+from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.clock import SYSTEM_CLOCK
 from evictstream.streams.engine.core.config import EngineConfig
 from evictstream.streams.partition.config import PartitionConfig
-from evictstream.streams.partition.epoch_news import EpochBegun, EpochNews
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.gates import GateLimits
 
@@ -52,7 +52,7 @@ def partition_config(settings: Settings, record_limit_bytes: int) -> PartitionCo
         feed_silence_us=int(settings.feed_silence_limit_seconds * SECOND_US),
         clock_skew_us=int(settings.clock_skew_limit_seconds * SECOND_US),
         now_us=SYSTEM_CLOCK.now_us,
-        epochs=EpochNews(log_epoch),
+        on_epoch=log_epoch,
         on_future_times=log_future_times,
     )
 

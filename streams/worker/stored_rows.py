@@ -86,17 +86,17 @@ class Rows:
 
     def found(self) -> PartitionRows:
         """Count the latest rows, without deleted keys."""
-        states = self._clusters.states
-        return PartitionRows({name: self._of(name, states) for name in {*states, *self._keys}}, self._clusters.gap)
+        with_state = {cluster.name for cluster in self._clusters.by_key.values()}
+        return PartitionRows({name: self._of(name) for name in {*with_state, *self._keys}}, self._clusters.gap)
 
-    def _of(self, cluster: str, states: Mapping[str, ClusterState]) -> ClusterRows:
+    def _of(self, cluster: str) -> ClusterRows:
         counts = {kind: len(keys) for kind, keys in self._keys.get(cluster, {}).items()}
         return ClusterRows(
             nodes=counts.get(RowKind.NODE, 0),
             pods=counts.get(RowKind.POD, 0),
             open_evictions=counts.get(RowKind.EVICTION, 0),
             remembered=len(self._past.get(cluster, ())),
-            state=states.get(cluster, NO_STATE),
+            state=self._clusters.named(cluster).state,
         )
 
 

@@ -1,19 +1,19 @@
-"""A made-up cluster: its nodes and pods as trimmed watch events, ready to be written in bulk.
+"""Made-up clusters: their nodes and pods as trimmed watch events, ready to be written in bulk.
 
-A pod's event has some 600 bytes, as the feed writes it. Markers are pods on a tainted node of their own in each
-partition: a new one is answered with a `Schedule` at once, so it tells when everything before it was read.
+A pod's event has some 600 bytes, as the feed writes it. Markers are pods on a tainted node of their own in a cluster of
+each partition: a new one is answered with a `Schedule` at once, so it tells when everything before it was read.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from evictstream.models.instants import instant_text
 from evictstream.streams.partitioner import partition_of
+from tests.harness.cluster_names import clusters_apart
 
-CLUSTER: Final = "bench-eu-1"
 NAMESPACE: Final = "payments"
 UNREACHABLE: Final = "node.kubernetes.io/unreachable"
 UNTOLERATED: Final = "example.com/on-fire"  # a key that no pod here tolerates
@@ -47,10 +47,10 @@ class Entry(NamedTuple):
 
 
 class Node(NamedTuple):
-    """A node and where its records belong."""
+    """A node with its cluster, which is the key of its records, and where these belong."""
 
     name: bytes
-    key: bytes
+    cluster: bytes
     partition: int
 
 
@@ -81,18 +81,23 @@ class Markers(NamedTuple):
 
 
 class Fleet:
-    """Nodes with equally many pods each, of one cluster. Remembers nothing but the next resource version."""
+    """Nodes with equally many pods each, spread over clusters. Remembers nothing but the next resource version."""
 
-    def __init__(self, *, nodes: int, pods_per_node: int, partitions: int, cluster: str = CLUSTER) -> None:
-        self.cluster = cluster.encode()
-        self.nodes = tuple(_node(f"node-{number:05d}", partitions, cluster) for number in range(nodes))
+    def __init__(
+        self, *, nodes: int, pods_per_node: int, partitions: int, clusters: Sequence[str] | None = None
+    ) -> None:
+        """Take the names of the clusters; without them there is one for each partition, so that all are used."""
+        names = clusters or clusters_apart(partitions)
+        self.nodes = tuple(
+            _node(f"node-{number:05d}", names[number % len(names)], partitions) for number in range(nodes)
+        )
         self.pods = tuple(
-            make_pod(f"checkout-{cluster[-9:]:x>9}-{number:05d}-{node.name[-5:].decode()}", node)
+            make_pod(f"checkout-{node.cluster[-9:].decode():x>9}-{number:05d}-{node.name[-5:].decode()}", node)
             for node in self.nodes
             for number in range(pods_per_node)
         )
         self.version = 182_000_000
-        self._markers = _one_node_per_partition(partitions)
+        self._markers = tuple(_node("marker-node", name, partitions) for name in clusters_apart(partitions))
         self._marked = 0
 
     def node_events(
@@ -108,8 +113,8 @@ class Fleet:
         taints = _TAINT % (taint.encode(), at) if tainted else b""
         ready = b"Unknown" if tainted else b"True"
         uid = b"6c1f-" + node.name
-        values = (self.cluster, b"MODIFIED", at, node.name, uid, self._next(), taints, ready)
-        return Entry(node.partition, node.key, _NODE % values)
+        values = (node.cluster, b"MODIFIED", at, node.name, uid, self._next(), taints, ready)
+        return Entry(node.partition, node.cluster, _NODE % values)
 
     def pod_events(self, pods: Iterable[Pod], kind: bytes, *, seconds: int = 300) -> Iterator[Entry]:
         """Tell of pods that tolerate an unreachable node for some seconds."""
@@ -122,9 +127,9 @@ class Fleet:
         at = instant_text(at_us).encode()
         tolerations = _TOLERATIONS % seconds
         node = pod.node
-        head = (self.cluster, kind, at, pod.name.encode(), NAMESPACE.encode(), pod.uid.encode())
+        head = (node.cluster, kind, at, pod.name.encode(), NAMESPACE.encode(), pod.uid.encode())
         values = (*head, self._next(), whole.metadata, node.name, tolerations, whole.spec, whole.status)
-        return Entry(node.partition, node.key, _POD % values)
+        return Entry(node.partition, node.cluster, _POD % values)
 
     def marker_nodes(self) -> Iterator[Entry]:
         """Tell of the nodes that markers stand on."""
@@ -147,22 +152,11 @@ def now_us() -> int:
     return time.time_ns() // 1000
 
 
-def _node(name: str, partitions: int, cluster: str = CLUSTER) -> Node:
-    key = f"{cluster}/{name}".encode()
-    return Node(name.encode(), key, partition_of(key, partitions))
+def _node(name: str, cluster: str, partitions: int) -> Node:
+    return Node(name.encode(), cluster.encode(), partition_of(cluster.encode(), partitions))
 
 
 def make_pod(name: str, node: Node) -> Pod:
     """Make a pod of that name. It has its own UID as long as the last 27 characters of the name are."""
     # As long as the UIDs of Kubernetes.
     return Pod(name, f"67a4d0c2-{name[-27:]:0>27}", node)
-
-
-def _one_node_per_partition(partitions: int) -> tuple[Node, ...]:
-    found: dict[int, Node] = {}
-    number = 0
-    while len(found) < partitions:
-        node = _node(f"marker-node-{number}", partitions)
-        found.setdefault(node.partition, node)
-        number += 1
-    return tuple(found[partition] for partition in range(partitions))

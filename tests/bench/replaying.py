@@ -1,6 +1,6 @@
 """How fast a recording is replayed from its files, and how much memory that takes, however long it is.
 
-A generated recording: the nodes and pods of a cluster, then changes of pods that change no eviction, as most are, and
+A generated recording: nodes and pods of some clusters, then changes of pods that change no eviction, as most are, and
 now and then a node that is tainted and well again a second later. `evictstream replay` runs on it as a user runs it, on
 one core, and is measured from outside.
 """

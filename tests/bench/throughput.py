@@ -4,6 +4,9 @@ A worker finds a backlog: a marker in each partition, the events, and another ma
 at which the worker answers the first marker (its own stamp on that command) until a `read_committed` reader has seen
 the last answer, so start-up and take-over are not in it and the last transaction is. A bare consumer reads the same
 records before and after the worker; their mean is what counts.
+
+Fleets have a cluster in each partition, so that all are used. One fleet is a single cluster: it lives in one partition,
+and its rate is the most that a cluster can have.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import random
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, Self
 
 from evictstream.models.eviction.row_values import read_pod_value
@@ -29,6 +32,7 @@ NODES: Final = 1_000
 PODS_PER_NODE: Final = 30
 ROUNDS: Final = 3
 TIMEOUT_SECONDS: Final = 60.0
+ALONE: Final = ("bench-eu-1",)
 
 # A row that changes twice before its transaction begins is written once. All pods have their turn before one has its
 # next, so hardly any does, and what is written is counted.
@@ -65,8 +69,8 @@ class _Backlog:
 
 
 async def measure(lab: Lab) -> list[Figure]:
-    """Measure events that change nothing and events that each change a row, in turns."""
-    counts = {"unchanged": 300_000, "changing": 150_000}
+    """Measure events that change nothing, those that each change a row, and those of one cluster alone, in turns."""
+    counts = {"unchanged": 300_000, "changing": 150_000, "alone": 300_000}
     if lab.is_quick:
         counts = {name: count // 3 for name, count in counts.items()}
     ratios: dict[str, list[float]] = {name: [] for name in counts}
@@ -79,7 +83,9 @@ async def measure(lab: Lab) -> list[Figure]:
             settings = lab.settings(name)
             alter_topics(settings, {settings.changelog_topic: {"min.compaction.lag.ms": str(COMPACTION_LAG_MS)}})
             watch = stack.enter_context(CommandWatch(settings))
-            benches[name] = await _Bench.load(lab, settings, watch, edits=name == "changing")
+            benches[name] = await _Bench.load(
+                lab, settings, watch, edits=name == "changing", clusters=ALONE if name == "alone" else None
+            )
         for number in range(ROUNDS):
             for name, bench in benches.items():
                 rate, bare_one = await bench.round(counts[name])
@@ -91,6 +97,7 @@ async def measure(lab: Lab) -> list[Figure]:
     sentences = {
         "unchanged": "events that change nothing, compared with a bare consumer",
         "changing": "events that each change a row, compared with a bare consumer",
+        "alone": "events of one cluster that change nothing, compared with a bare consumer",
     }
     return [
         Figure(
@@ -98,7 +105,7 @@ async def measure(lab: Lab) -> list[Figure]:
             sentences[name],
             "x bare",
             tuple(ratios[name]),
-            goals[name],
+            goals.get(name),
             {
                 "worker_per_s": statistics.median(rates[name]),
                 "bare_per_s": statistics.median(bare),
@@ -122,9 +129,12 @@ class _Bench:
         self.bytes_per_event = len(next(fleet.pod_events(fleet.pods, b"MODIFIED")).value)
 
     @classmethod
-    async def load(cls, lab: Lab, settings: Settings, watch: CommandWatch, *, edits: bool) -> Self:
+    async def load(
+        cls, lab: Lab, settings: Settings, watch: CommandWatch, *, edits: bool, clusters: Sequence[str] | None
+    ) -> Self:
         """Tell a worker of all nodes and pods."""
-        fleet = Fleet(nodes=NODES, pods_per_node=PODS_PER_NODE, partitions=settings.partitions)
+        partitions = settings.partitions
+        fleet = Fleet(nodes=NODES, pods_per_node=PODS_PER_NODE, partitions=partitions, clusters=clusters)
         async with BulkWriter(settings) as writer:
             await writer.write(settings.nodes_topic, fleet.node_events(fleet.nodes, tainted=False))
             await writer.write(settings.nodes_topic, fleet.marker_nodes())

@@ -10,7 +10,8 @@ import json
 from collections import Counter, deque
 from typing import Any
 
-from evictstream.models.eviction import NodeAggregate, Origin, RuleParameters, apply_pod, apply_result, fire
+from evictstream.models.eviction import Origin, RuleParameters, apply_pod, apply_result, fire
+from evictstream.models.eviction.cluster import Cluster
 from evictstream.models.eviction.step import Changes
 from evictstream.models.instants import microseconds
 from evictstream.models.messages.codec import encode
@@ -36,15 +37,15 @@ class Story:
 
     Attributes:
         sent: all commands in order, each with the changes that it came in.
-        key: of all its records.
+        cluster: of the node; its key is that of all records.
         partition: of that key.
     """
 
     def __init__(self, cluster: str, node: str) -> None:
         self.sent: list[tuple[EvictionCommand, Changes]] = []
-        self.key = f"{cluster}/{node}".encode()
-        self.partition = partition_of(self.key, SETTINGS.partitions)
-        self._aggregate = NodeAggregate(cluster, node)
+        self.cluster = Cluster(cluster)
+        self.partition = partition_of(self.cluster.key, SETTINGS.partitions)
+        self._aggregate = self.cluster.new_node(node)
         self._offsets: Counter[str] = Counter()
         self._rules = RuleParameters()
         self._unseen: deque[EvictionCommand] = deque()
@@ -80,11 +81,11 @@ class Story:
         origin = Origin(f"{SETTINGS.topic_prefix}{topic}", self.partition, self._offsets[topic])
         self._offsets[topic] += 1
         if topic == "results":
-            result = read_result_record(self.key, text.encode(), appended_us, origin)
+            result = read_result_record(self.cluster.key, text.encode(), appended_us, origin)
             self._take(apply_result(self._aggregate, result, self._rules))
             return
         read = read_node_record if topic == "nodes" else read_pod_record
-        event = read(self.key, text.encode(), appended_us, origin)
+        event = read(self.cluster.key, text.encode(), appended_us, origin)
         if isinstance(event, NodeEvent):
             self._take(apply_node(self._aggregate, event, self._rules))
         else:

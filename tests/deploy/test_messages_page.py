@@ -15,7 +15,7 @@ from msgspec import inspect
 from evictstream.models.eviction import Origin
 from evictstream.models.instants import instant_text, microseconds
 from evictstream.models.kubernetes.shapes import NodeObject, PodObject
-from evictstream.models.messages.cluster_names import ANY_CLUSTER
+from evictstream.models.messages.cluster_names import LONGEST_CLUSTER_NAME, LONGEST_NODE_NAME
 from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import decode_command
 from evictstream.models.messages.dead_letter import DeadLetterHeaders
@@ -23,7 +23,7 @@ from evictstream.models.messages.decision import decode_decision
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.result import decode_result
 from evictstream.models.messages.schemas import MESSAGES, schema_texts
-from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed
+from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Unbound
 from evictstream.models.messages.unreadable import Unreadable, UnreadableReason
 from evictstream.models.messages.vocabulary import (
     Action,
@@ -44,6 +44,7 @@ from tests.deploy.pages import ROOT, Example, examples, page, section
 from tests.deploy.story import SETTINGS, Story
 
 TEXT = page("messages.md")
+WORDS = " ".join(TEXT.split())
 EXAMPLES = examples(TEXT)
 STORY = examples(section(TEXT, "One eviction from beginning to end"))
 JSON = [example for example in EXAMPLES if example.words[0] == "json" and example.words[1] in MESSAGES]
@@ -53,7 +54,8 @@ DECODERS: dict[str, Callable[[str], object]] = {
     "result": decode_result,
     "watch-event": decode_watch_event,
 }
-NODE_KEY = "prod-eu-1/node-0123"
+CLUSTER, NODE = "prod-eu-1", "node-0123"
+KEY = CLUSTER.encode()
 NOWHERE = Origin("", 0, 0)
 HOURS_A_DAY = 24
 MILLISECONDS_A_DAY = HOURS_A_DAY * 3_600_000
@@ -108,7 +110,7 @@ class TestExamples:
 
 def test_story_is_what_really_happens() -> None:
     """Every command and decision on the page has to come out as it is shown, and no other command."""
-    story = Story(*NODE_KEY.split("/"))
+    story = Story(CLUSTER, NODE)
     for example in STORY:
         assert story.tell(example) == json.loads(example.text)
     assert story.is_complete
@@ -116,13 +118,13 @@ def test_story_is_what_really_happens() -> None:
 
 
 def test_headers_are_those_that_are_written() -> None:
-    story = Story(*NODE_KEY.split("/"))
+    story = Story(CLUSTER, NODE)
     for example in STORY:
         story.tell(example)
     changes = next(changes for command, changes in story.sent if command.action is Action.EVICT)
     outbox = Outbox()
     plan = partition_config(SETTINGS, SETTINGS.max_message_bytes)
-    plan.message_writer().put(changes, story.key, outbox)
+    plan.message_writer().put(changes, outbox, story.cluster)
     (command,), (decision,) = outbox.messages[SETTINGS.commands_topic], outbox.messages[SETTINGS.decisions_topic]
     assert as_text(command.headers) == shown_headers(one("text", "headers", "command"))
     assert f"`{dict(as_text(decision.headers))['type']}`" in TEXT
@@ -130,28 +132,24 @@ def test_headers_are_those_that_are_written() -> None:
 
 class TestSignals:
     def test_heartbeat(self) -> None:
-        found = read_node_record(
-            b"prod-eu-1/", one("json", "watch-event", "nodes", "heartbeat").text.encode(), 0, NOWHERE
-        )
+        found = read_node_record(KEY, one("json", "watch-event", "nodes", "heartbeat").text.encode(), 0, NOWHERE)
         assert isinstance(found, Heartbeat)
         assert found.listed_at_us is not None
 
     def test_listed(self) -> None:
         text = one("json", "watch-event", "pods", "listed").text.encode()
-        found = read_pod_record(b"prod-eu-1/", text, 0, NOWHERE)
+        found = read_pod_record(KEY, text, 0, NOWHERE)
         assert isinstance(found, Listed)
         assert found.covers("node-0123")
         assert len(found.uids["node-0123"]) == 2
 
     def test_forget(self) -> None:
-        found = read_node_record(b"prod-eu-1/", one("json", "watch-event", "nodes", "forget").text.encode(), 0, NOWHERE)
+        found = read_node_record(KEY, one("json", "watch-event", "nodes", "forget").text.encode(), 0, NOWHERE)
         assert isinstance(found, Forget)
 
     def test_accept_gap(self) -> None:
-        key = f"{ANY_CLUSTER}/"
-        assert f"the key `{key}`" in TEXT
-        text = one("json", "watch-event", "nodes", "accept-gap").text
-        assert isinstance(read_node_record(key.encode(), text.encode(), 0, NOWHERE), AcceptGap)
+        text = one("json", "watch-event", "nodes", "accept-gap").text.encode()
+        assert read_node_record(KEY, text, 7, NOWHERE) == AcceptGap(CLUSTER, 7)
 
 
 class TestEndThatWasMissed:
@@ -171,11 +169,15 @@ class TestEndThatWasMissed:
 
     @pytest.mark.parametrize(
         "path",
-        ["kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion", "spec.nodeName"],
+        ["kind", "metadata.name", "metadata.namespace", "metadata.uid", "metadata.resourceVersion"],
     )
     def test_nothing_can_be_left_out(self, path: str) -> None:
         with pytest.raises(Unreadable):
-            read_pod_record(NODE_KEY.encode(), self.changed(path, None).text.encode(), 0, NOWHERE)
+            read_pod_record(KEY, self.changed(path, None).text.encode(), 0, NOWHERE)
+
+    def test_without_a_node_it_is_ignored(self) -> None:
+        text = self.changed("spec.nodeName", None).text.encode()
+        assert read_pod_record(KEY, text, 0, NOWHERE) == Unbound(CLUSTER)
 
     @pytest.mark.parametrize(
         ("version", "ends"),
@@ -186,7 +188,7 @@ class TestEndThatWasMissed:
         ],
     )
     def test_it_ends_what_is_owed(self, version: str, *, ends: bool) -> None:
-        story = Story(*NODE_KEY.split("/"))
+        story = Story(CLUSTER, NODE)
         for example in STORY:
             story.tell(example)
             if story.sent and story.sent[-1][0].action is Action.EVICT:
@@ -204,21 +206,21 @@ class TestDeadLetters:
         refused = one("json", "refused", "pods")
         value = refused.text.strip().encode()
         with pytest.raises(Unreadable) as error:
-            read_pod_record(NODE_KEY.encode(), value, 0, NOWHERE)
+            read_pod_record(KEY, value, 0, NOWHERE)
         shown = dict(shown_headers(one("text", "headers", "dead-letter")))
         topic, partition, offset = shown["ce_id"].split("/")
         outbox = Outbox()
         put_dead_letter(
             outbox,
             SETTINGS.dead_letters_topic,
-            record=Consumed(int(offset), NODE_KEY.encode(), value),
+            record=Consumed(int(offset), KEY, value),
             origin=(topic, int(partition)),
             reason=error.value.reason,
             detail=error.value.detail,
             limit_bytes=SETTINGS.max_record_bytes,
         )
         (message,) = outbox.messages[SETTINGS.dead_letters_topic]
-        assert (message.key, message.value) == (NODE_KEY.encode(), value)
+        assert (message.key, message.value) == (KEY, value)
         return refused, message.headers
 
     def test_headers_are_those_that_are_written(self) -> None:
@@ -242,7 +244,7 @@ class TestDeadLetters:
 
     def test_cut(self) -> None:
         assert CUT_BYTES == 64 * 1024
-        assert "cut to its first 64 KiB" in TEXT
+        assert "cut to its first 64 KiB" in WORDS
 
 
 class TestTables:
@@ -288,14 +290,16 @@ class TestTables:
             ("next attempt after {:g} s", SETTINGS.retry_base_seconds),
             ("at most {:g} s", SETTINGS.retry_ceiling_seconds),
             ("No answer within {:g} s", SETTINGS.result_silence_seconds),
-            ("not more than {:g} s\n(`EVICTSTREAM_MAX_EVENT_DELAY_SECONDS`) before", SETTINGS.max_event_delay_seconds),
+            ("not more than {:g} s (`EVICTSTREAM_MAX_EVENT_DELAY_SECONDS`) before", SETTINGS.max_event_delay_seconds),
             ("is older than {:g} s. Send one each 10 s", SETTINGS.feed_silence_limit_seconds),
             ("Stay under {:g} MiB", SETTINGS.max_object_bytes / 1_048_576),
             ("Commands are kept for {:g} days", SETTINGS.command_retention_hours / HOURS_A_DAY),
+            ("any text of 1 to {:g} bytes", LONGEST_CLUSTER_NAME),
+            ("{:g} bytes of a node's name", LONGEST_NODE_NAME),
         ],
     )
     def test_numbers_are_the_defaults(self, sentence: str, value: float) -> None:
-        assert sentence.format(value) in TEXT
+        assert sentence.format(value) in WORDS
 
 
 def test_instants_are_written_as_they_are_shown() -> None:

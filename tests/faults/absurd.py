@@ -58,4 +58,4 @@ def _pod(node: str, name: str, version: int, tolerations: list[Json]) -> Json:
 
 def _change(topic: InputTopic, node: str, shown: Json, at_us: int) -> Change:
     value = watch_event(CLUSTER, "MODIFIED", shown, None)
-    return Change(at_us, topic, f"{CLUSTER}/{node}".encode(), value)
+    return Change(at_us, topic, CLUSTER.encode(), value)

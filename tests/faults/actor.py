@@ -79,7 +79,7 @@ class ClusterActor:
 
     def _answer(self, command: Mapping[str, object], chance: random.Random, outcome: str, at_us: int) -> list[Change]:
         observed_at_us = at_us if chance.random() < 0.8 else None
-        key = f"{command['cluster']}/{command['node']}".encode()
+        key = str(command["cluster"]).encode()
         answer = Change(at_us, "results", key, result(command, outcome, observed_at_us, reason="played"))
         if chance.random() < 0.1:
             later = Change(at_us + chance.randrange(3 * SECOND_US), "results", key, answer.value)
@@ -109,7 +109,7 @@ class ClusterActor:
         shown["metadata"]["resourceVersion"] = str(version)
         shown["metadata"].setdefault("deletionTimestamp", instant(deleted_at_us // SECOND_US * SECOND_US))
         cluster = str(event["cluster"])
-        key = f"{cluster}/{shown['spec'].get('nodeName', '')}".encode()
+        key = cluster.encode()
         return Change(at_us, "pods", key, watch_event(cluster, kind, shown, at_us))
 
     def _replace(self, event: Json, chance: random.Random, at_us: int) -> list[Change]:

@@ -12,15 +12,15 @@ from tests.faults.plan import Change
 INPUTS: tuple[InputTopic, ...] = ("nodes", "pods", "results")
 
 
-def draw_garbage(chance: random.Random, key: bytes, at_us: int) -> Change:
-    """Draw a record that becomes a dead letter, under the key of some node."""
+def draw_garbage(chance: random.Random, node: Node, at_us: int) -> Change:
+    """Draw a record that becomes a dead letter, about some node or none."""
     topic = chance.choice(INPUTS)
-    cluster, _, name = key.decode().partition("/")
+    cluster, name, key = node.cluster, node.name, node.key
     uid = f"garbage-{at_us}"
     good = _event(topic, cluster, name, uid)
     value: bytes | None = _text(good)
     if chance.random() < 0.1:
-        key = chance.choice([b"no-slash", b"\xff\xfe/x", b"a/b/c", b"/node"])
+        key = chance.choice([b"a/b", b"\xff\xfe", b"a\0b", b""])
     else:
         exploded: Json = {"outcome": "Exploded"} if topic == "results" else {"type": "EXPLODED"}
         value = chance.choice(
@@ -29,29 +29,27 @@ def draw_garbage(chance: random.Random, key: bytes, at_us: int) -> Change:
                 b"{not json",
                 b'["a", "list"]',
                 _text({**good, "cluster": "another"}),
-                _text({**good, "shoeSize": 43}),
+                _text({field: told for field, told in good.items() if field != "cluster"}),
                 _text({**good, "observedAt": "yesterday"}),
                 _text({**good, **exploded}),
                 _text({**good, "object": {"kind": "Shoe"}}),
-                _text(_event(topic, cluster, f"{name}-other", uid)),
+                _text(_event(topic, cluster, f"{name}/other", uid)),
             ]
         )
     return Change(at_us, topic, key, value)
 
 
-def too_large(key: bytes, at_us: int, size_bytes: int) -> Change:
+def too_large(node: Node, at_us: int, size_bytes: int) -> Change:
     """Give a pod that is larger than the limit."""
-    cluster, _, name = key.decode().partition("/")
-    event = _event("pods", cluster, name, f"large-{at_us}")
+    event = _event("pods", node.cluster, node.name, f"large-{at_us}")
     event["padding"] = "x" * size_bytes
-    return Change(at_us, "pods", key, _text(event))
+    return Change(at_us, "pods", node.key, _text(event))
 
 
-def misplaced(key: bytes, at_us: int, partition: int) -> Change:
-    """Give a node that stands in a partition to which its key does not belong."""
-    cluster, _, name = key.decode().partition("/")
-    event = _event("nodes", cluster, name, f"misplaced-{at_us}")
-    return Change(at_us, "nodes", key, _text(event), partition)
+def misplaced(node: Node, at_us: int, partition: int) -> Change:
+    """Give a node that stands in a partition to which its cluster may not belong."""
+    event = _event("nodes", node.cluster, node.name, node.uid)
+    return Change(at_us, "nodes", node.key, _text(event), partition)
 
 
 def _text(event: Json) -> bytes:

@@ -36,18 +36,18 @@ def generate(
     chance = random.Random(seed)
     last_at_us = start_at_us + int((shape.active_seconds + 3) * SECOND_US)
     scribe = Scribe(chance, start_at_us, last_at_us)
-    keys: list[bytes] = []
+    nodes: list[Node] = []
     clusters = [f"c{number}" for number in range(chance.randint(*shape.clusters))]
     for cluster in clusters:
-        keys += live(chance, scribe, cluster, shape, start_at_us)
+        nodes += live(chance, scribe, cluster, shape, start_at_us)
         if chance.random() < 0.5:
             _beat(chance, scribe, cluster, shape, start_at_us, numbers)
     faults = _faults(chance, shape)
-    _spoil(chance, scribe, keys, shape, start_at_us)
+    _spoil(chance, scribe, nodes, shape, start_at_us)
     for fault in faults:
         if fault.kind is FaultKind.RECORD_TOO_LARGE:
             at_us = start_at_us + int(fault.at_seconds * SECOND_US)
-            scribe.raw(too_large(chance.choice(keys), at_us, numbers.max_object_bytes + int(fault.amount)))
+            scribe.raw(too_large(chance.choice(nodes), at_us, numbers.max_object_bytes + int(fault.amount)))
         elif fault.kind is FaultKind.ABSURD_RECORDS:
             for change in absurd_records(start_at_us + int(fault.at_seconds * SECOND_US)):
                 scribe.raw(change)
@@ -55,8 +55,8 @@ def generate(
     return Plan(seed=seed, shape=shape, start_at_us=start_at_us, changes=changes, faults=faults, numbers=numbers)
 
 
-def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, start_at_us: int) -> list[bytes]:
-    """Let a cluster live; returns the keys of its nodes."""
+def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, start_at_us: int) -> list[Node]:
+    """Let a cluster live; returns its nodes."""
     begin_us = start_at_us + int(BEFORE_SECONDS * SECOND_US)
     end_us = start_at_us + int(shape.active_seconds * SECOND_US)
     nodes: list[NodeLife] = []
@@ -89,7 +89,7 @@ def live(chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, star
             free_us[id(life)] = at_us + (5 * SECOND_US if isinstance(life, NodeLife) and chance.random() < 0.1 else 0)
     if is_struck:
         _zone_outage(chance, nodes, last_us)
-    return [node.node.key for node in nodes]
+    return [node.node for node in nodes]
 
 
 def _zone_outage(chance: random.Random, nodes: list[NodeLife], at_us: int) -> None:
@@ -106,7 +106,7 @@ def _zone_outage(chance: random.Random, nodes: list[NodeLife], at_us: int) -> No
 def _beat(
     chance: random.Random, scribe: Scribe, cluster: str, shape: Shape, start_at_us: int, numbers: Numbers
 ) -> None:
-    """Let a feed send heartbeats to each partition of nodes and pods until the end; some are silent for a while."""
+    """Let a feed send heartbeats on both topics until the end; some are silent for a while."""
     total_us = int((shape.active_seconds + shape.quiet_seconds) * SECOND_US)
     silent_from_us = silent_to_us = 0
     if chance.random() < 0.4:
@@ -119,19 +119,18 @@ def _beat(
         for topic in FEEDS:
             if topic in topics and silent_from_us <= at_us < silent_to_us:
                 continue
-            for partition in range(shape.partitions):
-                scribe.raw(Change(start_at_us + at_us, topic, f"{cluster}/".encode(), value, partition))
+            scribe.raw(Change(start_at_us + at_us, topic, cluster.encode(), value))
 
 
-def _spoil(chance: random.Random, scribe: Scribe, keys: list[bytes], shape: Shape, start_at_us: int) -> None:
+def _spoil(chance: random.Random, scribe: Scribe, nodes: list[Node], shape: Shape, start_at_us: int) -> None:
     """Put records in between that cannot be read."""
     for _ in range(chance.choice([0, 0, 1, 3])):
         at_us = start_at_us + chance.randrange(int(shape.active_seconds * SECOND_US))
-        scribe.raw(draw_garbage(chance, chance.choice(keys), at_us))
+        scribe.raw(draw_garbage(chance, chance.choice(nodes), at_us))
     if chance.random() < 0.1:
         at_us = start_at_us + chance.randrange(int(shape.active_seconds * SECOND_US))
-        key = f"c0/nowhere-{chance.randrange(1000)}".encode()
-        scribe.raw(misplaced(key, at_us, chance.randrange(shape.partitions)))
+        nowhere = Node("c0", f"nowhere-{chance.randrange(1000)}", f"misplaced-{at_us}")
+        scribe.raw(misplaced(nowhere, at_us, chance.randrange(shape.partitions)))
 
 
 def _faults(chance: random.Random, shape: Shape) -> tuple[Fault, ...]:

@@ -15,7 +15,6 @@ from evictstream.kit.oracle.epochs import Epochs
 from evictstream.kit.oracle.histories import HeardNode, node_history
 from evictstream.kit.oracle.judging import by_node, read_all
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import place
 from evictstream.kit.oracle.records import InputRecord, Violation
 
 UID, TAINTS, OUTAGE = 1, 3, 4  # places in a node's row
@@ -44,12 +43,11 @@ def check_nodes(
     taken = [one for one in inputs if one.offset < positions.get(one.partition, {}).get(one.topic, 0)]
     said, _ = read_all(taken, limits, partitions)
     epochs = Epochs(said)
-    for (cluster, node), heard in by_node(epochs.counting, (), partitions).items():
+    for (cluster, node), heard in by_node(epochs.counting, ()).items():
         wanted = _of_state(node_history(heard.nodes, limits)[-1])
-        key = f"{cluster}/{node}".encode()
-        value = table.get(b"node\0" + key)
+        value = table.get(f"node\0{cluster}/{node}".encode())
         found = _NOTHING if value is None else _of_row(msgspec.msgpack.decode(value))
-        others = epochs.other_readings(cluster, place(key, partitions), heard.nodes, ())
+        others = epochs.other_readings(cluster, heard.nodes, ())
         if found != wanted and all(found != _of_state(node_history(nodes, limits)[-1]) for nodes, _ in others):
             text = f"the row says {found}, heard was {wanted}"
             yield Violation("state: node", text, cluster=cluster, node=node)

@@ -36,8 +36,8 @@ class Node:
 
     @property
     def key(self) -> bytes:
-        """Key of its records and those of its pods."""
-        return f"{self.cluster}/{self.name}".encode()
+        """Key of its records: its cluster's."""
+        return self.cluster.encode()
 
     def shown(self, version: int) -> Json:
         """Give the object as the API server does."""
@@ -67,8 +67,8 @@ class Pod:
 
     @property
     def key(self) -> bytes:
-        """Key of its records."""
-        return f"{self.cluster}/{self.node}".encode()
+        """Key of its records: its cluster's."""
+        return self.cluster.encode()
 
     def shown(self, version: int) -> Json:
         """Give the object as the API server does."""

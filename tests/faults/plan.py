@@ -97,7 +97,7 @@ class Shape:
     quiet_seconds: float = 22.0
     largest_window_seconds: int = 8
     partitions: int = 2
-    clusters: tuple[int, int] = (1, 2)
+    clusters: tuple[int, int] = (1, 3)
     nodes: tuple[int, int] = (1, 3)
     pods: tuple[int, int] = (1, 4)
     faults: tuple[int, int] = (1, 3)

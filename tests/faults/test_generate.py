@@ -124,7 +124,7 @@ def test_executors_answer_in_every_way(wanted: str) -> None:
                 "spec": {"nodeName": "n0"},
             }
             event = {"cluster": "c0", "type": "ADDED", "object": pod}
-            assert actor.admit(Change(plan.start_at_us, "pods", b"c0/n0", json.dumps(event).encode()))
+            assert actor.admit(Change(plan.start_at_us, "pods", b"c0", json.dumps(event).encode()))
         results = [change for change in actor.on_command(command, plan.start_at_us) if change.topic == "results"]
         answers |= {json.loads(change.value or b"")["outcome"] for change in results} or {"nothing"}
     assert wanted in answers

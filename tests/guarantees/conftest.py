@@ -1,4 +1,4 @@
-"""Fixtures of the failure table: declared topics, a feed, readers and worker processes of one test."""
+"""Fixtures of the failures in docs/guarantees.md: declared topics, a feed, readers and worker processes of one test."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from evictstream.streams.broker.admin import declare_topics
 from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.harness.feed import Feed
+from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import TopicReader
 from tests.harness.workers import WORKER, WorkerProcess
 
@@ -47,6 +48,12 @@ def service(make_settings: MakeSettings) -> Settings:
 @pytest.fixture
 def feed(service: Settings) -> Iterator[Feed]:
     with Feed(service) as opened:
+        yield opened
+
+
+@pytest.fixture
+def fleet(service: Settings) -> Iterator[FleetFeed]:
+    with FleetFeed(service) as opened:
         yield opened
 
 

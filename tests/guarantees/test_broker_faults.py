@@ -1,4 +1,4 @@
-"""Rows of the failure table (docs/guarantees.md) about the broker: away, frozen, or saying no."""
+"""Failures in docs/guarantees.md: the broker: away, frozen, or saying no."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from evictstream.streams.broker.embedded import EmbeddedBroker
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker, own_settings
 from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import TopicReader, commands, instant
 from tests.harness.topics import alter_topics
 from tests.harness.workers import WorkerProcess
@@ -30,16 +31,16 @@ def test_a_broker_outage_loses_and_repeats_no_eviction(
     own_broker: EmbeddedBroker, own_service: Settings, tmp_path: Path, fault: str
 ) -> None:
     """Nothing acknowledged is lost, and what came due meanwhile is issued once when it is back."""
-    with WorkerProcess(own_service, tmp_path) as worker, Feed(own_service) as feed:
+    with WorkerProcess(own_service, tmp_path) as worker, FleetFeed(own_service) as fleet:
         worker.wait_ready()
         reader = TopicReader(own_service, own_service.commands_topic)
         for n in range(4):
-            feed.node(f"n{n}")
+            fleet.of(n).node(f"n{n}")
             for p in range(PODS):
-                feed.pod(f"n{n}", f"p{n}-{p}", tolerates(6 + p % 20))
+                fleet.of(n).pod(f"n{n}", f"p{n}-{p}", tolerates(6 + p % 20))
         for n in range(4):
-            feed.node(f"n{n}", taint())
-        feed.flush()
+            fleet.of(n).node(f"n{n}", taint())
+        fleet.flush()
         seen = reader.wait_for(lambda seen: len(commands(seen, "Schedule")) == 4 * PODS, "all schedules")
         deadlines = {pod: instant(found[0].value["deadline"]) for pod, found in commands(seen, "Schedule").items()}
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) > 4, "first evictions")
@@ -52,8 +53,8 @@ def test_a_broker_outage_loses_and_repeats_no_eviction(
             own_broker.start()
         else:
             own_broker.resume()
-        feed.node("n0")  # a recovery that comes as soon as the broker is back
-        feed.flush()
+        fleet.of(0).node("n0")  # a recovery that comes as soon as the broker is back
+        fleet.flush()
         seen = reader.wait_for(
             lambda seen: len(commands(seen, "Evict").keys() | commands(seen, "Cancel").keys()) == 4 * PODS,
             "every eviction issued or cancelled",
@@ -73,14 +74,14 @@ def test_partitions_lost_all_at_once_are_taken_over_again(
     """Transactions run out everywhere while the group still counts us in: all is taken over again, nothing lost."""
     patient = {"session_timeout_seconds": 30.0, "lease_margin_seconds": 5.0, "transaction_timeout_seconds": 3.0}
     service = own_service.model_copy(update=patient)
-    with WorkerProcess(service, tmp_path) as worker, Feed(service) as feed:
+    with WorkerProcess(service, tmp_path) as worker, FleetFeed(service) as fleet:
         worker.wait_ready()
         reader = TopicReader(service, service.commands_topic)
         for n in range(8):
-            feed.node(f"n{n}", taint())
+            fleet.of(n).node(f"n{n}", taint())
             for p in range(PODS):
-                feed.pod(f"n{n}", f"p{n}-{p}", tolerates(5 + p % 10))
-        feed.flush()
+                fleet.of(n).pod(f"n{n}", f"p{n}-{p}", tolerates(5 + p % 10))
+        fleet.flush()
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) > 8, "first evictions")
         own_broker.pause()
         time.sleep(8)  # the fault itself: longer than a transaction may last, shorter than a session

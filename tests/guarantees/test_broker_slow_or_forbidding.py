@@ -1,4 +1,4 @@
-"""Rows of the failure table (docs/guarantees.md) about brokers that answer: slow, with new leaders, forbidding.
+"""Failures in docs/guarantees.md: brokers that answer: slow, with new leaders, forbidding.
 
 The means are those of the torture (tests/faults/real): a proxy that delays, an election, an ACL.
 """
@@ -21,6 +21,7 @@ from tests.faults.real.means import Faults, Scene, forbid, permit
 from tests.faults.real.wire import WireLoop
 from tests.guarantees.conftest import own_settings
 from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import TopicReader, commands, instant
 from tests.harness.workers import WorkerProcess
 
@@ -82,16 +83,16 @@ def test_slow_brokers_and_moving_leaders_repeat_no_eviction(
     """Everything due is issued once, nothing early; what recovered meanwhile is cancelled; the worker stays."""
     stage = Stage(arena, tmp_path, stack)
     service = stage.settings
-    with WorkerProcess(stage.hindered, tmp_path) as worker, Feed(service) as feed:
+    with WorkerProcess(stage.hindered, tmp_path) as worker, FleetFeed(service) as fleet:
         worker.wait_ready()
         reader = TopicReader(service, service.commands_topic)
         for n in range(NODES):
-            feed.node(f"n{n}")
+            fleet.of(n).node(f"n{n}")
             for p in range(PODS):
-                feed.pod(f"n{n}", f"p{n}-{p}", tolerates((60 if n == 0 else 6) + p % 12))
+                fleet.of(n).pod(f"n{n}", f"p{n}-{p}", tolerates((60 if n == 0 else 6) + p % 12))
         for n in range(NODES):
-            feed.node(f"n{n}", taint())
-        feed.flush()
+            fleet.of(n).node(f"n{n}", taint())
+        fleet.flush()
         seen = reader.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules")
         deadlines = {pod: instant(found[0].value["deadline"]) for pod, found in commands(seen, "Schedule").items()}
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) > NODES, "first evictions")
@@ -100,8 +101,8 @@ def test_slow_brokers_and_moving_leaders_repeat_no_eviction(
         until = time.monotonic() + MOVE_SECONDS
         while kind is FaultKind.LEADER_MOVE and stage.leaders() == leaders:
             assert time.monotonic() < until, "no leader has moved"
-        feed.node("n0")  # a recovery that comes while it is so
-        feed.flush()
+        fleet.of(0).node("n0")  # a recovery that comes while it is so
+        fleet.flush()
         reader.wait_for(lambda seen: len(commands(seen, "Evict")) == (NODES - 1) * PODS, "evictions", seconds=90)
         reader.wait_for(lambda seen: len(commands(seen, "Cancel")) == PODS, "cancels", seconds=60)
         faults.end_all()

@@ -1,12 +1,10 @@
 """One absurd record must not stop a fleet: others go on beside what costs much, in the same partition too.
 
-In two clusters of its own size: `lab` sends what costs most, `calm` is what must not notice. All nodes of `calm` are in
-the partition of the attack.
+`lab` sends what costs most. Another cluster, which lives in the same partition, must not notice.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 
@@ -21,6 +19,7 @@ from evictstream.models.messages.object_limits import LARGEST_LIST
 from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
+from tests.harness.cluster_names import clusters_beside
 from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates
 from tests.harness.reading import Seen, TopicReader, commands
@@ -70,16 +69,12 @@ def as_much_as_may_be(lab: Feed) -> None:
 
 
 class Calm:
-    """A cluster with pods that tolerate nothing, on nodes in the partition of the attack."""
+    """A cluster with pods that tolerate nothing, each on a node of its own."""
 
     def __init__(self, feed: Feed, reader: TopicReader) -> None:
         self.feed = feed
         self.reader = reader
-        count = feed.settings.partitions
-        partition = partition_of(f"lab/{ATTACKED}".encode(), count)
-        names = (f"m{number}" for number in itertools.count())
-        beside = (name for name in names if partition_of(f"{feed.cluster}/{name}".encode(), count) == partition)
-        self.nodes = list(itertools.islice(beside, CALM_PODS))
+        self.nodes = [f"m{number}" for number in range(CALM_PODS)]
         for node in self.nodes:
             feed.pod(node, f"pod-{node}")
         feed.flush()
@@ -127,9 +122,9 @@ def test_others_are_evicted_in_time_beside_what_costs_most(
     """What the work itself takes it takes each time; a pause of the machine comes once."""
     worker = start_worker(service).wait_ready()
     read = reader(service.commands_topic)
-    for attempt in range(ATTEMPTS):
+    for name in clusters_beside("lab", ATTEMPTS, service.partitions):
         paused_before = long_pauses(worker)
-        with Feed(service, f"calm-{attempt}") as other:
+        with Feed(service, name) as other:
             calm = Calm(other, read)
             attack(feed)
             feed.flush()
@@ -176,8 +171,8 @@ def test_others_are_evicted_in_time_after_taking_costly_rows_over(
     feed.flush()
     read.wait_for(lambda seen: len(commands(seen, "Schedule")) >= FULL_PODS, "the schedules of the attacked node")
     write_rows_of_before(service)
-    for attempt in range(ATTEMPTS):
-        with Feed(service, f"calm-{attempt}") as other:
+    for attempt, name in enumerate(clusters_beside("lab", ATTEMPTS, service.partitions)):
+        with Feed(service, name) as other:
             calm = Calm(other, read)
             assert worker.stop() == 0
             worker = start_worker(service, f"heir-{attempt}").wait_ready()
@@ -208,7 +203,7 @@ def write_rows_of_before(settings: Settings) -> None:
         )
         rows[row_key(RowKind.POD, key, pod.uid)] = pod_value(pod)
     producer = KafkaProducer(bootstrap_servers=settings.bootstrap_servers, acks="all", max_request_size=4_000_000)
-    partition = partition_of(key.encode(), settings.partitions)
+    partition = partition_of(b"lab", settings.partitions)
     for row, value in rows.items():
         producer.send(settings.changelog_topic, key=row, value=value, partition=partition).get(30)
     producer.close()

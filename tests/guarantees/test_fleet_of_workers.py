@@ -16,7 +16,8 @@ from evictstream.streams.settings import Settings
 from tests.conftest import MakeSettings
 from tests.guarantees.conftest import QUICK, OpenReader, StartWorker
 from tests.harness.endpoint import Probe
-from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.feed import taint, tolerates
+from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import Seen, TopicReader, commands, instant, name_of
 from tests.harness.workers import WorkerProcess
 
@@ -53,17 +54,18 @@ def shares(workers: list[WorkerProcess]) -> list[int]:
     return [held.count(number) for number in range(len(workers))]
 
 
-def fill(feed: Feed, seconds: int) -> int:
+def fill(fleet: FleetFeed, seconds: int) -> int:
     """Make `PODS_PER_SECOND` pods due in each of so many seconds, over all nodes; returns how many there are."""
     count = PODS_PER_SECOND * seconds
     for n in range(NODES):
-        feed.node(f"n{n}")
+        fleet.of(n).node(f"n{n}")
     for number in range(count):
         wait = FIRST_DEADLINE_SECONDS + number // PODS_PER_SECOND
-        feed.pod(f"n{number % NODES}", f"p{number}", tolerates(wait))
+        n = number % NODES
+        fleet.of(n).pod(f"n{n}", f"p{number}", tolerates(wait))
     for n in range(NODES):
-        feed.node(f"n{n}", taint())
-    feed.flush()
+        fleet.of(n).node(f"n{n}", taint())
+    fleet.flush()
     return count
 
 
@@ -89,8 +91,8 @@ def test_a_join_and_a_leave_stop_firing_only_briefly(
     first = start_worker(service, "first").wait_ready()
     second = start_worker(service, "second").wait_ready()
     read = reader(service.commands_topic)
-    with Feed(service) as feed:
-        count = fill(feed, 40)
+    with FleetFeed(service) as fleet:
+        count = fill(fleet, 40)
     read.wait_for(lambda seen: len(commands(seen, "Evict")) > PODS_PER_SECOND, "first evictions")
     third = start_worker(service, "third").wait_ready()
     read.wait_for(lambda seen: len(commands(seen, "Evict")) > count // 2, "half of the evictions", seconds=60)
@@ -121,8 +123,8 @@ def test_a_rolling_restart_with_static_membership_repeats_nothing(service: Setti
         )
         read = TopicReader(service, service.commands_topic)
         stack.callback(read.close)
-        with Feed(service) as feed:
-            count = fill(feed, 30)
+        with FleetFeed(service) as fleet:
+            count = fill(fleet, 30)
         read.wait_for(lambda seen: len(commands(seen, "Evict")) > PODS_PER_SECOND, "first evictions")
         held = owners(workers)  # not before: shares are even for a moment while the last member's join still moves some
         for number, settings in enumerate(named):

@@ -47,7 +47,7 @@ def test_a_working_worker_serves_health_and_metrics(
     feed.node("n0", taint())
     feed.pod("n0", "a")  # tolerates nothing
     feed.pod("n0", "b", tolerates(3600))
-    feed.raw(service.pods_topic, b"lab/n0", b"no event", partition=0)
+    feed.raw(service.pods_topic, b"lab", b"no event")
     feed.flush()
     read = reader(service.commands_topic)
     read.wait_for(lambda seen: "a" in commands(seen, "Evict"), "the eviction")

@@ -143,9 +143,9 @@ def test_nobody_may_do_more_than_the_table_says(broker: RightsBroker, column: st
         for first, operations in wanted.items():
             for name in _names(first):
                 assert _granted(admin, first, name) == operations, f"{column}: {first}: {name}"
-        for name in ("blue.nodes", "blue.commands", "blue.feeds", "blue-v1-state-changelog", "__consumer_offsets"):
+        for name in ("blue.nodes", "blue.commands", "blue.feeds", "blue-v2-state-changelog", "__consumer_offsets"):
             assert _granted(admin, "topic", name) == set()
-        for name in ("blue-v1", "blue-feed-prod", "blue-executor-prod"):
+        for name in ("blue-v2", "blue-feed-prod", "blue-executor-prod"):
             assert _granted(admin, "group", name) == set()
 
 
@@ -153,8 +153,8 @@ def _names(first: str) -> list[str]:
     """Return the names in the first cell of a row, in the domain `red`."""
     words = [word.replace("evictstream", "red") for word in first.split("`")[1::2]]
     if first.startswith("topic"):
-        return ["red-v1-state-changelog" if "…" in word else f"red.{word}" for word in words]
-    return [word.replace("v…", "v1") for word in words]
+        return ["red-v2-state-changelog" if "…" in word else f"red.{word}" for word in words]
+    return [word.replace("v…", "v2") for word in words]
 
 
 def _granted(admin: KafkaAdminClient, kind: str, name: str) -> set[str]:
@@ -177,11 +177,11 @@ def _granted(admin: KafkaAdminClient, kind: str, name: str) -> set[str]:
 @pytest.mark.parametrize("domain", ["red", "blue"])
 @pytest.mark.parametrize("user", [user for user in USERS.values() if user != "worker"])
 def test_nobody_but_a_worker_can_fence_a_worker(broker: RightsBroker, user: str, domain: str) -> None:
-    _refused_to_fence(broker.settings(domain, user), "red-v1-0")
+    _refused_to_fence(broker.settings(domain, user), "red-v2-0")
 
 
 def test_a_worker_cannot_fence_one_of_another_domain(broker: RightsBroker) -> None:
-    _refused_to_fence(broker.settings("blue", "worker"), "red-v1-0")
+    _refused_to_fence(broker.settings("blue", "worker"), "red-v2-0")
 
 
 def _refused_to_fence(settings: Settings, transactional_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Rows of the failure table (docs/guarantees.md) in which a worker refuses to start, and says why."""
+"""Failures in docs/guarantees.md in which a worker refuses to start, and says why."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_worker_refuses_an_empty_changelog_beside_another_version(
 ) -> None:
     """A change of version never starts empty beside the state of the one before."""
     _run_a_little(service, feed, start_worker, reader)
-    newer = service.model_copy(update={"state_version": 2})
+    newer = service.model_copy(update={"state_version": 3})
     declare_topics(newer).raise_if_breaking()
     worker = start_worker(newer)
     assert worker.wait_exit() == 1
@@ -136,7 +136,7 @@ def test_a_worker_refuses_topics_that_are_missing_or_misconfigured(
 def test_evictions_wait_after_input_has_expired_unread(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
-    """Firing stays closed in that partition until the gap is accepted; nothing is lost meanwhile."""
+    """Firing stays closed for each cluster until its gap is accepted; nothing is lost meanwhile."""
     worker = start_worker(service).wait_ready()
     for n in range(8):
         feed.node(f"n{n}", taint())
@@ -153,7 +153,7 @@ def test_evictions_wait_after_input_has_expired_unread(
     time.sleep(12)  # everything is due by then
     assert not commands(read.quiet(1.0), "Evict"), "fired although input is missing"
     assert worker.events("input expired unread")
-    feed.signal("ACCEPT_GAP", topics=(service.nodes_topic,), cluster="*")
+    feed.signal("ACCEPT_GAP", topics=(service.nodes_topic,))
     read.wait_for(lambda seen: len(commands(seen, "Evict")) == 8, "the evictions that waited")
     assert worker.stop() == 0
 

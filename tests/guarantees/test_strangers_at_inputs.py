@@ -1,4 +1,4 @@
-"""Rows of the failure table about somebody who may write an input and means no good, or knows no better."""
+"""Failures in docs/guarantees.md: somebody who may write an input and means no good, or knows no better."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def test_batches_that_explode_are_dead_letters_and_cost_nobody(
     worker = start_worker(service).wait_ready()
     with stranger(service, compression_type="zstd", batch_size=1 << 30) as out:
         for topic in service.input_topics:
-            out.send(topic, bytes(GIANT), key=b"lab/n0", partition=0).get(PATIENCE_SECONDS)
+            out.send(topic, bytes(GIANT), key=b"lab").get(PATIENCE_SECONDS)
         for _ in range(30):  # a batch of many large ones
-            out.send(service.results_topic, bytes(4 * MEBIBYTE), key=b"lab/n0", partition=0)
+            out.send(service.results_topic, bytes(4 * MEBIBYTE), key=b"lab")
         out.flush(PATIENCE_SECONDS)
         for _ in range(50):  # many batches, each of which is no larger than it may be
-            out.send(service.results_topic, bytes(7 * MEBIBYTE), key=b"lab/n0", partition=0).get(PATIENCE_SECONDS)
+            out.send(service.results_topic, bytes(7 * MEBIBYTE), key=b"lab").get(PATIENCE_SECONDS)
     feed.node("n0", taint())
     feed.flush()
     count = len(service.input_topics) + 30 + 50
@@ -86,7 +86,7 @@ def test_an_open_transaction_on_an_input_holds_up_nobody(
         out.begin_transaction()
         for topic in service.input_topics:
             for number in range(service.partitions):
-                out.send(topic, b"{}", key=b"lab/n0", partition=number).get(PATIENCE_SECONDS)
+                out.send(topic, b"{}", key=b"lab", partition=number).get(PATIENCE_SECONDS)
         feed.node("n0", taint())
         feed.flush()
         read.wait_for(lambda seen: {"a", "b"} <= commands(seen, "Evict").keys(), "the evictions")

@@ -1,4 +1,4 @@
-"""Rows of the failure table (docs/guarantees.md) about workers that are ended: their peers go on without a wait."""
+"""Failures in docs/guarantees.md: workers that are ended: their peers go on without a wait."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import time
 import pytest
 
 from evictstream.streams.errors import ExitCode
-from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.watchdog import LAST_WORDS_SECONDS
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe
-from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.feed import taint, tolerates
+from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import Seen, commands, instant
 from tests.harness.workers import WorkerProcess
 
@@ -23,14 +23,13 @@ SPACING_SECONDS = 0.5  # one pod of each partition is due as often
 LATEST_SECONDS = 5.0  # a member hears of a rebalance within a heartbeat of 1 s, and takes over within parts of one
 
 
-def _fill(feed: Feed, first_after_seconds: float) -> None:
+def _fill(service: Settings, fleet: FleetFeed, first_after_seconds: float) -> None:
     """Taint a node of each partition; one pod of each is due every SPACING_SECONDS, to whole seconds."""
-    nodes = {partition_of(f"lab/n{n}".encode(), feed.settings.partitions): f"n{n}" for n in range(20)}
-    for node in nodes.values():
-        feed.node(node, taint())
+    for n in range(service.partitions):
+        fleet.of(n).node(f"n{n}", taint())
         for p in range(PODS):
-            feed.pod(node, f"{node}-{p}", tolerates(int(first_after_seconds + p * SPACING_SECONDS)))
-    feed.flush()
+            fleet.of(n).pod(f"n{n}", f"n{n}-{p}", tolerates(int(first_after_seconds + p * SPACING_SECONDS)))
+    fleet.flush()
 
 
 def _latenesses(seen: list[Seen]) -> dict[float, float]:
@@ -62,7 +61,7 @@ def _wait_shared(first: WorkerProcess, second: WorkerProcess) -> None:
 
 @pytest.mark.parametrize("instance_id", [None, pytest.param("static", marks=pytest.mark.kit)])
 def test_stuck_worker_leaves_the_group_before_it_ends(
-    instance_id: str | None, service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+    instance_id: str | None, service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """Its peer does not wait until the session of the dead one has timed out, which takes a minute and a half here."""
     limit, session = 4.0, 90.0
@@ -71,7 +70,7 @@ def test_stuck_worker_leaves_the_group_before_it_ends(
     peer = start_worker(patient, "peer")
     _wait_shared(stuck, peer)
     takeovers = _takeovers(stuck)
-    _fill(feed, first_after_seconds=2)
+    _fill(service, fleet, first_after_seconds=2)
     read = reader(service.commands_topic)
     read.wait_for(lambda seen: len(commands(seen, "Schedule")) == service.partitions * PODS, "all schedules")
     stuck.process.send_signal(signal.SIGUSR1)
@@ -84,7 +83,7 @@ def test_stuck_worker_leaves_the_group_before_it_ends(
 
 
 def test_a_worker_frozen_beyond_the_stall_limit_rejoins(
-    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+    service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """It goes on as after a shorter pause; it is not ended with partitions that it has just taken from its peer.
 
@@ -95,7 +94,7 @@ def test_a_worker_frozen_beyond_the_stall_limit_rejoins(
     frozen, peer = start_worker(quick, "frozen"), start_worker(quick, "peer")
     _wait_shared(frozen, peer)
     takeovers = _takeovers(frozen)
-    _fill(feed, first_after_seconds=limit)
+    _fill(service, fleet, first_after_seconds=limit)
     read = reader(service.commands_topic)
     read.wait_for(lambda seen: len(commands(seen, "Schedule")) == service.partitions * PODS, "all schedules")
     frozen.freeze()

@@ -29,7 +29,7 @@ def test_each_way_to_compress_is_read(
     first = start_worker(service, "first").wait_ready()
     feed.node("n0", taint())
     feed.pod("n0", "a", tolerates(300))
-    feed.raw(service.pods_topic, b"lab/n0", b"rubbish")
+    feed.raw(service.pods_topic, b"lab", b"rubbish")
     feed.flush()
     read = reader(service.commands_topic)
     read.wait_for(lambda seen: "a" in commands(seen, "Schedule"), "the schedule")

@@ -1,4 +1,4 @@
-"""Rows of the failure table (docs/guarantees.md) about workers that die, freeze or share work."""
+"""Failures in docs/guarantees.md: workers that die, freeze or share work."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 
 from kafka.admin import KafkaAdminClient
 
-from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.guarantees.conftest import OpenReader, StartWorker
 from tests.harness.endpoint import Probe
 from tests.harness.feed import Feed, taint, tolerates
+from tests.harness.fleet_feed import FleetFeed
 from tests.harness.reading import Seen, commands, instant, name_of
 from tests.harness.workers import WorkerProcess
 
@@ -25,50 +25,42 @@ def _evicts(seen: list[Seen]) -> dict[str, list[Seen]]:
     return commands(seen, "Evict")
 
 
-def _fill(feed: Feed, *, taint_now: bool = True) -> None:
+def _fill(fleet: FleetFeed) -> None:
     """NODES x PODS pods; those of odd number on each node leave, after WINDOW..WINDOW+STEPS seconds."""
     for n in range(NODES):
-        feed.node(f"n{n}")
+        fleet.of(n).node(f"n{n}")
         for p in range(PODS):
-            feed.pod(f"n{n}", f"p{n}-{p}", tolerates(WINDOW_SECONDS + p % STEPS))
-    feed.flush()
-    if taint_now:
-        for n in range(NODES):
-            feed.node(f"n{n}", taint())
-        feed.flush()
-
-
-def _one_node_of_each_partition(settings: Settings) -> set[str]:
-    """Pick nodes other than n0."""
-    by_partition = {partition_of(f"lab/n{n}".encode(), settings.partitions): f"n{n}" for n in range(1, NODES)}
-    assert len(by_partition) == settings.partitions
-    return set(by_partition.values())
+            fleet.of(n).pod(f"n{n}", f"p{n}-{p}", tolerates(WINDOW_SECONDS + p % STEPS))
+    fleet.flush()
+    for n in range(NODES):
+        fleet.of(n).node(f"n{n}", taint())
+    fleet.flush()
 
 
 def test_a_killed_worker_loses_and_repeats_no_eviction(
-    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+    service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """1,200 deadlines pending, some firing, one of two workers killed: all owed are issued once, none early."""
     first, second = start_worker(service, "first"), start_worker(service, "second")
     first.wait_ready()
     second.wait_ready()
     read = reader(service.commands_topic)
-    _fill(feed)
+    _fill(fleet)
     scheduled = commands(
         read.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules"), "Schedule"
     )
     deadlines = {pod: instant(found[-1].value["deadline"]) for pod, found in scheduled.items()}
     # Node 0 recovers before anything is due: its evictions have to be cancelled and never issued.
-    feed.node("n0")
-    feed.flush()
+    fleet.of(0).node("n0")
+    fleet.flush()
     read.wait_for(lambda seen: len(commands(seen, "Cancel")) == PODS, "cancels of node 0")
     read.wait_for(lambda seen: len(_evicts(seen)) > 100, "first evictions")
     first.kill()
     # While nobody owns its partitions more nodes recover, one in each partition.
-    recovered = _one_node_of_each_partition(service)
-    for node in recovered:
+    recovered = {f"n{n}": fleet.of(n) for n in range(1, 1 + service.partitions)}
+    for node, feed in recovered.items():
         feed.node(node)
-    feed.flush()
+    fleet.flush()
     at_recovery = time.time()
     seen = read.wait_for(
         lambda seen: len(_evicts(seen)) + len(commands(seen, "Cancel").keys() - _evicts(seen).keys()) == NODES * PODS,
@@ -90,12 +82,12 @@ def test_a_killed_worker_loses_and_repeats_no_eviction(
 
 
 def test_timers_due_in_a_rebalance_fire_once(
-    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+    service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """Joins and leaves while deadlines fire: each fires at exactly one owner, once."""
     first = start_worker(service, "first").wait_ready()
     read = reader(service.commands_topic)
-    _fill(feed)
+    _fill(fleet)
     read.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules")
     read.wait_for(lambda seen: len(_evicts(seen)) > 50, "first evictions")
     second = start_worker(service, "second").wait_ready()
@@ -111,19 +103,19 @@ def test_timers_due_in_a_rebalance_fire_once(
 
 
 def test_a_worker_paused_beyond_its_session_fires_nothing_and_rejoins(
-    service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
+    service: Settings, fleet: FleetFeed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
     """It fires nothing when it wakes up, and the broker refuses what it still wanted to write."""
     frozen, other = start_worker(service, "frozen"), start_worker(service, "other")
     frozen.wait_ready()
     other.wait_ready()
     read = reader(service.commands_topic)
-    _fill(feed)
+    _fill(fleet)
     read.wait_for(lambda seen: len(commands(seen, "Schedule")) == NODES * PODS, "all schedules")
     frozen.freeze()
     time.sleep(service.session_timeout_seconds + 2)  # the fault itself: a worker that stands still that long
-    feed.node("n3")  # a recovery that the frozen worker has not seen
-    feed.flush()
+    fleet.of(3).node("n3")  # a recovery that the frozen worker has not seen
+    fleet.flush()
     read.wait_for(lambda seen: len(commands(seen, "Cancel")) > 0, "cancels by the other worker")
     frozen.thaw()
     seen = read.wait_for(

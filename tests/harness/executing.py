@@ -29,12 +29,11 @@ class CommandWriter:
         )
         self._producer.init_transactions()
 
-    def write(self, *commands: EvictionCommand, is_aborted: bool = False, partition: int | None = None) -> None:
+    def write(self, *commands: EvictionCommand, is_aborted: bool = False) -> None:
         """Write one transaction."""
         self._producer.begin_transaction()
         for command in commands:
-            key = f"{command.cluster}/{command.node}".encode()
-            self._producer.send(self._topic, key=key, value=msgspec.json.encode(command), partition=partition)
+            self._producer.send(self._topic, key=command.cluster.encode(), value=msgspec.json.encode(command))
         if is_aborted:
             self._producer.flush()
             self._producer.abort_transaction()
@@ -44,7 +43,7 @@ class CommandWriter:
     def write_raw(self, value: bytes) -> None:
         """Write what is no command."""
         self._producer.begin_transaction()
-        self._producer.send(self._topic, key=b"c1/n-1", value=value)
+        self._producer.send(self._topic, key=b"c1", value=value)
         self._producer.commit_transaction()
 
     def close(self) -> None:

@@ -57,7 +57,7 @@ class Feed:
             "spec": {"taints": list(taints)},
             "status": {"conditions": [{"type": "Ready", "status": ready}]},
         }
-        return self.event(self.settings.nodes_topic, name, event_type, obj)
+        return self.event(self.settings.nodes_topic, event_type, obj)
 
     def pod(
         self,
@@ -84,21 +84,20 @@ class Feed:
             "spec": {"nodeName": node, "tolerations": list(tolerations)},
             "status": {"phase": phase},
         }
-        return self.event(self.settings.pods_topic, node, event_type, obj)
+        return self.event(self.settings.pods_topic, event_type, obj)
 
-    def event(self, topic: str, node: str, event_type: str, obj: dict[str, Any]) -> dict[str, Any]:
+    def event(self, topic: str, event_type: str, obj: dict[str, Any]) -> dict[str, Any]:
         """Send one watch event; returns it, to be sent again by `raw`."""
         event = {"cluster": self.cluster, "type": event_type, "object": obj}
-        self.raw(topic, f"{self.cluster}/{node}".encode(), json.dumps(event).encode())
+        self.raw(topic, self.cluster.encode(), json.dumps(event).encode())
         return event
 
     def signal(self, event_type: str, *, topics: tuple[str, ...], cluster: str | None = None, **more: object) -> None:
-        """Send a signal to every partition of some topics."""
+        """Send a signal to some topics."""
         cluster = cluster or self.cluster
         value = json.dumps({"cluster": cluster, "type": event_type, **more}).encode()
         for topic in topics:
-            for number in range(self.settings.partitions):
-                self.raw(topic, f"{cluster}/".encode(), value, partition=number)
+            self.raw(topic, cluster.encode(), value)
         self.flush()
 
     def heartbeat(self) -> None:
@@ -110,8 +109,7 @@ class Feed:
         same = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
         ours = {"kind": "EvictionResult", "outcome": outcome, "reason": reason}
         value = {name: command[name] for name in same} | ours
-        key = f"{command['cluster']}/{command['node']}".encode()
-        self.raw(self.settings.results_topic, key, json.dumps(value).encode())
+        self.raw(self.settings.results_topic, command["cluster"].encode(), json.dumps(value).encode())
         self.flush()
 
     def raw(self, topic: str, key: bytes | None, value: bytes | None, partition: int | None = None) -> None:

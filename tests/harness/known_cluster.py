@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.reading import TopicReader
 
@@ -21,15 +20,15 @@ class KnownCluster:
     def __init__(self, settings: Settings, cluster: str) -> None:
         self.objects: dict[str, tuple[str, str, tuple[int, int]]] = {}
         self.heartbeats = 0
-        self._cluster = cluster
         self.epochs: set[int] = set()
         for topic, kind in ((settings.nodes_topic, "Node"), (settings.pods_topic, "Pod")):
             reader = TopicReader(settings, topic)
             for record in reader.to_end():
-                self._take(kind, record.value, record.place[0], settings)
+                if record.key == cluster.encode():
+                    self._take(kind, record.value)
             reader.close()
 
-    def _take(self, kind: str, event: Any, partition: int, settings: Settings) -> None:
+    def _take(self, kind: str, event: Any) -> None:
         epoch = event.get("epoch", 0)
         self.epochs.add(epoch)
         if event["type"] == "HEARTBEAT":
@@ -41,8 +40,7 @@ class KnownCluster:
                 is_covered = listing["after"] < node and (listing["through"] is None or node <= listing["through"])
                 through = listing.get("uidThrough")
                 is_covered = is_covered and uid > listing.get("uidAfter", "") and (through is None or uid <= through)
-                here = partition_of(f"{self._cluster}/{node}".encode(), settings.partitions) == partition
-                if of == kind and here and is_covered and known <= version and uid not in listing["uids"].get(node, ()):
+                if of == kind and is_covered and known <= version and uid not in listing["uids"].get(node, ()):
                     del self.objects[uid]
         else:
             found = event["object"]

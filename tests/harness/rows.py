@@ -37,16 +37,16 @@ class State:
         self.outboxes = [Outbox() for _ in self.partitions]
         self._count = 0
 
-    def partition_of(self, key: bytes) -> int:
-        """The number of the partition that a key belongs to."""
-        return partition_of(key, len(self.partitions))
+    def partition_of(self, cluster: str) -> int:
+        """The number of the partition that a cluster lives in."""
+        return partition_of(cluster.encode(), len(self.partitions))
 
     def node(self, cluster: str, name: str, *taints: dict[str, object], event_type: str = "ADDED") -> None:
         """A node with taints."""
         self._count += 1
         meta = {"name": name, "uid": f"node-{name}", "resourceVersion": str(self._count)}
         obj = {"kind": "Node", "metadata": meta, "spec": {"taints": taints}}
-        self._event(self.settings.nodes_topic, cluster, name, event_type, obj)
+        self._apply(self.settings.nodes_topic, cluster, event_type, object=obj)
 
     def pod(self, cluster: str, node: str, name: str, seconds: int = 300, event_type: str = "ADDED") -> None:
         """A pod that tolerates every taint for so long."""
@@ -54,16 +54,16 @@ class State:
         meta = {"namespace": "x", "name": name, "uid": name, "resourceVersion": str(self._count)}
         spec = {"nodeName": node, "tolerations": [{"operator": "Exists", "tolerationSeconds": seconds}]}
         obj = {"kind": "Pod", "metadata": meta, "spec": spec}
-        self._event(self.settings.pods_topic, cluster, node, event_type, obj)
+        self._apply(self.settings.pods_topic, cluster, event_type, object=obj)
 
     def heartbeat(self, cluster: str) -> None:
-        """The feed of a cluster is heard on both topics, in all partitions."""
+        """The feed of a cluster is heard on both topics."""
         for topic in (self.settings.nodes_topic, self.settings.pods_topic):
-            self._signal(topic, cluster, "HEARTBEAT")
+            self._apply(topic, cluster, "HEARTBEAT")
 
     def forget(self, cluster: str) -> None:
         """An operator has had a cluster forgotten."""
-        self._signal(self.settings.nodes_topic, cluster, "FORGET")
+        self._apply(self.settings.nodes_topic, cluster, "FORGET")
 
     def gap(self, number: int, **lost: int) -> None:
         """Records of topics have expired unread."""
@@ -79,16 +79,10 @@ class State:
         producer.flush(30)
         producer.close()
 
-    def _event(self, topic: str, cluster: str, node: str, event_type: str, obj: object) -> None:
-        key = f"{cluster}/{node}".encode()
-        self._apply(topic, self.partition_of(key), key, {"cluster": cluster, "type": event_type, "object": obj})
-
-    def _signal(self, topic: str, cluster: str, event_type: str) -> None:
-        for number in range(len(self.partitions)):
-            self._apply(topic, number, f"{cluster}/".encode(), {"cluster": cluster, "type": event_type})
-
-    def _apply(self, topic: str, number: int, key: bytes, value: object) -> None:
+    def _apply(self, topic: str, cluster: str, event_type: str, **more: object) -> None:
         self._count += 1
         at_ms = (NOON_US + self._count * SECOND_US) // 1000
-        record = FakeRecord(self._count, at_ms, key, json.dumps(value).encode())
+        value = json.dumps({"cluster": cluster, "type": event_type, **more}).encode()
+        record = FakeRecord(self._count, at_ms, cluster.encode(), value)
+        number = self.partition_of(cluster)
         collections.deque(self.partitions[number].apply(topic, [record], self.outboxes[number]), maxlen=0)

@@ -65,8 +65,7 @@ class VirtualService:
         obj = event["object"]
         assert isinstance(obj, dict)
         is_node = obj["kind"] == "Node"
-        node = obj["metadata"]["name"] if is_node else obj["spec"].get("nodeName", "")
-        self._append("nodes" if is_node else "pods", f"{event['cluster']}/{node}", event)
+        self._append("nodes" if is_node else "pods", event)
 
     def advance(self, to_us: int) -> None:
         """Let time pass: timers fire when they are due, terminating pods vanish when their time has come."""
@@ -81,20 +80,20 @@ class VirtualService:
             self.logic.fire(self.now_us, FIRE_LIMIT, outbox)
             self._commit(outbox)
             for event in self.stand_in.gone(self.now_us):
-                self._append("pods", f"{event['cluster']}/{event['object']['spec']['nodeName']}", event)
+                self._append("pods", event)
         self.now_us = max(self.now_us, to_us)
 
     def of(self, topic: OutputTopic) -> list[dict[str, object]]:
         """Give the messages of a topic."""
         return [json.loads(message.value) for message in self.messages if message.topic == topic]
 
-    def _append(self, topic: InputTopic, key: str, value: dict[str, object]) -> None:
+    def _append(self, topic: InputTopic, value: dict[str, object]) -> None:
         heard = InputRecord(
             topic=topic,
             partition=0,
             offset=len(self.inputs),
             append_at_us=self.now_us,
-            key=key.encode(),
+            key=str(value["cluster"]).encode(),
             value=json.dumps(value).encode(),
         )
         self.inputs.append(heard)
@@ -127,10 +126,9 @@ class VirtualService:
             command = json.loads(message.value)
             if command["action"] == "Evict":
                 answer = self.stand_in.evict(command, self.now_us)
-                address = f"{command['cluster']}/{command['node']}"
                 for event in answer.events:
-                    self._append("pods", address, event)
-                self._append("results", address, answer.result)
+                    self._append("pods", event)
+                self._append("results", answer.result)
 
 
 def play(folder: Path, restart_every: int) -> VirtualService:

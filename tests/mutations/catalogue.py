@@ -240,9 +240,9 @@ MUTATIONS = (
         (
             Change(
                 product.EVICTION_PARTITION,
-                "EvictionPartition._admit",
-                "partition_of(key, self._config.partitions) != self.partition",
-                "False",
+                "EvictionPartition._is_here",
+                "partition_of(key, self._config.partitions) == self.partition",
+                "True",
             ),
         ),
         (f"{INPUT}::test_a_bad_record_becomes_a_dead_letter_with_its_reason",),
@@ -253,7 +253,7 @@ MUTATIONS = (
             Change(
                 product.EVICTION_PARTITION,
                 "EvictionPartition._apply_record",
-                "self._effects.add_dead_letter(...)",
+                "self._effects.add_dead_letter(topic, record, outbox, reason=error.reason, detail=error.detail)",
                 "pass",
             ),
         ),

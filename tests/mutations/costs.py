@@ -146,7 +146,7 @@ OF_COSTS = (
     ),
     Mutation(
         "take in changes from before a forgetting by the fast path",
-        (Change(product.FAST_PATH, "FastPath.apply", "clusters.any_forgotten", "False"),),
+        (Change(product.FAST_PATH, "FastPath.apply", "... <= state.forgotten_at_us", "False"),),
         (FAST,),
     ),
     Mutation(

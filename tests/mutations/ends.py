@@ -19,6 +19,7 @@ EXECUTION = "tests/streams/executor/test_execution.py"
 STARTS = "tests/streams/executor/test_partition_starts.py"
 JOINING = "tests/streams/broker/test_reading_while_joining.py"
 UNLIKE = "tests/streams/executor/test_unlike_executors.py"
+ASSIGNOR = "tests/streams/executor/test_cluster_assignor.py"
 OFFSETS = "tests/streams/executor/test_answered_offsets.py"
 
 OF_ENDS = (
@@ -281,7 +282,7 @@ OF_ENDS = (
             Change(
                 product.COMMAND_CONSUMER,
                 "CommandConsumer._note_poll",
-                "stalled > STALL_SECONDS and self.partitions",
+                "stalled > STALL_SECONDS and self.is_active",
                 "False",
             ),
         ),
@@ -326,16 +327,26 @@ OF_ENDS = (
         ("tests/streams/executor/test_command_answers.py::test_an_observer_answers_nothing_but_observed",),
     ),
     Mutation(
-        "give a partition away while something of it runs",
+        "let a member that joins have the partition",
+        (Change(product.CLUSTER_ASSIGNOR, "ClusterAssignor._owner", "len(claims) == 1", "False"),),
+        (f"{ASSIGNOR}::test_who_joins_takes_nothing_away",),
+    ),
+    Mutation(
+        "claim a partition that another executor has by now",
+        (Change(product.CLUSTER_ASSIGNOR, "ClusterAssignor.forget", "self.member_assignment = None", "pass"),),
+        (f"{ASSIGNOR}::test_who_was_put_out_claims_it_no_more",),
+    ),
+    Mutation(
+        "take an answer of before a loss for one to a later command",
         (
             Change(
-                product.PARTITION_MOVES,
-                "PartitionMoves.on_partitions_revoked",
-                "self._consumer.is_handing_over = True",
-                "pass",
+                product.COMMAND_ANSWERS,
+                "CommandAnswers._note_confirmed",
+                "reading == self.partition.reading",
+                "True",
             ),
         ),
-        (f"{UNLIKE}::test_what_runs_is_answered_before_its_partition_goes",),
+        ("tests/streams/executor/test_command_answers.py::test_what_was_read_before_a_loss_counts_no_more",),
     ),
     Mutation(
         "leave a pod alone that etcd has brought back",

@@ -20,6 +20,7 @@ STALE = "tests/streams/feed/test_stale_watches.py"
 FEED_OUTAGES = "tests/streams/feed/test_feed_outages.py"
 CREDENTIALS = "tests/streams/kubernetes/test_credentials_that_change.py"
 EXECUTING = "tests/models/eviction/test_executing.py"
+ELSEWHERE = "tests/guarantees/test_input_faults.py"
 
 OF_FEEDS = (
     Mutation(
@@ -46,7 +47,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "fire nodes in the middle of a listing",
-        (Change(product.EFFECTS, "StepEffects.put_aside", "self._timers.hold(aggregate.record_key)", "pass"),),
+        (Change(product.EFFECTS, "StepEffects.put_aside", "self._timers.hold(aggregate.timer_key)", "pass"),),
         (f"{LISTINGS}::test_a_large_listing_is_written_whole",),
     ),
     Mutation(
@@ -100,19 +101,20 @@ OF_FEEDS = (
     ),
     Mutation(
         "take in records of an earlier epoch",
-        (Change(product.CLUSTERS, "Clusters.is_stale", "epoch < self.state(cluster).epoch", "False"),),
+        (Change(product.EVICTION_PARTITION, "EvictionPartition._admit", "event.epoch < cluster.state.epoch", "False"),),
         (f"{LISTINGS}::test_records_of_an_earlier_epoch_are_stale",),
     ),
     Mutation(
-        "take in edits of an earlier epoch by the fast path",
+        "leave the eviction of a pod open that is bound elsewhere under its name",
+        (Change(product.EVICTION_PARTITION, "EvictionPartition._apply_pod", "other is not None and ...", "False"),),
         (
-            Change(
-                product.FAST_PATH,
-                "FastPath.apply",
-                "clusters.is_stale(aggregate.cluster, found.epoch)",
-                "False",
-            ),
+            f"{ELSEWHERE}::test_a_pod_replaced_on_another_node_ends_the_old_eviction",
+            "tests/streams/partition/test_replaced_elsewhere.py",
         ),
+    ),
+    Mutation(
+        "take in edits of an earlier epoch by the fast path",
+        (Change(product.FAST_PATH, "FastPath.apply", "found.epoch < state.epoch", "False"),),
         (f"{LISTINGS}::test_edits_of_an_earlier_epoch_are_stale",),
     ),
     Mutation(

@@ -45,8 +45,8 @@ BY_TORTURE = (
             Change(
                 product.EVICTION_PARTITION,
                 "EvictionPartition.loaded",
-                "found.first_ordinal = ...",
-                "[setattr(pod, 'since_us', self._config.now_us()) for pod in found.pods.values()]",
+                "self._nodes[node.timer_key] = node",
+                "$0\n[setattr(pod, 'since_us', self._config.now_us()) for pod in node.pods.values()]",
             ),
         ),
         (TORTURE,),

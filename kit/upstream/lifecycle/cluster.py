@@ -21,7 +21,7 @@ from evictstream.kit.upstream.lifecycle.taint_lists import has_taint, stamped, w
 from evictstream.models.kubernetes.taints import Taint
 
 
-class Cluster:
+class WatchedCluster:
     """Nodes, their leases, and pods.
 
     Attributes:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 from evictstream.kit.upstream.lifecycle.changes import Change, ZoneTurned
-from evictstream.kit.upstream.lifecycle.cluster import Cluster
+from evictstream.kit.upstream.lifecycle.cluster import WatchedCluster
 from evictstream.kit.upstream.lifecycle.disruption import Passage, disruption_step
 from evictstream.kit.upstream.lifecycle.health_queues import HealthQueues
 from evictstream.kit.upstream.lifecycle.nodes import TRUE, PodKey, WatchedNode, WatchedPod
@@ -44,7 +44,7 @@ class NodeLifecycle:
             settings: periods, rates and thresholds; upstream's defaults if absent.
         """
         self.settings = LifecycleSettings() if settings is None else settings
-        self.cluster = Cluster()
+        self.cluster = WatchedCluster()
         self._known: dict[str, WatchedNode] = {}  # nodes of the last round
         self._health: dict[str, NodeHealth] = {}  # stays when a node goes, as in the source
         self._states: dict[str, ZoneState] = {}

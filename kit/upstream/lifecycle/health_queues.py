@@ -4,7 +4,7 @@ Source: `pkg/controller/nodelifecycle/node_lifecycle_controller.go` (`processTai
 `markNodeAsReachable`, `doNoExecuteTaintingPass`).
 """
 
-from evictstream.kit.upstream.lifecycle.cluster import Cluster
+from evictstream.kit.upstream.lifecycle.cluster import WatchedCluster
 from evictstream.kit.upstream.lifecycle.health_taints import (
     HEALTH_TAINTS,
     HealthStep,
@@ -27,7 +27,7 @@ class HealthQueues:
         by_zone: the queues by key of the zone; they stay when a zone goes.
     """
 
-    def __init__(self, cluster: Cluster, eviction_rate: float) -> None:
+    def __init__(self, cluster: WatchedCluster, eviction_rate: float) -> None:
         """Start without zones.
 
         Args:

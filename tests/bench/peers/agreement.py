@@ -106,7 +106,9 @@ async def _go_through(settings: Settings, fleet: Fleet, writer: BulkWriter) -> N
     # What happens meanwhile, and an old taint once more.
     back = (cases.unreachable_and_back, cases.untolerated_and_back, cases.old_taint_repeated_after_it_was_gone)
     await writer.write(settings.nodes_topic, fleet.node_events(back, tainted=False))
-    repeated = [entry for entry in events if entry.key == cases.old_taint_repeated_after_it_was_gone.key]
+    repeated = [
+        entry for node, entry in zip(down, events, strict=True) if node == cases.old_taint_repeated_after_it_was_gone
+    ]
     await writer.write(settings.nodes_topic, repeated)
     await writer.write(
         settings.pods_topic,

@@ -19,6 +19,7 @@ from tests.bench.peers.comparing import in_turn, limit, ratio
 from tests.bench.peers.programs import BUSY, OURS_TWICE, STREAMS, Program, Running, running
 from tests.bench.watching import CommandWatch
 from tests.bench.writing import BulkWriter
+from tests.harness.cluster_names import clusters_apart, clusters_beside
 
 NODES: Final = 1_500  # in the zone
 OTHER_NODES: Final = 1_500
@@ -108,11 +109,12 @@ class _Zone:
         self._writer = writer
         self.process = process
         self._fleet = Fleet(nodes=nodes, pods_per_node=PODS_PER_NODE, partitions=settings.partitions)
+        apart = clusters_apart(settings.partitions)
         self._others = Fleet(
             nodes=OTHER_NODES * nodes // NODES,
             pods_per_node=PODS_PER_OTHER_NODE,
             partitions=settings.partitions,
-            cluster="bench-eu-2",
+            clusters=[beside for name in apart for beside in clusters_beside(name, 1, settings.partitions)],
         )
         self._pods = [pod.name for pod in self._fleet.pods]
         self.objects = sum(len(fleet.nodes) + len(fleet.pods) for fleet in (self._fleet, self._others))

@@ -62,9 +62,12 @@ async def rebuild() -> None:
 @app.agent(nodes_topic)
 async def on_node(stream: Any) -> None:
     async for key, event in stream.items():
-        node = key.decode()
-        found, old = event.get("object"), nodes.get(node)
-        if found is None or (old is not None and int(found["metadata"]["resourceVersion"]) <= old["version"]):
+        found = event.get("object")
+        if found is None:
+            continue
+        node = f"{key.decode()}/{found['metadata']['name']}"
+        old = nodes.get(node)
+        if old is not None and int(found["metadata"]["resourceVersion"]) <= old["version"]:
             continue
         taints = _taints(found, old, _observed_us(event))
         if event["type"] == "DELETED":
@@ -84,7 +87,7 @@ async def on_pod(stream: Any) -> None:
         found = event.get("object")
         if found is None:
             continue
-        node, meta = key.decode(), found["metadata"]
+        node, meta = f"{key.decode()}/{found['spec']['nodeName']}", found["metadata"]
         uid, version = meta["uid"], int(meta["resourceVersion"])
         old = pods.get(uid)
         if event["type"] == "DELETED":
@@ -127,7 +130,7 @@ async def fire() -> None:
     while timers and timers[0][0] <= now_us:
         _, uid = heapq.heappop(timers)
         if (pod := pods.get(uid)) is not None:
-            await due_topic.send(key=pod["node"].encode(), value=uid)
+            await due_topic.send(key=_cluster(pod), value=uid)
 
 
 @app.agent(due_topic)
@@ -191,7 +194,13 @@ async def send(action: str, uid: str, pod: Json, verdict: str) -> None:
         "deadline": _text(pod["deadline"]),
         "issuedAt": _text(_now_us()),
     }
-    await commands_topic.send(key=pod["node"].encode(), value=command)
+    await commands_topic.send(key=_cluster(pod), value=command)
+
+
+def _cluster(pod: Json) -> bytes:
+    """Give the key of a pod's records."""
+    name: str = pod["node"].partition("/")[0]
+    return name.encode()
 
 
 def _until_us(pod: Json, taint: Json) -> float:

@@ -94,7 +94,7 @@ async def measure(lab: Lab) -> list[Figure]:
         changelog_delete_retention_hours=REMEMBERED_SECONDS / 3600,
     )
     fleets = [
-        Fleet(nodes=NODES, pods_per_node=PODS_PER_NODE, partitions=settings.partitions, cluster=f"prod-{number:03d}")
+        Fleet(nodes=NODES, pods_per_node=PODS_PER_NODE, partitions=settings.partitions, clusters=[f"prod-{number:03d}"])
         for number in range(CLUSTERS)
     ]
     hour = _Hour(fleets)

@@ -13,7 +13,6 @@ from evictstream.models.messages.vocabulary import Outcome
 from evictstream.streams.executor.answered_offsets import AnsweredOffsets
 from evictstream.streams.executor.results import as_observed, result_text
 from tests.faults.loop.cluster import ModelCluster
-from tests.faults.loop.feed import PARTITIONS
 from tests.faults.loop.service import Topics
 
 OLDEST_SECONDS = 3_600.0
@@ -22,44 +21,42 @@ MOST_AT_ONCE = 16
 
 
 class ModelExecutor:
-    """One executor with all partitions, in a group of its own. One that observes does everything but the write."""
+    """One executor that acts, in a group of its own. One that observes does everything but the write."""
 
     def __init__(self, cluster: ModelCluster, topics: Topics, draw: Random, *, observes: bool = False) -> None:
         self.observes = observes
         self._cluster = cluster
         self._topics = topics
         self._draw = draw
-        self._commits = dict.fromkeys(range(PARTITIONS), (0, ""))
+        self._commit = (0, "")
         self.start()
 
     def start(self) -> None:
         """Begin from the commit, as after a kill."""
-        self._answered = {number: AnsweredOffsets(*commit) for number, commit in self._commits.items()}
-        self._positions = {number: found.first_open for number, found in self._answered.items()}
+        self._answered = AnsweredOffsets(*self._commit)
+        self._position = self._answered.first_open
         self._log = CommandLog(oldest_seconds=OLDEST_SECONDS)
         self._queue = WorkQueue()
-        while self.read(PARTITIONS * 1_000):
+        while self.read(1_000):
             pass  # nothing is done before all that is there has been read
 
     def read(self, most: int) -> int:
-        """Read some commands of each partition; returns how many there were."""
-        count = 0
-        for number, answered in self._answered.items():
-            for record in self._topics.read("commands", number, self._positions[number], most):
-                count += 1
-                self._positions[number] = record.offset + 1
-                command = decode_command(record.value or b"")
-                if record.offset in answered:
-                    self._log.note_answered(command)
-                else:
-                    self._take(command, number, record.offset)
-        return count
+        """Read some commands; returns how many there were."""
+        records = self._topics.read("commands", self._position, most)
+        for record in records:
+            self._position = record.offset + 1
+            command = decode_command(record.value or b"")
+            if record.offset in self._answered:
+                self._log.note_answered(command)
+            else:
+                self._take(command, record.offset)
+        return len(records)
 
-    def _take(self, command: EvictionCommand, number: int, offset: int) -> None:
+    def _take(self, command: EvictionCommand, offset: int) -> None:
         now = self._cluster.now_us / 1e6
         queued = QueuedEviction(
             command=command,
-            partition=number,
+            reading=1,
             offset=offset,
             queued_at=now,
             accept_at=now + ACCEPTED_SECONDS,
@@ -76,7 +73,7 @@ class ModelExecutor:
         if reading is Reading.EVICT:
             self._queue.put(queued)
         else:
-            self._answered[number].add(offset)
+            self._answered.add(offset)
 
     def work(self, *, is_raced: bool = False, is_lost: bool = False) -> None:
         """Do one eviction. `is_raced`: something happens between look and write; `is_lost`: killed right after it."""
@@ -125,7 +122,7 @@ class ModelExecutor:
 
     def commit(self) -> None:
         """Keep what was answered."""
-        self._commits = {number: (found.first_open, found.metadata()) for number, found in self._answered.items()}
+        self._commit = (self._answered.first_open, self._answered.metadata())
 
     def _end(self, queued: QueuedEviction, answer: CommandAnswer) -> None:
         self._log.answer(queued.command, answer)
@@ -133,11 +130,11 @@ class ModelExecutor:
 
     def _say(self, queued: QueuedEviction, answer: CommandAnswer) -> None:
         self._send(queued.command, answer)
-        self._answered[queued.partition].add(queued.offset)
+        self._answered.add(queued.offset)
 
     def _send(self, command: EvictionCommand, answer: CommandAnswer) -> None:
         answer = as_observed(answer) if self.observes else answer
         # `observedAt` is the wall clock's: without it the append time counts, which is the model's.
         text = result_text(command, answer)
         value = text[: text.rindex(b',"observedAt"')] + b"}"
-        self._topics.send("results", f"{command.cluster}/{command.node}".encode(), value)
+        self._topics.send("results", command.cluster.encode(), value)

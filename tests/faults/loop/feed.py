@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from random import Random
 from typing import NamedTuple
 
 from evictstream.models.kubernetes.shapes import Kind
@@ -13,12 +12,11 @@ from evictstream.streams.feed.watched_objects import read_object
 from tests.faults.loop.cluster import ModelCluster
 
 CLUSTER = "lab"
-PARTITIONS = 2
 KINDS: tuple[Kind, ...] = ("Node", "Pod")
 TOPIC: dict[Kind, str] = {"Node": "nodes", "Pod": "pods"}
 
-Send = Callable[[str, bytes, bytes, int | None], None]
-"""Takes topic, key, value and partition; without one, the key's."""
+Send = Callable[[str, bytes, bytes], None]
+"""Takes topic, key and value."""
 
 
 class State(NamedTuple):
@@ -39,14 +37,13 @@ class StateTopic:
 class ModelFeed:
     """One feed. It writes as long as somebody calls it: a second one, or one that stood still, does too."""
 
-    def __init__(self, cluster: ModelCluster, states: StateTopic, send: Send, draw: Random) -> None:
+    def __init__(self, cluster: ModelCluster, states: StateTopic, send: Send) -> None:
         self._cluster = cluster
         self._states = states
         self._send = send
-        self._draw = draw
         self._position: dict[Kind, int] = {}
         self._listed_at_us: dict[Kind, int] = {}
-        self._late: list[tuple[str, bytes, bytes, int | None]] = []
+        self._late: list[tuple[str, bytes, bytes]] = []
         self._records: FeedRecords | None = None
 
     def begin(self) -> None:
@@ -90,12 +87,10 @@ class ModelFeed:
         version = self._cluster.version
         for item in self._cluster.of(kind):
             found = read_object(kind, json.dumps(item).encode())
-            send(TOPIC[kind], self._records.key(found.node), self._records.change(head, now_us, found.json), None)
+            send(TOPIC[kind], self._records.key, self._records.change(head, now_us, found.json))
             uids.setdefault(found.node, []).append(found.uid)
-        listed = list(self._records.listed(now_us, str(version), uids, range(PARTITIONS)))
-        self._draw.shuffle(listed)
-        for partition, value in listed:
-            send(TOPIC[kind], self._records.whole_key, value, partition)
+        for value in self._records.listed(now_us, str(version), uids):
+            send(TOPIC[kind], self._records.key, value)
         self._keep(self._records.epoch)
         if not is_late:
             self._position[kind], self._listed_at_us[kind] = version, now_us
@@ -123,16 +118,15 @@ class ModelFeed:
                 most -= 1
                 found = read_object(kind, json.dumps(change.object).encode())
                 value = self._records.change(self._records.head(change.type), self._cluster.now_us, found.json)
-                self._send(TOPIC[kind], self._records.key(found.node), value, None)
+                self._send(TOPIC[kind], self._records.key, value)
 
     def beat(self) -> None:
         """Write heartbeats; a real feed does so only with both watches proven."""
         assert self._records is not None
         self._keep(self._records.epoch)
         for kind in KINDS:
-            for partition in range(PARTITIONS):
-                value = self._records.heartbeat(self._cluster.now_us, self._listed_at_us[kind])
-                self._send(TOPIC[kind], self._records.whole_key, value, partition)
+            value = self._records.heartbeat(self._cluster.now_us, self._listed_at_us[kind])
+            self._send(TOPIC[kind], self._records.key, value)
 
     def _keep(self, epoch: int) -> None:
         self._states.kept = State(self._cluster.uid, epoch, self._cluster.version)

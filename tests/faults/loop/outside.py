@@ -191,7 +191,7 @@ class OutsideWorld:
         producer.begin_transaction()
         for topic in self._draw.sample(self._settings.input_topics, 2):
             partition = self._draw.randrange(self._settings.partitions)
-            self._send(producer, topic, b"{}", key=b"lab/n-1", partition=partition)
+            self._send(producer, topic, b"{}", partition=partition)
         ends = self._draw.choice((producer.commit_transaction, producer.abort_transaction))
         self._later(_quietly, ends)
 
@@ -200,10 +200,10 @@ class OutsideWorld:
         topic = self._draw.choice((*settings.input_topics, settings.commands_topic, settings.feeds_topic))
         partition = 0 if topic == settings.feeds_topic else self._draw.randrange(settings.partitions)
         producer = self._producer(compression_type="zstd", max_request_size=1 << 30, batch_size=1 << 30)
-        self._send(producer, topic, GIANT, key=b"lab/n-1" if partition else b"lab", partition=partition)
+        self._send(producer, topic, GIANT, partition=partition)
 
-    def _send(self, producer: Any, topic: str, value: bytes, *, key: bytes, partition: int) -> None:
-        told = producer.send(topic, value, key=key, partition=partition).get(SEND_SECONDS)
+    def _send(self, producer: Any, topic: str, value: bytes, *, partition: int) -> None:
+        told = producer.send(topic, value, key=CLUSTER.encode(), partition=partition).get(SEND_SECONDS)
         if topic in self._settings.input_topics:
             self.sent.add(Place(topic.rpartition(".")[2], told.partition, told.offset))
 
@@ -222,16 +222,14 @@ def of_the_cluster(
     inputs: Iterable[InputRecord], messages: Iterable[MessageRecord]
 ) -> tuple[list[InputRecord], list[MessageRecord], set[Place]]:
     """Leave out the dead cluster, what strangers wrote, and the dead letters about that; returns what these are of."""
-    ours = f"{CLUSTER}/".encode()
+    ours = CLUSTER.encode()
     of_strangers, kept = set[Place](), []
     for message in messages:
         if message.topic == "dead-letters" and message.headers["reason"] in OF_STRANGERS:
             topic = message.headers["originTopic"].decode().rpartition(".")[2]
             place = int(message.headers["originPartition"]), int(message.headers["originOffset"])
             of_strangers.add(Place(topic, *place))
-        elif message.key.startswith(ours) and message.value != GIANT:
+        elif message.key == ours and message.value != GIANT:
             kept.append(message)
-    heard = [
-        one for one in inputs if one.key.startswith(ours) and (one.topic, one.partition, one.offset) not in of_strangers
-    ]
+    heard = [one for one in inputs if one.key == ours and (one.topic, one.partition, one.offset) not in of_strangers]
     return heard, kept, of_strangers

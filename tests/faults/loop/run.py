@@ -20,7 +20,7 @@ from evictstream.streams.settings import Settings
 from tests.faults.loop.cluster import Backup, ModelCluster
 from tests.faults.loop.deletes import stays_us, wrong_delete
 from tests.faults.loop.executor import ModelExecutor
-from tests.faults.loop.feed import KINDS, PARTITIONS, ModelFeed, StateTopic
+from tests.faults.loop.feed import KINDS, ModelFeed, StateTopic
 from tests.faults.loop.service import ModelPartition, Topics
 
 SECOND_US = 1_000_000
@@ -52,7 +52,7 @@ class Loop:
         for number in range(4):
             self.cluster.put("Node", f"n-{number}")
         self.feeds = [self._new_feed()]
-        self.partitions = [ModelPartition(number, self.topics) for number in range(PARTITIONS)]
+        self.service = ModelPartition(self.topics)
         self.executors = [ModelExecutor(self.cluster, self.topics, self.draw)]
         self.backup: Backup | None = None
         self.cluster.before_write = self._look
@@ -70,7 +70,7 @@ class Loop:
         self._set_time(self.topics.now_us + int(seconds * SECOND_US))
 
     def _new_feed(self) -> ModelFeed:
-        feed = ModelFeed(self.cluster, self.states, self.topics.send, self.draw)
+        feed = ModelFeed(self.cluster, self.states, self.topics.send)
         feed.begin()
         return feed
 
@@ -86,7 +86,7 @@ class Loop:
         elif kind == "feed":
             self._step_feed(draw.choice(self.feeds))
         elif kind == "service":
-            self._step_service(draw.choice(self.partitions))
+            self._step_service()
         elif kind == "executor":
             self._step_executor(draw.choice(self.executors))
         elif kind == "time":
@@ -110,18 +110,19 @@ class Loop:
             feed.list(self.draw.choice(KINDS), is_late=what == "list late")
         self.seen[f"feed: {what}"] += 1
 
-    def _step_service(self, partition: ModelPartition) -> None:
+    def _step_service(self) -> None:
+        service = self.service
         what = self.draw.choice(("apply", "apply", "apply", "fire", "fire", "commit", "commit", "take over"))
         if what == "apply":
-            partition.apply(self.draw.choice(partition.topics), self.draw.choice((1, 5, 1_000)))
+            service.apply(self.draw.choice(service.topics), self.draw.choice((1, 5, 1_000)))
         elif what == "fire":
-            for topic in partition.topics:
-                partition.apply(topic, 1_000)
-            partition.fire()
+            for topic in service.topics:
+                service.apply(topic, 1_000)
+            service.fire()
         elif what == "commit":
-            partition.commit()
+            service.commit()
         else:
-            partition.take_over()
+            service.take_over()
         self.seen[f"service: {what}"] += 1
 
     def _step_executor(self, executor: ModelExecutor) -> None:
@@ -175,12 +176,11 @@ class Loop:
                 for kind in KINDS:
                     feed.watch(kind, -1)
                 feed.beat()
-            for partition in self.partitions:
-                for topic in partition.topics:
-                    while partition.apply(topic, 1_000):
-                        pass
-                partition.fire()
-                partition.commit()
+            for topic in self.service.topics:
+                while self.service.apply(topic, 1_000):
+                    pass
+            self.service.fire()
+            self.service.commit()
             for executor in self.executors:
                 executor.read(1_000)
                 executor.say_accepted()
@@ -195,16 +195,12 @@ class Loop:
             self.topics.inputs(),
             self.topics.messages,
             ended_at_us=self.topics.now_us,
-            partitions=PARTITIONS,
+            partitions=1,
             limits=limits,
             may_forget=True,
         )
         yield from map(str, found)
-        nodes, pods = dict[str, str](), dict[str, set[str]]()
-        for partition in self.partitions:
-            more_nodes, more_pods = partition.table()
-            nodes |= more_nodes
-            pods |= more_pods
+        nodes, pods = self.service.table()
         held = {one["metadata"]["name"]: one["metadata"]["uid"] for one in self.cluster.of("Node")}
         if nodes != held:
             yield f"nodes differ: the service has {nodes}, the cluster {held}"

@@ -1,4 +1,4 @@
-"""The service's logic over model topics: it reads, fires, commits or loses a transaction, and is taken over."""
+"""The service's logic over model topics of one partition: it reads, fires, commits or is taken over."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import NamedTuple, get_args
 from evictstream.kit.oracle.records import InputRecord, InputTopic, MessageRecord, OutputTopic
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
-from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.service_config import partition_config
-from tests.faults.loop.feed import PARTITIONS
 
 RECORD_LIMIT_BYTES = 1_000_000
 FIRE_LIMIT = 1_000_000
@@ -26,51 +24,48 @@ class LogRecord(NamedTuple):
 
 
 class Topics:
-    """Input topics and commands, by topic and partition.
+    """Input topics and commands.
 
     Attributes:
         messages: everything that the service has committed, as the oracle reads it.
     """
 
     def __init__(self) -> None:
-        self.logs: dict[tuple[str, int], list[LogRecord]] = {}
+        self.logs: dict[str, list[LogRecord]] = {}
         self.messages: list[MessageRecord] = []
         self.now_us = 0
 
-    def send(self, topic: str, key: bytes, value: bytes, partition: int | None = None) -> None:
+    def send(self, topic: str, key: bytes, value: bytes) -> None:
         """Append."""
-        number = partition_of(key, PARTITIONS) if partition is None else partition
-        log = self.logs.setdefault((topic, number), [])
+        log = self.logs.setdefault(topic, [])
         log.append(LogRecord(len(log), self.now_us // 1_000, key, value))
 
-    def read(self, topic: str, partition: int, position: int, most: int) -> list[LogRecord]:
+    def read(self, topic: str, position: int, most: int) -> list[LogRecord]:
         """Return records from a position on."""
-        return self.logs.get((topic, partition), [])[position : position + most]
+        return self.logs.get(topic, [])[position : position + most]
 
     def inputs(self) -> list[InputRecord]:
         """Return what the service was given, as the oracle reads it."""
         return [
             InputRecord(
                 topic=topic,
-                partition=number,
+                partition=0,
                 offset=record.offset,
                 append_at_us=record.timestamp * 1_000,
                 key=record.key or b"",
                 value=record.value,
             )
             for topic in get_args(InputTopic)
-            for number in range(PARTITIONS)
-            for record in self.logs.get((topic, number), ())
+            for record in self.logs.get(topic, ())
         ]
 
 
 class ModelPartition:
-    """One partition of the service."""
+    """The partition of the service in which the cluster lives."""
 
-    def __init__(self, number: int, topics: Topics) -> None:
-        self._number = number
+    def __init__(self, topics: Topics) -> None:
         self._topics = topics
-        settings = Settings.model_validate({"topic_prefix": "", "partitions": PARTITIONS})
+        settings = Settings.model_validate({"topic_prefix": "", "partitions": 1})
         self._config = partition_config(settings, RECORD_LIMIT_BYTES)
         self._config = self._config.__class__(
             **{name: getattr(self._config, name) for name in self._config.__dataclass_fields__}
@@ -82,18 +77,18 @@ class ModelPartition:
 
     def take_over(self) -> None:
         """Begin from what was committed; what was applied since is forgotten."""
-        self.logic = EvictionPartition(self._number, self._config)
+        self.logic = EvictionPartition(0, self._config)
         for key, value in self._rows.items():
             self.logic.load(key, value)
         self.logic.loaded()
         self._positions = dict(self._durable)
-        self._ends = {topic: len(self._topics.logs.get((topic, self._number), ())) for topic in self._positions}
+        self._ends = {topic: len(self._topics.logs.get(topic, ())) for topic in self._positions}
         self._is_caught_up = False
         self._outbox = Outbox()
 
     def apply(self, topic: str, most: int) -> bool:
         """Apply some records of an input; returns whether there were any."""
-        records = self._topics.read(topic, self._number, self._positions[topic], most)
+        records = self._topics.read(topic, self._positions[topic], most)
         if records:
             for _ in self.logic.apply(topic, records, self._outbox):
                 pass
@@ -111,9 +106,7 @@ class ModelPartition:
 
     def fire(self) -> None:
         """Let due timers fire, if the view is fresh: everything in the log is applied."""
-        is_fresh = all(
-            self._positions[topic] >= len(self._topics.logs.get((topic, self._number), ())) for topic in self._positions
-        )
+        is_fresh = all(self._positions[topic] >= len(self._topics.logs.get(topic, ())) for topic in self._positions)
         if self._is_caught_up and is_fresh:
             self.logic.fire(self._topics.now_us, FIRE_LIMIT, self._outbox)
 
@@ -129,7 +122,7 @@ class ModelPartition:
             for message in taken.messages.get(topic, ()):
                 told = MessageRecord(
                     topic=topic,
-                    partition=self._number,
+                    partition=0,
                     offset=len(self._topics.messages),
                     append_at_us=self._topics.now_us,
                     key=message.key,
@@ -138,13 +131,13 @@ class ModelPartition:
                 )
                 self._topics.messages.append(told)
                 if topic == "commands":
-                    self._topics.send(topic, message.key, message.value, self._number)
+                    self._topics.send(topic, message.key, message.value)
         self._durable = dict(self._positions)
 
     def table(self) -> tuple[dict[str, str], dict[str, set[str]]]:
         """Return UIDs of nodes and of pods by node, as the service knows them."""
         nodes, pods = dict[str, str](), dict[str, set[str]]()
-        for found in self.logic._aggregates.values():
+        for found in self.logic.known_nodes():
             if found.node is not None:
                 nodes[found.name] = found.node.uid
             if found.pods:

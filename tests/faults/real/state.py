@@ -100,7 +100,7 @@ def disagreements(rows: Rows, messages: Sequence[MessageRecord]) -> Iterator[Vio
     for message in messages:
         if message.topic == "commands":
             command = json.loads(message.value)
-            newest[message.key.decode(), command["podUid"]] = command
+            newest[f"{command['cluster']}/{command['node']}", command["podUid"]] = command
         elif message.topic == "decisions" and b'"Moved"' in message.value:
             decision = json.loads(message.value)
             moved[decision["evictionId"]] = max(decision["revision"], moved.get(decision["evictionId"], 0))

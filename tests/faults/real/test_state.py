@@ -10,13 +10,14 @@ import pytest
 from evictstream.kit.oracle.records import MessageRecord, OutputTopic
 from tests.faults.real.state import Rows, disagreements
 
-KEY = b"c/n"
+KEY = b"c"
 EVICTION = "0" * 32
 
 
 def message(topic: OutputTopic, what: str, revision: int) -> MessageRecord:
     field = "action" if topic == "commands" else "decision"
-    value = {field: what, "revision": revision, "attempt": 0, "evictionId": EVICTION, "podUid": "u"}
+    pod = {"cluster": "c", "node": "n", "podUid": "u"}
+    value = {field: what, "revision": revision, "attempt": 0, "evictionId": EVICTION, **pod}
     return MessageRecord(
         topic=topic, partition=0, offset=0, append_at_us=0, key=KEY, headers={}, value=json.dumps(value).encode()
     )

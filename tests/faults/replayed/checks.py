@@ -61,7 +61,7 @@ def check_played(life: Life, seen: Counter[str]) -> Iterator[Violation]:
             yield from _wrongly_late(json.loads(message.value))
     end_us = _end_us(life.records)
     for cluster in life.clusters:
-        inputs = [one for one in inputs_of(life.records) if one.key.startswith(f"{cluster}/".encode())]
+        inputs = [one for one in inputs_of(life.records) if one.key == cluster.encode()]
         for uid, pod in plan(inputs, LIMITS, SHAPE.partitions).items():
             wanted, found = pod.course(), commands.pop((cluster, uid), [])
             evicted_us = [] if wanted.evicted_us is None or wanted.evicted_us > end_us else [wanted.evicted_us]

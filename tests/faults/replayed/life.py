@@ -21,7 +21,7 @@ from tests.faults.objects import Json, watch_event
 from tests.faults.plan import Shape
 from tests.faults.scribe import LONGEST_DELAY_US, MILLISECOND_US, Scribe
 
-SHAPE: Final = Shape(clusters=(1, 3))
+SHAPE: Final = Shape()
 END_US: Final = VIRTUAL_START_US + int(SHAPE.active_seconds * 1_000_000)
 FIRST_VERSIONS: Final = (1, 1_000, 10**9)
 MILLISECONDS: Final = 1_000  # of a second: more happens in no life

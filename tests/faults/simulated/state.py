@@ -32,7 +32,7 @@ def check_rows(live: EvictionPartition, loaded: EvictionPartition, rows: Iterabl
 
 
 def _described(partition: EvictionPartition) -> dict[str, object]:
-    return {name: _describe(found) for name, found in partition._aggregates.items() if not found.is_empty}
+    return {found.key: _describe(found) for found in partition.known_nodes() if not found.is_empty}
 
 
 def _describe(aggregate: NodeAggregate) -> object:

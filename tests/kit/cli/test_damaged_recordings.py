@@ -56,9 +56,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Path:
             offsets[place] += 1
             writer.write(msgspec.structs.replace(record, partition=place, offset=offsets[place]))
         writer.write(
-            RecordedRecord(
-                topic="results", partition=0, offset=7, timestamp=FIRST_MS, key=b"lab/n-0", value=b"not JSON"
-            )
+            RecordedRecord(topic="results", partition=0, offset=7, timestamp=FIRST_MS, key=b"lab", value=b"not JSON")
         )
     return folder
 

@@ -127,8 +127,8 @@ def test_the_story_from_a_running_service(settings: Settings) -> None:
         decision(DecisionKind.SCHEDULED, pod_uid="another"),
         decision(DecisionKind.CANCELLED, verdict=Verdict.TAINT_REMOVED),
     ):
-        producer.send(settings.decisions_topic, key=b"c/n", value=encode(told), partition=0)
-    producer.send(settings.decisions_topic, key=b"c/n", value=b'{"podUid":"u"}', partition=0)
+        producer.send(settings.decisions_topic, key=b"c", value=encode(told), partition=0)
+    producer.send(settings.decisions_topic, key=b"c", value=b'{"podUid":"u"}', partition=0)
     producer.close()
     texts = [line.split("  ", 2)[-1].strip() for line in lines_of("u", "--cluster", "c", settings=settings)[2:]]
     assert [text.partition(" This came at ")[0] for text in texts] == [

@@ -59,11 +59,11 @@ def test_our_format(declared: Settings, tmp_path: Path) -> None:
     }
     assert b"recorded times are old" in result.stderr
     assert [(topic, record.key) for topic, record in inputs(declared)] == [
-        (declared.nodes_topic, b"lab/n-1"),
-        (declared.pods_topic, b"lab/n-1"),
+        (declared.nodes_topic, b"lab"),
+        (declared.pods_topic, b"lab"),
     ]
     partitions = {record.partition for _, record in inputs(declared)}
-    assert len(partitions) == 1  # a node and its pods stay together
+    assert len(partitions) == 1
 
 
 def test_what_kubectl_prints_two_files(declared: Settings, tmp_path: Path) -> None:
@@ -267,4 +267,4 @@ def test_a_cluster_that_is_fed_is_refused_unless_asked_for(declared: Settings, t
     assert inputs(declared) == []
     assert run(declared, "import", "--restamp", "--cluster", "lab-recorded", str(recording)).returncode == 0
     assert run(declared, "import", "--restamp", "--into-fed-cluster", str(recording)).returncode == 0
-    assert {record.key for _, record in inputs(declared)} == {b"lab/n-1", b"lab-recorded/n-1"}
+    assert {record.key for _, record in inputs(declared)} == {b"lab", b"lab-recorded"}

@@ -89,13 +89,13 @@ def test_a_recording_of_topics_from_after_the_listing(
     command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     beat = {"cluster": "lab", "type": "HEARTBEAT", "observedAt": AT.format(0), "listedAt": "2026-11-20T00:00:00Z"}
-    changes: list[tuple[Role, str, Object]] = [
-        ("nodes", "", beat),
-        ("nodes", "n-1", {"type": "MODIFIED", "object": node()}),
-        ("pods", "n-1", {"type": "MODIFIED", "object": pod()}),
+    changes: list[tuple[Role, Object]] = [
+        ("nodes", beat),
+        ("nodes", {"type": "MODIFIED", "object": node()}),
+        ("pods", {"type": "MODIFIED", "object": pod()}),
     ]
     with RecordingWriter(tmp_path / "r", partitions=1) as writer:
-        for offset, (topic, name, value) in enumerate(changes):
+        for offset, (topic, value) in enumerate(changes):
             found = {"cluster": "lab", "observedAt": AT.format(0)} | value
             writer.write(
                 RecordedRecord(
@@ -103,7 +103,7 @@ def test_a_recording_of_topics_from_after_the_listing(
                     partition=0,
                     offset=offset,
                     timestamp=1_795_255_200_000 + offset,
-                    key=f"lab/{name}".encode(),
+                    key=b"lab",
                     value=json.dumps(found).encode(),
                 )
             )

@@ -42,15 +42,15 @@ def test_a_range_of_some_clusters_with_outputs(declared: Settings, tmp_path: Pat
     producer = KafkaProducer(bootstrap_servers=declared.bootstrap_servers)
     for topic in (declared.pods_topic, declared.results_topic, declared.decisions_topic):
         for cluster in ("a", "b"):
-            producer.send(topic, key=f"{cluster}/n".encode(), value=b"not JSON", partition=0)
+            producer.send(topic, key=cluster.encode(), value=b"not JSON", partition=0)
     producer.close()
     arguments = ("--cluster", "a", "--since", "2020-01-01T00:00:00Z", "--outputs")
     assert run(declared, "record", str(tmp_path / "r"), *arguments).returncode == 0
     found = list(read_folder(tmp_path / "r"))
     assert sorted((one.topic, one.key, one.value) for one in found) == [
-        ("decisions", b"a/n", b"not JSON"),
-        ("pods", b"a/n", b"not JSON"),
-        ("results", b"a/n", b"not JSON"),
+        ("decisions", b"a", b"not JSON"),
+        ("pods", b"a", b"not JSON"),
+        ("results", b"a", b"not JSON"),
     ]
     assert run(declared, "record", str(tmp_path / "none"), "--until", "2020-01-01T00:00:00Z").returncode == 0
     assert list((tmp_path / "none").iterdir()) == [tmp_path / "none" / "manifest.json"]
@@ -58,7 +58,7 @@ def test_a_range_of_some_clusters_with_outputs(declared: Settings, tmp_path: Pat
 
 def test_a_cluster_of_which_nothing_is_there_is_said(declared: Settings, tmp_path: Path) -> None:
     producer = KafkaProducer(bootstrap_servers=declared.bootstrap_servers)
-    producer.send(declared.pods_topic, key=b"a/n", value=b"not JSON", partition=0)
+    producer.send(declared.pods_topic, key=b"a", value=b"not JSON", partition=0)
     producer.close()
     result = run(declared, "record", str(tmp_path / "r"), "--cluster", "a", "--cluster", "nope", "-o", "json")
     assert (result.returncode, json.loads(result.stdout)["clusters"]) == (1, {"a": 1})

@@ -122,6 +122,7 @@ def without_fault() -> ToldExecutor:
     told.do(told.evict("overtaken", attempt=2))
     told.answer(told.evict("untainted"), "Obsolete")
     told.do(told.evict("unreadable"))
+    told.do(told.evict("newer"))
     told.evict("foreign", node="f", cluster=OTHER_CLUSTER)
     told.do(told.evict("foreign-later", node="f"))
     told.evict("schedule", node="s", action="Schedule", attempt=0)

@@ -25,7 +25,18 @@ EXECUTOR = [sys.executable, str(Path(__file__).with_name("wrong_executor.py"))]
 SHORT_SECONDS = 6.0  # for those that do not answer: what they would be waited for
 
 NEVER_SAYS_NO = {"heedless", "again", "any-uid", "confused", "liar", "stubborn", "reverse", "careless"}
-HEARS_TOO_MUCH = {"uncommitted", "chatty", "any-cluster", "forgets", "old-token", "deaf", "silent", "once", "impatient"}
+HEARS_TOO_MUCH = {
+    "strict",
+    "uncommitted",
+    "chatty",
+    "any-cluster",
+    "forgets",
+    "old-token",
+    "deaf",
+    "silent",
+    "once",
+    "impatient",
+}
 
 
 def play(
@@ -94,6 +105,7 @@ def test_an_executor_that_hears_too_much_is_found_out(settings: Settings) -> Non
     found = play(settings, [*EXECUTOR, *HEARS_TOO_MUCH], answer_seconds=SHORT_SECONDS, return_seconds=20.0)
     assert broken(found) == {
         "answers",
+        "newer",
         "committed-only",
         "owed-nothing",
         "own-cluster",

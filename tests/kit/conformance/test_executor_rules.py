@@ -6,9 +6,12 @@ import dataclasses
 
 import pytest
 
+from evictstream.kit.conformance.command_writer import partition_of
+from evictstream.kit.conformance.executor_play import OTHER_CLUSTER
 from evictstream.kit.conformance.executor_rules import EXECUTOR_RULES
 from evictstream.kit.conformance.fake_faults import ApiWrite
 from evictstream.kit.conformance.findings import JudgedRule, Standing
+from evictstream.kit.conformance.playground import CLUSTER, PARTITIONS
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 from evictstream.models.messages.command import decode_command
 from evictstream.streams.partition.messages import COMMAND_HEADERS
@@ -120,6 +123,8 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("cut-after", lambda told: told.forget_answers(told.of("cut-after"))),
     ("slow", lambda told: told.forget_answers(told.of("slow"))),
     ("unreadable", lambda told: told.forget_answers(told.of("unreadable"))),
+    ("newer", lambda told: told.forget_answers(told.of("newer"))),
+    ("newer", lambda told: told.change_answers(told.of("newer"), outcome="Failed")),
     ("nothing-lost", lambda told: told.forget_answers(told.of("kill", 2))),
     ("not-twice", deletes_after_the_kill),
     ("stays", end(ended_by_itself="exit code 1")),
@@ -144,6 +149,11 @@ def test_one_fault_breaks_its_rule(rule: str, spoil: Spoil) -> None:
 
 def test_every_rule_can_be_broken() -> None:
     assert {rule for rule, _ in SPOILT} == set(ALL)
+
+
+def test_another_cluster_is_in_the_partition_that_is_read() -> None:
+    own, other = (partition_of(name.encode(), PARTITIONS) for name in (CLUSTER, OTHER_CLUSTER))
+    assert own == other
 
 
 def test_nothing_recorded_shows_nothing() -> None:
@@ -206,3 +216,4 @@ def test_commands_are_what_the_service_writes(action: str) -> None:
     assert (found.action, found.eviction_id, found.pod_uid) == (action, command.eviction_id, command.pod_uid)
     assert (found.deadline > found.issued_at) == (action == "Schedule")
     assert command.headers() == COMMAND_HEADERS
+    assert decode_command(dataclasses.replace(command, is_newer=True).value()) == found

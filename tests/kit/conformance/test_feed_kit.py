@@ -40,7 +40,6 @@ def test_a_naive_feed_is_found_out(settings: Settings) -> None:
         "forgotten",
         "away",
         "epoch",
-        "unbound",
         "not-cached",
         "cluster-uid",
         "stops",

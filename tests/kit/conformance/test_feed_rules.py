@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
-from evictstream.kit.conformance.command_writer import partition_of, uid_of
+from evictstream.kit.conformance.command_writer import partition_of
 from evictstream.kit.conformance.feed_evidence import KnownObjects
 from evictstream.kit.conformance.feed_rules import FEED_RULES
-from evictstream.kit.conformance.playground import CLUSTER
 from evictstream.kit.conformance.process_rules import ProcessEvidence
-from evictstream.streams.feed.feed_records import FeedRecords
-from tests.kit.conformance.told_feed import PARTITIONS, SILENT_AT, Raw, Spoil, ToldFeed, without_fault
+from evictstream.models.instants import instant_text
+from evictstream.streams import partitioner as streams_partitioner
+from tests.kit.conformance.told_feed import CLUSTER_UID, PARTITIONS, SILENT_AT, Raw, Spoil, ToldFeed, without_fault
 
 ALL = [rule.name for rule in FEED_RULES]
 
@@ -48,6 +48,13 @@ def in_another_partition(told: ToldFeed) -> None:
     record["partition"] = (record["partition"] + 1) % PARTITIONS
 
 
+def heartbeat_in_each_partition(told: ToldFeed) -> None:
+    """Send a signal by number, as if a cluster were in all partitions."""
+    for number in range(PARTITIONS):
+        told.send("Pod", "HEARTBEAT", clusterUid=CLUSTER_UID, listedAt=instant_text(int(told.now * 1e6)))
+        told.records[-1]["partition"] = number
+
+
 def no_listing(after: str, until: str) -> Spoil:
     """Leave out all `LISTED` between two looks at the cluster."""
 
@@ -70,8 +77,8 @@ def heartbeats_first(told: ToldFeed) -> None:
     told.records.insert(0, record)
 
 
-def no_heartbeats_in_a_partition(told: ToldFeed) -> None:
-    told.drop(*[one for one in told.of("HEARTBEAT", "Node") if one["partition"] == 1])
+def no_heartbeats_of_nodes(told: ToldFeed) -> None:
+    told.drop(*told.of("HEARTBEAT", "Node"))
 
 
 def pauses(told: ToldFeed) -> None:
@@ -88,12 +95,12 @@ def goes_on(told: ToldFeed) -> None:
 def goes_on_with_one_time(told: ToldFeed) -> None:
     """Say the same of each heartbeat; none can have taken so long."""
     told.beat(SILENT_AT + 40.0)
-    for one in told.records[-2 * PARTITIONS :]:
+    for one in told.records[-2:]:
         one["at"] += 55.0
 
 
 def says_error(told: ToldFeed) -> None:
-    told.send("Pod", "ERROR", f"{CLUSTER}/".encode(), 0, object={"kind": "Status", "code": 410})
+    told.send("Pod", "ERROR", object={"kind": "Status", "code": 410})
 
 
 def deletes_with_an_old_version(told: ToldFeed) -> None:
@@ -112,10 +119,6 @@ def no_epoch(told: ToldFeed) -> None:
 def old_epoch_behind_the_new(told: ToldFeed) -> None:
     one = [one for one in told.of("HEARTBEAT") if "epoch" in one["event"]][-1]
     del one["event"]["epoch"]
-
-
-def tells_of_the_unbound(told: ToldFeed) -> None:
-    told.write("ADDED", told.put("Pod", "unbound", "node-0"))
 
 
 def too_long(told: ToldFeed) -> None:
@@ -140,19 +143,22 @@ def more(**fields: object) -> Spoil:
 
 SPOILT: list[tuple[str, Spoil]] = [
     ("readable", garbage),
-    ("readable", event("ADDED", surprise=1)),
+    ("readable", event("ADDED", epoch="one")),
+    ("readable", thing("pod-0", "metadata", "resourceVersion", value="v1")),
     ("kind", lambda told: told.about("pod-0")[0]["event"]["object"].pop("kind")),
     ("keys", in_another_partition),
-    ("keys", lambda told: told.about("pod-0")[0].update(key=b"conformance/pod-0")),
+    ("keys", lambda told: told.about("pod-0")[0].update(key=b"conformance/node-0")),
     ("keys", event("LISTED", cluster="another")),
-    ("keys", lambda told: first(told, "HEARTBEAT").update(key=b"conformance")),
+    ("keys", lambda told: first(told, "HEARTBEAT").update(key=b"conformance/")),
+    ("keys", heartbeat_in_each_partition),
     ("listing", without("pod-0", 0)),
     ("listed", listed_first),
     ("listed", gap_in_the_ranges),
     ("listed", gap_in_the_uids),
     ("listed", lambda told: told.drop(told.of("LISTED", "Node")[1])),
+    ("listed", lambda told: told.drop(*told.of("LISTED", "Node"))),
     ("listed", lambda told: first(told, "LISTED")["event"]["listing"]["uids"].clear()),
-    ("heartbeats", no_heartbeats_in_a_partition),
+    ("heartbeats", no_heartbeats_of_nodes),
     ("heartbeats", heartbeats_first),
     ("heartbeats", lambda told: first(told, "HEARTBEAT")["event"].pop("listedAt")),
     ("pace", pauses),
@@ -171,7 +177,6 @@ SPOILT: list[tuple[str, Spoil]] = [
     ("order", goes_back),
     ("epoch", no_epoch),
     ("epoch", old_epoch_behind_the_new),
-    ("unbound", tells_of_the_unbound),
     ("fields", thing("pod-0", "spec", "tolerations", value=[{"operator": "Exists"}])),
     ("not-cached", more(cached_lists=1)),
     ("sizes", too_long),
@@ -219,7 +224,7 @@ def test_heartbeats_and_listings_may_be_left_out() -> None:
 
 def test_a_heartbeat_delayed_by_kafka_counts_from_its_observation() -> None:
     told = without_fault()
-    for one in told.records[-2 * PARTITIONS :]:
+    for one in told.records[-2:]:
         one["at"] += 25.0
     assert told.standings()["silence"] == "held"
 
@@ -238,8 +243,19 @@ def test_known_objects_follow_versions_and_listings() -> None:
     assert set(KnownObjects([*records, late]).objects) == set(told.objects)
 
 
-def test_partitions_are_those_of_the_product() -> None:
-    keys = FeedRecords(cluster=CLUSTER, uid=uid_of("x"), epoch=0)
-    listed = dict(keys.listed(0, "1", {f"node-{number}": ["u"] for number in range(50)}, range(PARTITIONS)))
+def test_unknown_fields_and_unbound_pods_are_passed_over() -> None:
+    told = without_fault()
+    for one in told.records:
+        one["event"]["addedLater"] = {"to": ["the contract"]}
+    unbound = told.put("Pod", "unbound", "")
+    told.write("ADDED", unbound)
+    del told.objects[unbound]
+    told.look("rebuilt")
+    assert told.standings() == dict.fromkeys(ALL, "held")
+
+
+@pytest.mark.parametrize("partitions", [1, 3, 64])
+def test_partitions_are_those_of_the_product(partitions: int) -> None:
     for number in range(50):
-        assert f'"node-{number}"'.encode() in listed[partition_of(keys.key(f"node-{number}"), PARTITIONS)]
+        key = f"cluster-{number}".encode()
+        assert partition_of(key, partitions) == streams_partitioner.partition_of(key, partitions)

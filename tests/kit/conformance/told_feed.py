@@ -19,6 +19,7 @@ from evictstream.kit.conformance.topic_recorder import SeenRecord
 from evictstream.models.instants import instant_text
 
 PARTITIONS = 3
+KEY = CLUSTER.encode()
 TOPICS = {"Node": "nodes", "Pod": "pods"}
 REBUILT_AT, SILENT_AT, ENDED_AT = 300.0, 400.0, 470.0
 CLUSTER_UID = "0a54f6a0-8e0b-4a7e-b2a4-5f8a2b2f6f10"
@@ -60,9 +61,7 @@ class ToldFeed:
 
     def write(self, type_: str, uid: str) -> None:
         kind, found = self.objects[uid]
-        node = found["metadata"]["name"] if kind == "Node" else found["spec"]["nodeName"]
-        key = f"{CLUSTER}/{node}".encode()
-        self.send(kind, type_, key, partition_of(key, PARTITIONS), object=copy.deepcopy(found))
+        self.send(kind, type_, object=copy.deepcopy(found))
 
     def delete(self, uid: str) -> None:
         self.version += 1
@@ -73,26 +72,26 @@ class ToldFeed:
     def list_all(self) -> None:
         for uid in self.objects:
             self.write("ADDED", uid)
-        for kind, partition in itertools.product(TOPICS, range(PARTITIONS)):
+        for kind, (after, through) in itertools.product(TOPICS, (("", "node-2"), ("node-2", None))):
             uids: dict[str, list[str]] = {}
             for uid, (of, found) in self.objects.items():
                 node = found["metadata"]["name"] if of == "Node" else found["spec"]["nodeName"]
-                if of == kind and partition_of(f"{CLUSTER}/{node}".encode(), PARTITIONS) == partition:
+                if of == kind and after < node and (through is None or node <= through):
                     uids.setdefault(node, []).append(uid)
-            listing = {"resourceVersion": str(self.version), "after": "", "through": None, "uids": uids}
-            self.send(kind, "LISTED", f"{CLUSTER}/".encode(), partition, clusterUid=CLUSTER_UID, listing=listing)
+            listing = {"resourceVersion": str(self.version), "after": after, "through": through, "uids": uids}
+            self.send(kind, "LISTED", clusterUid=CLUSTER_UID, listing=listing)
 
     def beat(self, at: float) -> None:
         self.now = at
-        for kind, partition in itertools.product(TOPICS, range(PARTITIONS)):
-            more = {"clusterUid": CLUSTER_UID, "listedAt": instant_text(int(at * 1e6))}
-            self.send(kind, "HEARTBEAT", f"{CLUSTER}/".encode(), partition, **more)
+        for kind in TOPICS:
+            self.send(kind, "HEARTBEAT", clusterUid=CLUSTER_UID, listedAt=instant_text(int(at * 1e6)))
 
-    def send(self, kind: str, type_: str, key: bytes, partition: int, **more: Any) -> None:
+    def send(self, kind: str, type_: str, **more: Any) -> None:
         self.now += 0.001
         event = {"cluster": CLUSTER, "type": type_, "observedAt": instant_text(int(self.now * 1e6)), **more}
         event |= {"epoch": self.epoch} if self.epoch else {}
-        self.records.append({"at": self.now, "kind": kind, "key": key, "partition": partition, "event": event})
+        partition = partition_of(KEY, PARTITIONS)
+        self.records.append({"at": self.now, "kind": kind, "key": KEY, "partition": partition, "event": event})
 
     def look(self, situation: str) -> None:
         held = {uid: used_fields(kind, found) for uid, (kind, found) in self.objects.items()}
@@ -131,7 +130,6 @@ class ToldFeed:
                 for name, (at, held) in self.looks.items()
             },
             states=self.states,
-            unbound=frozenset({uid_of("unbound")}),
             cluster_uid=CLUSTER_UID,
             partitions=PARTITIONS,
             **self.more,

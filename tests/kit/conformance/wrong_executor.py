@@ -26,6 +26,10 @@ CONFIG = json.loads(Path(os.environ["KUBECONFIG"]).read_text())
 SERVER = CONFIG["clusters"][0]["cluster"]["server"]
 HTTP = urllib3.PoolManager(retries=False, timeout=1.0 if "impatient" in FAULTS else 10.0)
 FIELDS = ("apiVersion", "evictionId", "attempt", "cluster", "namespace", "pod", "podUid", "node")
+KNOWN = {
+    *FIELDS,
+    *("kind", "action", "revision", "nodeUid", "reason", "windowStart", "deadline", "issuedAt"),
+}
 PATCH = {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}}
 
 
@@ -83,6 +87,8 @@ class Executor:
     def read(self, record: Any) -> dict[str, Any] | None:
         try:
             found = json.loads(record.value)
+            if "strict" in FAULTS and set(found) - KNOWN:
+                return None
             found["key"] = record.key
             is_known = found["action"] in {"Schedule", "Evict", "Cancel"} and isinstance(found["attempt"], int)
             is_mine = found["cluster"] == CLUSTER or "any-cluster" in FAULTS

@@ -22,7 +22,7 @@ def heartbeats() -> list[InputRecord]:
     for second in range(0, 60, 5):
         value: Event = {"cluster": "lab", "type": "HEARTBEAT", "observedAt": at(second)}
         beat = InputRecord(
-            topic="nodes", partition=0, offset=0, append_at_us=us(second), key=b"lab/", value=encode(value)
+            topic="nodes", partition=0, offset=0, append_at_us=us(second), key=b"lab", value=encode(value)
         )
         found += [beat, dataclasses.replace(beat, topic="pods")]
     return found

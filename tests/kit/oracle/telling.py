@@ -14,7 +14,7 @@ from tests.faults.objects import Json, Node, Pod, instant, watch_event
 
 BEGIN_US = 1_700_000_000_000_000
 SECOND_US = 1_000_000
-KEY = b"c/n"
+KEY = b"c"
 TAINT: Json = {"key": "maintenance", "effect": "NoExecute"}
 DECISIONS = {"Schedule": "Scheduled", "Evict": "Issued", "Cancel": "Cancelled"}
 
@@ -66,9 +66,11 @@ class Story:
         phase: str = "Running",
         version: int = 0,
         epoch: int = 0,
+        uid: str = "pod",
+        node: str = "n",
     ) -> Story:
         self._version += 1
-        shown = Pod("c", "ns", "p", "pod", "n", list(tolerations), phase).shown(version or self._version)
+        shown = Pod("c", "ns", "p", uid, node, list(tolerations), phase).shown(version or self._version)
         return self.hear("pods", seconds, watch_event("c", kind, shown, at(seconds), epoch=epoch))
 
     def listed(
@@ -93,13 +95,13 @@ class Story:
             **more,
         }
         value = watch_event("c", "LISTED", None, at(seconds), epoch=epoch, clusterUid=cluster_uid, listing=listing)
-        return self.hear(topic, seconds, value, b"c/")
+        return self.hear(topic, seconds, value)
 
     def beats(self, begin: float, end: float, *, epoch: int = 0, cluster_uid: str = "k") -> Story:
         """Let heartbeats come each second on both topics."""
         value = watch_event("c", "HEARTBEAT", None, None, epoch=epoch, clusterUid=cluster_uid)
         for second in range(int(begin), int(end)):
-            self.hear("nodes", second, value, b"c/").hear("pods", second, value, b"c/")
+            self.hear("nodes", second, value).hear("pods", second, value)
         return self
 
     def result(self, seconds: float, outcome: str, attempt: int = 1) -> Story:

@@ -131,11 +131,7 @@ WRONG = [
     pytest.param(evicted().bury(0), "needless dead letter", id="a dead letter of a good record"),
     pytest.param(evicted().hear("pods", 20, None).bury(2).bury(2), "dead letters", id="two dead letters of one record"),
     pytest.param(
-        tainted()
-        .hear("nodes", 1, BEATS[0], b"c/")
-        .hear("pods", 1, BEATS[0], b"c/")
-        .say("Schedule", 10.1)
-        .say("Evict", 15.01),
+        tainted().hear("nodes", 1, BEATS[0]).hear("pods", 1, BEATS[0]).say("Schedule", 10.1).say("Evict", 15.01),
         "feed silent",
         id="issued while the feed was silent",
     ),

@@ -22,7 +22,7 @@ def answer(seconds: float, outcome: str, attempt: int = 1) -> InputRecord:
     """A result about the first eviction."""
     same = {name: value for name, value in command("Evict", 30).items() if name not in NOT_IN_RESULTS}
     value = encode({**same, "kind": "EvictionResult", "attempt": attempt, "outcome": outcome})
-    return InputRecord(topic="results", partition=0, offset=0, append_at_us=us(seconds), key=b"lab/n-1", value=value)
+    return InputRecord(topic="results", partition=0, offset=0, append_at_us=us(seconds), key=b"lab", value=value)
 
 
 def told(commands: Sequence[Seen]) -> list[MessageRecord]:
@@ -32,7 +32,6 @@ def told(commands: Sequence[Seen]) -> list[MessageRecord]:
         value = {**one.command, **one.command["reason"], "decision": DECISIONS[one.command["action"]]}
         decision = {**value, "cause": {"at": value["issuedAt"]}}
         common = {"partition": 0, "offset": number, "append_at_us": one.at_us}
-        key = f"lab/{value['node']}".encode()
-        found.append(MessageRecord(topic="commands", key=key, headers={}, value=encode(one.command), **common))
-        found.append(MessageRecord(topic="decisions", key=key, headers={}, value=encode(decision), **common))
+        found.append(MessageRecord(topic="commands", key=b"lab", headers={}, value=encode(one.command), **common))
+        found.append(MessageRecord(topic="decisions", key=b"lab", headers={}, value=encode(decision), **common))
     return found

@@ -24,11 +24,11 @@ DEEP = b'{"object":' * LEVELS + b"1" + b"}" * LEVELS
 
 
 def recorded() -> RecordedRecord:
-    return RecordedRecord(topic="pods", partition=0, offset=0, timestamp=1, key=b"c/n", value=DEEP)
+    return RecordedRecord(topic="pods", partition=0, offset=0, timestamp=1, key=b"c", value=DEEP)
 
 
 def seen() -> SeenRecord:
-    return SeenRecord(at=1.0, topic="pods", partition=0, offset=0, key=b"c/n", value=DEEP)
+    return SeenRecord(at=1.0, topic="pods", partition=0, offset=0, key=b"c", value=DEEP)
 
 
 def checked() -> bool:
@@ -39,7 +39,7 @@ def checked() -> bool:
 
 def judged() -> bool:
     limits = NUMBERS.limits()
-    record = InputRecord(topic="pods", partition=0, offset=0, append_at_us=1, key=b"c/n", value=DEEP)
+    record = InputRecord(topic="pods", partition=0, offset=0, append_at_us=1, key=b"c", value=DEEP)
     with pytest.raises(UnreadableRecordError):
         read(record, limits, 1)
     return True

@@ -28,7 +28,7 @@ def recorded(folder: Path, *values: tuple[Role, bytes | None]) -> list[Item]:
                     partition=0,
                     offset=offset,
                     timestamp=instant_us(APPENDED) // 1_000 + offset,
-                    key=b"lab/n-1",
+                    key=b"lab",
                     value=value,
                 )
             )

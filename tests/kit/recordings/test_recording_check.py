@@ -27,7 +27,7 @@ def record(
     thing = {"kind": "Node", "metadata": {"uid": "u", "resourceVersion": str(version)}}
     value = {"cluster": cluster, "epoch": epoch, "type": "MODIFIED", "object": thing}
     return RecordedRecord(
-        topic="nodes", partition=3, offset=offset, timestamp=at_ms, key=b"lab/n", value=json.dumps(value).encode()
+        topic="nodes", partition=3, offset=offset, timestamp=at_ms, key=b"lab", value=json.dumps(value).encode()
     )
 
 

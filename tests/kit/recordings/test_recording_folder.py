@@ -26,7 +26,7 @@ BYTES = (
 
 def record(offset: int, timestamp: int = 1_000, *, topic: Role = "pods", partition: int = 0) -> RecordedRecord:
     return RecordedRecord(
-        topic=topic, partition=partition, offset=offset, timestamp=timestamp, key=b"c/n", value=b'{"n":%d}' % offset
+        topic=topic, partition=partition, offset=offset, timestamp=timestamp, key=b"c", value=b'{"n":%d}' % offset
     )
 
 
@@ -129,7 +129,7 @@ def no_recording(folder: Path) -> None:
 
 def of_a_later_version(folder: Path) -> None:
     manifest = json.loads((written(folder, [record(0)]) / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 2}))
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"format": 3}))
 
 
 def with_a_broken_manifest(folder: Path) -> None:

@@ -29,8 +29,6 @@ BEAT_US: Final = 2 * SECOND_US
 TOPICS: Final[tuple[InputTopic, ...]] = ("nodes", "pods")
 
 Address: TypeAlias = tuple[InputTopic, str]
-Place: TypeAlias = tuple[InputTopic, int]
-EVERYWHERE: Final[tuple[Place, ...]] = tuple((topic, place) for topic in TOPICS for place in range(PARTITIONS))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -54,6 +52,13 @@ class Fact:
     def uid(self) -> str:
         """That of the object."""
         return str(self.metadata["uid"])
+
+    @property
+    def node(self) -> str:
+        """The name of its node, or its own if it is one."""
+        found = self.shown["spec"]
+        assert isinstance(found, dict)
+        return str(self.metadata["name"] if self.topic == "nodes" else found.get("nodeName", ""))
 
     @property
     def address(self) -> Address:
@@ -82,12 +87,12 @@ class Feed:
     """Records one cluster.
 
     Attributes:
-        records: of all partitions, in no order.
+        records: of all topics, in no order.
     """
 
     def __init__(self, chance: random.Random, cluster: str, *, beats: bool) -> None:
         """Begin to watch; `beats` says that it sends heartbeats."""
-        self.records: list[tuple[int, InputTopic, int, bytes, bytes]] = []
+        self.records: list[tuple[int, InputTopic, bytes, bytes]] = []
         self._chance = chance
         self._cluster = cluster
         self._beats = beats
@@ -139,28 +144,27 @@ class Feed:
         chance = self._chance
         value = watch_event(self._cluster, kind, fact.shown, at_us, **self._of_epoch())
         appended_us = at_us + chance.randrange(1, 50) * MILLISECOND_US + late_us
-        place = partition_of(fact.key, PARTITIONS)
-        self.records.append((appended_us, fact.topic, place, fact.key, value))
+        self.records.append((appended_us, fact.topic, fact.key, value))
         if chance.random() < 0.05:
             again_us = appended_us + chance.randrange(5 * SECOND_US)
-            self.records.append((again_us, fact.topic, place, fact.key, value))
+            self.records.append((again_us, fact.topic, fact.key, value))
 
     def _list(self, at_us: int) -> None:
         for fact in self._known.values():
             self._tell(fact, "ADDED", at_us)
-        for topic, place in EVERYWHERE:
+        for topic in TOPICS:
             uids: defaultdict[str, list[str]] = defaultdict(list)
             for fact in self._known.values():
-                if fact.topic == topic and partition_of(fact.key, PARTITIONS) == place:
-                    uids[fact.key.decode().partition("/")[2]].append(fact.uid)
+                if fact.topic == topic:
+                    uids[fact.node].append(fact.uid)
             version = str(self._version(at_us))
             listing = {"resourceVersion": version, "after": "", "through": None, "uids": uids}
-            self._signal(at_us + 50 * MILLISECOND_US, "LISTED", [(topic, place)], listing=listing)
+            self._signal(at_us + 50 * MILLISECOND_US, "LISTED", [topic], listing=listing)
 
-    def _signal(self, at_us: int, kind: str, places: Iterable[Place] = EVERYWHERE, **more: object) -> None:
+    def _signal(self, at_us: int, kind: str, topics: Iterable[InputTopic] = TOPICS, **more: object) -> None:
         value = watch_event(self._cluster, kind, None, at_us, **self._of_epoch(), **more)
-        for topic, place in places:
-            self.records.append((at_us + MILLISECOND_US, topic, place, f"{self._cluster}/".encode(), value))
+        for topic in topics:
+            self.records.append((at_us + MILLISECOND_US, topic, self._cluster.encode(), value))
 
     def _of_epoch(self) -> dict[str, object]:
         return {"epoch": self._epoch} if self._epoch else {}
@@ -182,19 +186,24 @@ def draw_life(seed: int) -> Life:
     """Draw the recording of a seed: some minutes of one or two clusters."""
     chance = random.Random(seed)  # noqa: S311 - chance from a seed, to be had again
     end_us = VIRTUAL_START_US + int(SHAPE.active_seconds * SECOND_US)
-    found: list[tuple[int, InputTopic, int, bytes, bytes]] = []
+    found: list[tuple[int, InputTopic, bytes, bytes]] = []
     for number in range(chance.choice([1, 1, 2])):
         world = World(chance)
         live(chance, world, f"c{number}", SHAPE, VIRTUAL_START_US)
         feed = Feed(chance, f"c{number}", beats=chance.random() < 0.4)
         feed.take(world.facts, end_us)
         found += feed.records
-    records = []
-    for number, (at_us, topic, place, key, value) in enumerate(sorted(found, key=lambda one: one[0])):
-        timestamp = -(-at_us // MILLISECOND_US)
-        records.append(
-            RecordedRecord(topic=topic, partition=place, offset=number, timestamp=timestamp, key=key, value=value)
+    records = [
+        RecordedRecord(
+            topic=topic,
+            partition=partition_of(key, PARTITIONS),
+            offset=number,
+            timestamp=-(-at_us // MILLISECOND_US),
+            key=key,
+            value=value,
         )
+        for number, (at_us, topic, key, value) in enumerate(sorted(found, key=lambda one: one[0]))
+    ]
     settings = Settings.model_validate(
         {
             "partitions": PARTITIONS,

@@ -32,8 +32,7 @@ def incident(folder: Path) -> list[RecordedRecord]:
         thing = event["object"]
         event = {"cluster": CLUSTER, **event}  # noqa: PLW2901 - kubectl records none
         is_node = thing["kind"] == "Node"
-        node = thing["metadata"]["name"] if is_node else thing["spec"].get("nodeName", "")
-        key = f"{event['cluster']}/{node}".encode()
+        key = event["cluster"].encode()
         topic, partition = "nodes" if is_node else "pods", partition_of(key, PARTITIONS)
         offset = offsets[topic, partition] = offsets.get((topic, partition), -1) + 1
         record = RecordedRecord(

@@ -15,7 +15,7 @@ from evictstream.kit.oracle.epochs import Epochs
 from evictstream.kit.oracle.histories import HeardNode, HeardPod, node_history, pod_histories
 from evictstream.kit.oracle.judging import by_node, read_all
 from evictstream.kit.oracle.limits import OracleLimits
-from evictstream.kit.oracle.reading import Statement, place
+from evictstream.kit.oracle.reading import Statement
 from evictstream.kit.oracle.records import InputRecord, InputTopic
 from evictstream.models.messages.decision import DecisionRecord
 
@@ -42,21 +42,20 @@ class Inputs:
         """`lag_us` is how long before a decision the records may have come that it rests on: a replay reads all."""
         self.limits = limits
         self.lag_us = lag_us
-        self.partitions = partitions
         said, _ = read_all(records, limits, partitions)
         self.at: dict[Place, Statement] = {
             (one.record.topic, one.record.partition, one.record.offset): one for one in said
         }
         counting = Epochs(said).counting
-        self.beats: dict[tuple[str, int], dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
+        self.beats: dict[str, dict[str, list[int]]] = defaultdict(lambda: {"nodes": [], "pods": []})
         for one in counting:
             if one.kind == "HEARTBEAT":
-                self.beats[one.cluster, one.record.partition][one.record.topic].append(one.record.append_at_us)
+                self.beats[one.cluster][one.record.topic].append(one.record.append_at_us)
         self._nodes: dict[tuple[str, str], list[HeardNode]] = {}
         self._pods: dict[tuple[str, str], dict[str, list[HeardPod]]] = {}
-        for key, of_node in by_node(counting, (), partitions).items():
+        for key, of_node in by_node(counting, ()).items():
             self._nodes[key] = node_history(of_node.nodes, limits)
-            self._pods[key] = {uid: one.states for uid, one in pod_histories(of_node.pods).pods.items()}
+            self._pods[key] = {uid: one.states for uid, one in pod_histories(of_node.name, of_node.pods).pods.items()}
 
     def moments(self, it: DecisionRecord, came_us: int) -> Iterator[Moment]:
         """Give what may have been known of the pod and its node."""
@@ -73,15 +72,15 @@ class Inputs:
 
     def is_heard_at(self, it: DecisionRecord, at_us: int, heard_us: int) -> bool:
         """Tell whether a feed may have been heard last then."""
-        newest = self.heard_us(it.cluster, it.node, at_us)
+        newest = self.heard_us(it.cluster, at_us)
         if not self.lag_us:
             return heard_us == newest
-        beats = self.beats[it.cluster, place(f"{it.cluster}/{it.node}".encode(), self.partitions)]
+        beats = self.beats[it.cluster]
         return newest is not None and heard_us <= newest and any(heard_us in found for found in beats.values())
 
-    def heard_us(self, cluster: str, node: str, at_us: int) -> int | None:
+    def heard_us(self, cluster: str, at_us: int) -> int | None:
         """Return the older of the newest heartbeats on both topics."""
-        beats = self.beats.get((cluster, place(f"{cluster}/{node}".encode(), self.partitions)))
+        beats = self.beats.get(cluster)
         if beats is None:
             return None
         newest = [max((beat for beat in found if beat <= at_us), default=0) for found in beats.values()]

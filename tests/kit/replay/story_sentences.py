@@ -10,7 +10,6 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.decision import MayStay, MustLeave, in_use, stay_us
-from evictstream.kit.oracle.reading import place
 from evictstream.kit.replay.story import Teller, ToldDecision
 from evictstream.models.instants import instant_us
 from tests.kit.replay.story_inputs import Inputs, Moment
@@ -193,9 +192,9 @@ def _issued(claim: Claim, attempt: str | None, how: str) -> None:
 
 def _was_silent(claim: Claim, from_us: int) -> bool:
     it, silence_us = claim.told.record, claim.inputs.limits.feed_silence_us
-    beats = claim.inputs.beats[it.cluster, place(f"{it.cluster}/{it.node}".encode(), claim.inputs.partitions)]
+    beats = claim.inputs.beats[it.cluster]
     instants = [from_us, *(beat - 1 for found in beats.values() for beat in found if from_us < beat <= claim.at_us)]
-    heard = [claim.inputs.heard_us(it.cluster, it.node, at_us) for at_us in instants]
+    heard = [claim.inputs.heard_us(it.cluster, at_us) for at_us in instants]
     return any(one is not None and one < at_us - silence_us for one, at_us in zip(heard, instants, strict=True))
 
 
@@ -216,7 +215,7 @@ def _known(claim: Claim, seconds: str, heard: str) -> None:
 
 def _known_without_age(claim: Claim) -> None:
     it = claim.told.record
-    hold(claim.inputs.heard_us(it.cluster, it.node, claim.at_us) is None, "its feed was heard")
+    hold(claim.inputs.heard_us(it.cluster, claim.at_us) is None, "its feed was heard")
     _at_once(claim)
 
 

@@ -16,15 +16,18 @@ OLD, NEW = "2026-11-20T00:00:00Z", "2026-11-21T10:00:01Z"
 
 
 def seen(*values: tuple[Role, str, Value]) -> list[str]:
-    coverage = ListingCoverage(partitions=1)
+    coverage = ListingCoverage()
     for number, (topic, node, value) in enumerate(values):
+        if node:
+            about = value["object"]
+            value = value | {"object": about | named(topic, node, about["metadata"])}  # noqa: PLW2901
         coverage.take(
             RecordedRecord(
                 topic=topic,
                 partition=0,
                 offset=number,
                 timestamp=(SECOND + number) * 1_000,
-                key=f"lab/{node}".encode(),
+                key=b"lab",
                 value=json.dumps({"cluster": "lab"} | value).encode(),
             )
         )
@@ -32,6 +35,12 @@ def seen(*values: tuple[Role, str, Value]) -> list[str]:
         f"{one.kind} {one.amount} {one.text.partition(';')[0].partition(' as they')[0]}"
         for one in coverage.shortfalls()
     ]
+
+
+def named(topic: Role, node: str, metadata: Value) -> Value:
+    if topic == "nodes":
+        return {"metadata": metadata | {"name": node}}
+    return {"spec": {"nodeName": node}}
 
 
 def change(uid: str, type_: str = "MODIFIED", created: str | None = None) -> Value:
@@ -89,7 +98,7 @@ def test_what_a_recording_never_saw(values: list[tuple[Role, str, Value]], expec
 
 
 def test_a_pod_that_was_seen_unbound_is_known() -> None:
-    coverage = ListingCoverage(partitions=1)
+    coverage = ListingCoverage()
     coverage.see_unbound(json.dumps({"metadata": {"uid": "p"}}).encode())
     assert list(coverage.shortfalls()) == []
 

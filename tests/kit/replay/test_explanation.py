@@ -133,7 +133,7 @@ def test_what_the_service_refuses_is_said() -> None:
     log = Log()
     pod(log)
     wrong = json.loads(log.records[0].value or b"")
-    wrong["object"]["spec"]["nodeName"] = "elsewhere"
+    wrong["object"]["spec"]["nodeName"] = "else/where"
     records = [msgspec.structs.replace(log.records[0], value=json.dumps(wrong).encode())]
     assert [found for found, _ in cases(records)] == [PodCase.REFUSED]
 
@@ -168,7 +168,7 @@ def test_a_listing_that_does_not_hold_it_ends_it() -> None:
     pod(log)
     listing: dict[str, Any] = {"resourceVersion": "9", "after": "", "through": None, "uids": {}}
     value = json.dumps({"cluster": "lab", "type": "LISTED", "listing": listing}).encode()
-    log.records.append(msgspec.structs.replace(log.records[-1], key=b"lab/", value=value, offset=2))
+    log.records.append(msgspec.structs.replace(log.records[-1], key=b"lab", value=value, offset=2))
     assert [case for case, _ in cases(log.records)] == [PodCase.NO_TAINT, PodCase.GONE]
 
 
@@ -285,7 +285,7 @@ def recorded(log: Log, *decisions: Any, second: int = 12) -> list[RecordedRecord
             partition=0,
             offset=number,
             timestamp=BEGIN_MS + second * 1_000,
-            key=b"lab/n",
+            key=b"lab",
             value=encode(one),
         )
         for number, one in enumerate(decisions)

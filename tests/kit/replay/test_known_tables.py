@@ -45,7 +45,7 @@ def signal(log: Log, topic: str, **event: object) -> None:
             partition=0,
             offset=len(log.records),
             timestamp=BEGIN_MS + 1_000,
-            key=b"lab/",
+            key=b"lab",
             value=value,
         )
     )

@@ -9,16 +9,18 @@ from random import Random
 
 import pytest
 
-from evictstream.kit.recordings.record import RecordedRecord
+from evictstream.kit.recordings.record import RecordedRecord, Role
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
+from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import instant_us
-from evictstream.streams.partition.epoch_news import EpochBegun
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.kit.replay.recorded import INCIDENTS, PARTITIONS, incident
 
 NAMES = sorted(folder.name for folder in INCIDENTS.iterdir() if folder.is_dir())
 AFTERMATH_SECONDS = 60.0
+BOTH: tuple[Role, ...] = ("nodes", "pods")
 
 
 def replayed(
@@ -74,18 +76,18 @@ def interleaved(records: Sequence[RecordedRecord], deadlines: Sequence[int], dra
     return found
 
 
-def test_an_epoch_that_all_partitions_notice_is_one() -> None:
+def test_an_epoch_that_both_topics_name_is_one() -> None:
     records = [
         RecordedRecord(
-            topic="nodes",
-            partition=partition,
+            topic=topic,
+            partition=partition_of(b"lab", PARTITIONS),
             offset=epoch,
             timestamp=1_000 * (epoch + 1),
-            key=b"lab/",
+            key=b"lab",
             value=json.dumps({"cluster": "lab", "type": "HEARTBEAT", "epoch": epoch}).encode(),
         )
         for epoch in range(2)
-        for partition in range(PARTITIONS)
+        for topic in ("nodes", "pods")
     ]
     replay = Replay(Settings(), partitions=PARTITIONS, plays_executor=False)
     assert list(replay.run(records)) == []

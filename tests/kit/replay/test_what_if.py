@@ -80,7 +80,7 @@ class Log:
                 partition=0,
                 offset=len(self.records),
                 timestamp=at_ms,
-                key=f"lab/{node}".encode(),
+                key=b"lab",
                 value=json.dumps(event).encode(),
             )
         )

@@ -38,7 +38,7 @@ def outage(*, nodes: int, pods: int, name: str = "p", taint: str = "maintenance"
             partition=0,
             offset=version,
             timestamp=at_ms,
-            key=f"{CLUSTER}/n-{node}".encode(),
+            key=CLUSTER.encode(),
             value=json.dumps(event).encode(),
         )
 

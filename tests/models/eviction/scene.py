@@ -24,6 +24,7 @@ from evictstream.models.eviction import (
     fire,
     wakeups,
 )
+from evictstream.models.eviction.cluster import Cluster
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes import NO_EXECUTE, NOT_READY, UNREACHABLE, Node, Pod, Taint, Toleration
 from tests.harness.whole_steps import apply_node, decide_all, forget
@@ -108,6 +109,7 @@ class Scene:
     def result(self, at: float, outcome: Outcome, command: EvictionCommand | None = None, reason: str = "") -> Changes:
         command = command or self.commands[-1]
         event = ResultEvent(
+            node=NODE,
             eviction_id=command.eviction_id,
             attempt=command.attempt,
             pod_uid=command.pod_uid,
@@ -198,7 +200,14 @@ def rebuild(table: dict[bytes, bytes]) -> NodeAggregate:
     for key in sorted(table):
         loader.load(key, table[key])
     assert set(loader.aggregates) <= {f"{CLUSTER}/{NODE}"}
-    return loader.aggregates.get(f"{CLUSTER}/{NODE}", NodeAggregate(CLUSTER, NODE))
+    return in_cluster(loader)
+
+
+def in_cluster(loader: RowLoader) -> NodeAggregate:
+    """The node that has been loaded, in its cluster."""
+    aggregate = loader.aggregates.get(f"{CLUSTER}/{NODE}", NodeAggregate(CLUSTER, NODE))
+    Cluster(CLUSTER).add(aggregate)
+    return aggregate
 
 
 def assert_same(loaded: NodeAggregate, live: NodeAggregate) -> None:

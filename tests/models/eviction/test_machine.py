@@ -193,6 +193,7 @@ class AggregateMachine(RuleBasedStateMachine):
         attempt = max(0, command.attempt - older)
         self._feed(
             ResultEvent(
+                node=NODE,
                 eviction_id=command.eviction_id,
                 attempt=attempt,
                 pod_uid=command.pod_uid,

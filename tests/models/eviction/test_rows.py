@@ -18,8 +18,9 @@ from evictstream.models.eviction import (
     split_row_key,
     wakeups,
 )
+from evictstream.models.eviction.row_values import FORMAT
 from evictstream.models.kubernetes import Taint, Toleration
-from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, tolerate, us
+from tests.models.eviction.scene import DELETED, SICK, A, Scene, assert_same, in_cluster, tolerate, us
 
 NODE_KEY = "prod-eu-1/node-0123"
 NEW_POD = row_key(RowKind.POD, NODE_KEY, "pod-8")
@@ -53,7 +54,7 @@ def test_every_order_of_rows_gives_the_same() -> None:
         loader = RowLoader()
         for key in order:
             loader.load(key, scene.table[key])
-        assert_same(loader.aggregates[NODE_KEY], scene.aggregate)
+        assert_same(in_cluster(loader), scene.aggregate)
 
 
 def test_log_of_all_rows_with_deletions_gives_the_same() -> None:
@@ -76,7 +77,7 @@ def test_log_of_all_rows_with_deletions_gives_the_same() -> None:
     for step in steps:
         for key, value in reversed(step().rows):
             loader.load(key, value)
-        assert_same(loader.aggregates[NODE_KEY], scene.aggregate)
+        assert_same(in_cluster(loader), scene.aggregate)
 
 
 def test_tolerations_and_taints_are_shared_after_loading() -> None:
@@ -151,14 +152,14 @@ def test_uid_with_nul_loads() -> None:
 def test_rows_of_another_format_are_refused() -> None:
     for key, value in (*full().table.items(), (NEW_POD, full().table[row_key(RowKind.POD, NODE_KEY, "pod-1")])):
         fields = msgspec.msgpack.decode(value)
-        for other in ([2, *fields[1:]], [2], [2, "all", "new"]):
+        for other in ([1, *fields[1:]], [1], [3, *fields[1:]], [3, "all", "new"]):
             for loader in loaders():
-                with pytest.raises(UnsupportedFormatError, match="format 2"):
+                with pytest.raises(UnsupportedFormatError, match=f"format {other[0]}, this program writes {FORMAT}"):
                     loader.load(key, msgspec.msgpack.encode(other))
 
 
 @pytest.mark.parametrize(
-    "value", [b"", b"\xc1", b"{}", msgspec.msgpack.encode([1]), msgspec.msgpack.encode([]), b"\x01"]
+    "value", [b"", b"\xc1", b"{}", msgspec.msgpack.encode([FORMAT]), msgspec.msgpack.encode([]), b"\x01"]
 )
 def test_damaged_rows_are_refused(value: bytes) -> None:
     for key in (*full().table, NEW_POD):

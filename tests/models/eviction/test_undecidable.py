@@ -23,17 +23,17 @@ from evictstream.models.eviction import (
     node_slices,
     row_key,
 )
-from evictstream.models.eviction.row_values import pod_value
+from evictstream.models.eviction.row_values import FORMAT, pod_value
 from evictstream.models.eviction.rule_parameters import MOST_EARLIER_NODES
 from evictstream.models.kubernetes import NO_EXECUTE, Node, Pod, Taint, Toleration, Tolerations
 from evictstream.models.messages.decoding import read_node_record, read_pod_record
 from evictstream.models.messages.object_limits import LARGEST_LIST, LONGEST_TEXT, is_too_long
 from evictstream.models.messages.unreadable import Unreadable
 from tests.harness.whole_steps import apply_node
-from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, rebuild, tolerate, us
+from tests.models.eviction.scene import CLUSTER, DELETED, NODE, A, B, Scene, tolerate, us
 
 ORIGIN = Origin("topic", 0, 0)
-KEY = f"{CLUSTER}/{NODE}".encode()
+KEY = CLUSTER.encode()
 
 
 def watched(obj: dict[str, Any]) -> bytes:
@@ -102,7 +102,7 @@ class TestReading:
 
     def test_a_very_long_key_is_refused(self) -> None:
         with pytest.raises(Unreadable, match="1025 bytes"):
-            read_pod_record(b"lab/" + b"n" * 1_021, watched({}), 0, ORIGIN)
+            read_pod_record(b"n" * 1_025, watched({}), 0, ORIGIN)
 
 
 def test_a_pod_beyond_the_limit_has_its_eviction_cancelled() -> None:
@@ -301,8 +301,8 @@ def test_a_node_with_long_names_is_refused(field: str) -> None:
         read_node_record(KEY, watched({"kind": "Node", "metadata": meta}), 0, ORIGIN)
 
 
-class TestRowsOfBefore:
-    """Versions without limits have written rows of any length."""
+class TestRowsBeyondALimit:
+    """Rows that a program with larger limits has written."""
 
     @pytest.mark.parametrize(
         "tolerations",
@@ -326,7 +326,7 @@ class TestRowsOfBefore:
         scene = Scene()
         scene.pod(0)
         taint = ["t", "", us(0), us(0), None]
-        row = [1, "node-1", 1, [taint] * (LARGEST_LIST + 1), None, None, []]  # as it was, without the newest field
+        row = [FORMAT, "node-1", 1, [taint] * (LARGEST_LIST + 1), None, None, [], False]
         scene.table[row_key(RowKind.NODE, scene.aggregate.key)] = msgspec.msgpack.encode(row)
         scene.restart()
         node = scene.aggregate.node
@@ -343,13 +343,6 @@ class TestRowsOfBefore:
         scene.restart()
         scene.decide_all(2)
         assert scene.actions == ["Schedule 61", "Cancel Undecidable"]
-
-
-def test_a_node_row_of_before_has_no_undecidable_node() -> None:
-    table = {row_key(RowKind.NODE, f"{CLUSTER}/{NODE}"): msgspec.msgpack.encode([1, "node-1", 1, [], None, None, []])}
-    node = rebuild(table).node
-    assert node is not None
-    assert not node.is_undecidable
 
 
 def test_only_the_latest_earlier_nodes_of_a_name_are_kept() -> None:

@@ -16,10 +16,10 @@ MOST = 16
 MOST_RUNNING = 5
 
 
-def entry(pod: str, node: str = "n-1", namespace: str = "shop", partition: int = 0, offset: int = 0) -> QueuedEviction:
+def entry(pod: str, node: str = "n-1", namespace: str = "shop", offset: int = 0) -> QueuedEviction:
     return QueuedEviction(
         command=command(pod=pod, node=node, namespace=namespace),
-        partition=partition,
+        reading=1,
         offset=offset,
         queued_at=0.0,
         accept_at=0.0,
@@ -155,10 +155,10 @@ class QueueMachine(RuleBasedStateMachine):
         self.number = 0
         self.now = 0.0
 
-    @rule(node=st.integers(0, 3), namespace=st.integers(0, 2), partition=st.integers(0, 1))
-    def put(self, node: int, namespace: int, partition: int) -> None:
+    @rule(node=st.integers(0, 3), namespace=st.integers(0, 2))
+    def put(self, node: int, namespace: int) -> None:
         self.number += 1
-        found = entry(f"p-{self.number}", f"n-{node}", f"ns-{namespace}", partition, self.number)
+        found = entry(f"p-{self.number}", f"n-{node}", f"ns-{namespace}", self.number)
         self.queue.put(found)
         self.waiting[found.command.eviction_id] = found
 
@@ -207,13 +207,12 @@ class QueueMachine(RuleBasedStateMachine):
         eviction_id = command(pod=f"p-{data.draw(st.integers(1, self.number))}").eviction_id
         assert self.queue.withdraw(eviction_id) is self.waiting.pop(eviction_id, None)
 
-    @rule(partition=st.integers(0, 1))
-    def remove_partition(self, partition: int) -> None:
-        found = self.queue.remove_partition(partition)
+    @rule()
+    def remove_all(self) -> None:
+        found = self.queue.remove_all()
         assert all(each.state in {QueueState.ABANDONED, QueueState.ENDED} for each in found)
-        there = [*self.waiting.values(), *self.running]
-        assert {id(one) for one in found} == {id(one) for one in there if one.partition == partition}
-        self.waiting = {key: found for key, found in self.waiting.items() if found.partition != partition}
+        assert {id(one) for one in found} == {id(one) for one in (*self.waiting.values(), *self.running)}
+        self.waiting = {}
 
     @rule()
     def let_time_pass(self) -> None:
@@ -223,6 +222,7 @@ class QueueMachine(RuleBasedStateMachine):
     def counts_agree(self) -> None:
         assert len(self.queue) == len(self.waiting) + len(self.running)
         assert self.queue.waits == len(self.waiting)
+        assert self.queue.is_running == bool(self.running)
         assert all(count == 1 for count in Counter(running.command.pod_uid for running in self.running).values())
 
 

@@ -62,15 +62,15 @@ def merged(base: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def node(changes: dict[str, Any] | None = None, key: bytes | None = b"c/n1") -> object:
+def node(changes: dict[str, Any] | None = None, key: bytes | None = b"c") -> object:
     return read_node_record(key, json.dumps(merged(NODE, changes or {})).encode(), APPEND_US, ORIGIN)
 
 
-def pod(changes: dict[str, Any] | None = None, key: bytes | None = b"c/n1") -> object:
+def pod(changes: dict[str, Any] | None = None, key: bytes | None = b"c") -> object:
     return read_pod_record(key, json.dumps(merged(POD, changes or {})).encode(), APPEND_US, ORIGIN)
 
 
-def result(changes: dict[str, Any] | None = None, key: bytes | None = b"c/n1") -> object:
+def result(changes: dict[str, Any] | None = None, key: bytes | None = b"c") -> object:
     return read_result_record(key, json.dumps(merged(RESULT, changes or {})).encode(), APPEND_US, ORIGIN)
 
 
@@ -90,6 +90,7 @@ def test_pod_event() -> None:
 
 def test_result_event() -> None:
     assert result() == ResultEvent(
+        node="n1",
         eviction_id="e1",
         attempt=2,
         pod_uid="p1",
@@ -141,14 +142,13 @@ LISTED = Listed(
         ),
         ({"type": "BOOKMARK"}, Bookmark("c")),
         ({"type": "FORGET"}, Forget("c", APPEND_US)),
-        ({"type": "ACCEPT_GAP"}, AcceptGap(APPEND_US)),
+        ({"type": "ACCEPT_GAP"}, AcceptGap("c", APPEND_US)),
     ],
 )
-@pytest.mark.parametrize("key", [b"c/", b"c/n1"])
-def test_signals(changes: dict[str, Any], signal: object, key: bytes) -> None:
+def test_signals(changes: dict[str, Any], signal: object) -> None:
     value = json.dumps({"cluster": "c"} | changes).encode()
-    assert read_node_record(key, value, APPEND_US, ORIGIN) == signal
-    assert read_pod_record(key, value, APPEND_US, ORIGIN) == signal
+    assert read_node_record(b"c", value, APPEND_US, ORIGIN) == signal
+    assert read_pod_record(b"c", value, APPEND_US, ORIGIN) == signal
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,6 @@ def test_signals(changes: dict[str, Any], signal: object, key: bytes) -> None:
         pytest.param({"listing": {"uids": {}}}, UnreadableReason.MISSING_FIELD, id="no-version"),
         pytest.param({"listing": {"resourceVersion": "7"}}, UnreadableReason.MISSING_FIELD, id="no-uids"),
         pytest.param({"listing": {"resourceVersion": "7", "uids": {"n": "p"}}}, UnreadableReason.WRONG_TYPE, id="text"),
-        pytest.param({"listing": {"resourceVersion": "7", "uids": {}, "x": 1}}, UnreadableReason.UNKNOWN_FIELD, id="x"),
         pytest.param({"listing": {"resourceVersion": "7" * 129, "uids": {}}}, UnreadableReason.OVERSIZED, id="version"),
         pytest.param({"clusterUid": "u" * 129}, UnreadableReason.OVERSIZED, id="cluster-uid"),
         pytest.param({"epoch": -1, "listing": None}, UnreadableReason.WRONG_TYPE, id="epoch-below-0"),
@@ -169,7 +168,7 @@ def test_listings_that_cannot_be_read(changes: dict[str, Any], reason: Unreadabl
     value = json.dumps({"cluster": "c", "type": "LISTED"} | changes).encode()
     for read in (read_node_record, read_pod_record):
         with pytest.raises(Unreadable) as refused:
-            read(b"c/", value, APPEND_US, ORIGIN)
+            read(b"c", value, APPEND_US, ORIGIN)
         assert refused.value.reason is reason
 
 
@@ -182,12 +181,12 @@ def test_a_change_tells_its_epoch() -> None:
 def test_bookmark_has_an_object_with_little_in_it() -> None:
     found = {"kind": "Pod", "metadata": {"resourceVersion": "9"}, "spec": {"containers": None}, "status": {}}
     value = json.dumps({"cluster": "c", "type": "BOOKMARK", "object": found}).encode()
-    assert read_pod_record(b"c/", value, APPEND_US, ORIGIN) == Bookmark("c")
+    assert read_pod_record(b"c", value, APPEND_US, ORIGIN) == Bookmark("c")
 
 
 def test_unbound_pod_is_ignored() -> None:
     for name in (None, ""):
-        assert pod({"object": {"spec": {"nodeName": name}}}, b"c/") == Unbound("c")
+        assert pod({"object": {"spec": {"nodeName": name}}}) == Unbound("c")
 
 
 @pytest.mark.parametrize(
@@ -216,27 +215,26 @@ READERS = [read_node_record, read_pod_record, read_result_record]
 @pytest.mark.parametrize(
     ("key", "value", "reason"),
     [
-        pytest.param(b"c/n1", None, "NullValue", id="null value"),
+        pytest.param(b"c", None, "NullValue", id="null value"),
         pytest.param(None, b"{}", "BadKey", id="no key"),
         pytest.param(b"", b"{}", "BadKey", id="empty key"),
-        pytest.param(b"c", b"{}", "BadKey", id="no slash"),
-        pytest.param(b"/n1", b"{}", "BadKey", id="no cluster"),
-        pytest.param(b"c/n/1", b"{}", "BadKey", id="two slashes"),
-        pytest.param(b"c/\xff", b"{}", "BadKey", id="not UTF-8"),
-        pytest.param(b"c/n\0", b"{}", "BadKey", id="NUL, which separates the parts of row keys"),
-        pytest.param(b"c/n1", b"", "BadJson", id="empty"),
-        pytest.param(b"c/n1", b"{", "BadJson", id="cut"),
-        pytest.param(b"c/n1", b"nope", "BadJson", id="text"),
-        pytest.param(b"c/n1", b'{"cluster":"\xff"}', "BadJson", id="value not UTF-8"),
-        pytest.param(b"c/n1", b'{"cluster":"\\ud800"}', "BadJson", id="half a surrogate"),
-        pytest.param(b"c/n1", b"[]", "WrongType", id="a list"),
-        pytest.param(b"c/n1", b'{"cluster":1}', "WrongType", id="a number for a text"),
-        pytest.param(b"c/n1", b'{"hunter2":1}', "UnknownField", id="unknown field in what is ours"),
-        pytest.param(b"c/n1", b'{"observedAt":"hunter2"}', "BadTime", id="no instant"),
-        pytest.param(b"c/n1", b'{"observedAt":"2026-11-21T02:15:53"}', "BadTime", id="no zone"),
-        pytest.param(b"c/n1", b'{"observedAt":"2026-13-21T02:15:53Z"}', "BadTime", id="month 13"),
-        pytest.param(b"c/n1", b'{"observedAt":5}', "WrongType", id="a number for an instant"),
-        pytest.param(b"c/n1", b"{}", "MissingField", id="empty object"),
+        pytest.param(b"c/n1", b"{}", "BadKey", id="cluster and node, as in keys of earlier versions"),
+        pytest.param(b"c/", b"{}", "BadKey", id="a slash at the end"),
+        pytest.param(b"c\xff", b"{}", "BadKey", id="not UTF-8"),
+        pytest.param(b"c\0", b"{}", "BadKey", id="NUL, which separates the parts of row keys"),
+        pytest.param(b"c" * 771, b"{}", "BadKey", id="771 bytes"),
+        pytest.param(b"c", b"", "BadJson", id="empty"),
+        pytest.param(b"c", b"{", "BadJson", id="cut"),
+        pytest.param(b"c", b"nope", "BadJson", id="text"),
+        pytest.param(b"c", b'{"cluster":"\xff"}', "BadJson", id="value not UTF-8"),
+        pytest.param(b"c", b'{"cluster":"\\ud800"}', "BadJson", id="half a surrogate"),
+        pytest.param(b"c", b"[]", "WrongType", id="a list"),
+        pytest.param(b"c", b'{"cluster":1}', "WrongType", id="a number for a text"),
+        pytest.param(b"c", b'{"observedAt":"hunter2"}', "BadTime", id="no instant"),
+        pytest.param(b"c", b'{"observedAt":"2026-11-21T02:15:53"}', "BadTime", id="no zone"),
+        pytest.param(b"c", b'{"observedAt":"2026-13-21T02:15:53Z"}', "BadTime", id="month 13"),
+        pytest.param(b"c", b'{"observedAt":5}', "WrongType", id="a number for an instant"),
+        pytest.param(b"c", b"{}", "MissingField", id="empty object"),
     ],
 )
 def test_unreadable(reader: Any, key: bytes | None, value: bytes | None, reason: str) -> None:
@@ -250,7 +248,7 @@ def test_unreadable(reader: Any, key: bytes | None, value: bytes | None, reason:
 def test_nesting_without_end_is_unreadable(reader: Any) -> None:
     value = b'{"cluster":"c","type":"ADDED","object":{"spec":{"tolerations":' + b"[" * 100_000
     with pytest.raises(Unreadable) as caught:
-        reader(b"c/n1", value, APPEND_US, ORIGIN)
+        reader(b"c", value, APPEND_US, ORIGIN)
     assert caught.value.reason in ("BadJson", "WrongType")
 
 
@@ -258,7 +256,7 @@ def test_oversized() -> None:
     assert DEFAULT_LIMITS.largest_value_bytes == 1_572_864
     for reader in READERS:
         with pytest.raises(Unreadable) as caught:
-            reader(b"c/n1", b" " * 11, APPEND_US, ORIGIN, InputLimits(largest_value_bytes=10))
+            reader(b"c", b" " * 11, APPEND_US, ORIGIN, InputLimits(largest_value_bytes=10))
         assert (caught.value.reason, caught.value.detail) == ("Oversized", "11 bytes, limit 10")
 
 
@@ -268,7 +266,7 @@ def test_a_node_uid_too_long_for_a_row_is_oversized() -> None:
         metadata = {**NODE["object"]["metadata"], "uid": "u" * length}
         value = json.dumps({**NODE, "object": {**NODE["object"], "metadata": metadata}}).encode()
         with contextlib.nullcontext() if is_read else pytest.raises(Unreadable, match="Oversized"):
-            read_node_record(b"c/n1", value, APPEND_US, ORIGIN)
+            read_node_record(b"c", value, APPEND_US, ORIGIN)
 
 
 @pytest.mark.parametrize(
@@ -307,7 +305,7 @@ def test_watch_events_that_are_dead_letters(changes: dict[str, Any], reason: str
 def test_kinds_belong_to_their_topics() -> None:
     for reader, value in ((read_node_record, POD), (read_pod_record, NODE)):
         with pytest.raises(Unreadable) as caught:
-            reader(b"c/n1", json.dumps(value).encode(), APPEND_US, ORIGIN)
+            reader(b"c", json.dumps(value).encode(), APPEND_US, ORIGIN)
         assert caught.value.reason in ("WrongKind", "WrongType")
 
 
@@ -338,30 +336,58 @@ def test_a_taint_of_the_year_0_is_no_dead_letter() -> None:
     assert event.node.taints[0].time_added_us == -62_167_219_200_000_000
 
 
+@pytest.mark.parametrize("reader", [node, pod, result])
+def test_key_and_value_must_name_one_cluster(reader: Any) -> None:
+    with pytest.raises(Unreadable) as caught:
+        reader(key=b"d")
+    assert caught.value.reason == "ForeignCluster"
+
+
+@pytest.mark.parametrize("reader", [node, pod, result])
+def test_a_key_with_the_node_says_what_is_wrong(reader: Any) -> None:
+    """Feeds and executors of the earlier contract wrote `<cluster>/<node>`."""
+    with pytest.raises(Unreadable) as caught:
+        reader(key=b"c/n1")
+    assert (caught.value.reason, caught.value.detail) == (
+        "BadKey",
+        "not a cluster's name: it has a slash, which ends the cluster's name in rows",
+    )
+
+
+def named(name: str | None) -> list[tuple[Any, dict[str, Any], str]]:
+    """Return each reader, the changes that give the record's node this name, and the path of the name."""
+    return [
+        (node, {"object": {"metadata": {"name": name}}}, "object.metadata.name"),
+        (pod, {"object": {"spec": {"nodeName": name}}}, "object.spec.nodeName"),
+        (result, {"node": name}, "node"),
+    ]
+
+
 @pytest.mark.parametrize(
-    ("reader", "key", "reason"),
+    ("name", "reason"),
     [
-        pytest.param(node, b"c/n2", "ForeignNode", id="node, another name"),
-        pytest.param(node, b"c/", "BadKey", id="node without its name in the key"),
-        pytest.param(pod, b"c/n2", "ForeignNode", id="pod, another node"),
-        pytest.param(pod, b"c/", "ForeignNode", id="bound pod under the key of unbound ones"),
-        pytest.param(result, b"c/n2", "ForeignNode", id="result, another node"),
-        pytest.param(result, b"c/", "BadKey", id="result without its node in the key"),
-        pytest.param(node, b"d/n1", "ForeignCluster", id="node, another cluster"),
-        pytest.param(pod, b"d/n1", "ForeignCluster", id="pod, another cluster"),
-        pytest.param(result, b"d/n1", "ForeignCluster", id="result, another cluster"),
+        pytest.param("n/1", "BadName", id="slash"),
+        pytest.param("n\0", "BadName", id="NUL"),
+        pytest.param("n" * 254, "Oversized", id="254 characters"),
+        pytest.param("ü" * 127, "Oversized", id="254 bytes"),
     ],
 )
-def test_key_and_value_must_agree(reader: Any, key: bytes, reason: str) -> None:
-    with pytest.raises(Unreadable) as caught:
-        reader(key=key)
-    assert caught.value.reason == reason
+def test_a_name_that_no_node_has_is_a_dead_letter(name: str, reason: str) -> None:
+    for reader, changes, path in named(name):
+        with pytest.raises(Unreadable) as caught:
+            reader(changes)
+        assert (caught.value.reason, caught.value.detail) == (reason, path)
 
 
-def test_unbound_pod_under_the_key_of_a_node() -> None:
+def test_a_name_of_253_characters_is_read() -> None:
+    for reader, changes, _ in named("n" * 253):
+        assert reader(changes)
+
+
+def test_a_result_needs_the_name_of_its_node() -> None:
     with pytest.raises(Unreadable) as caught:
-        pod({"object": {"spec": {"nodeName": None}}})
-    assert caught.value.reason == "ForeignNode"
+        result({"node": ""})
+    assert (caught.value.reason, caught.value.detail) == ("MissingField", "node")
 
 
 @pytest.mark.parametrize(
@@ -373,7 +399,6 @@ def test_unbound_pod_under_the_key_of_a_node() -> None:
         ({"attempt": "2"}, "WrongType"),
         ({"attempt": None}, "WrongType"),
         ({"podUid": None}, "WrongType"),
-        ({"extra": 1}, "UnknownField"),
         ({"observedAt": "yesterday"}, "BadTime"),
     ],
 )
@@ -388,6 +413,6 @@ def test_results_that_are_dead_letters(changes: dict[str, Any], reason: str) -> 
 def test_results_need_their_fields(field: str) -> None:
     value = {name: content for name, content in RESULT.items() if name != field}
     with pytest.raises(Unreadable) as caught:
-        read_result_record(b"c/n1", json.dumps(value).encode(), APPEND_US, ORIGIN)
+        read_result_record(b"c", json.dumps(value).encode(), APPEND_US, ORIGIN)
     assert caught.value.reason == "MissingField"
     assert field in caught.value.detail

@@ -78,7 +78,8 @@ def test_watch_events() -> None:
         pytest.param({"type": "FORGET", "cluster": ""}, id="no cluster"),
         pytest.param({"type": "FORGET", "observedAt": "2026-11-21T02:15:53"}, id="no zone"),
         pytest.param({"type": "FORGET", "observedAt": 1}, id="a number is no instant"),
-        pytest.param({"type": "FORGET", "extra": 1}, id="unknown field in what is ours"),
+        pytest.param({"type": "FORGET", "clusterUid": "u"}, id="clusterUid elsewhere"),
+        pytest.param({"type": "FORGET", "listing": {"resourceVersion": "7", "uids": {}}}, id="listing elsewhere"),
     ],
 )
 def test_watch_events_that_are_refused(fields: dict[str, Any]) -> None:
@@ -89,18 +90,9 @@ def test_watch_events_that_are_refused(fields: dict[str, Any]) -> None:
 def test_results() -> None:
     found = decode_result(json.dumps(RESULT))
     assert (found.outcome, found.observed_at, found.reason) == ("Succeeded", None, "")
-    for change in ({"outcome": "Done"}, {"attempt": "1"}, {"extra": 1}, {"kind": "EvictionCommand"}):
+    for change in ({"outcome": "Done"}, {"attempt": "1"}, {"kind": "EvictionCommand"}):
         with pytest.raises(Unreadable):
             decode_result(json.dumps(RESULT | change))
-
-
-def test_commands_ignore_unknown_fields_of_kubernetes_only() -> None:
-    command = json.loads(encode(told().commands[0]))
-    command["reason"]["toleration"]["newInKubernetes"] = True
-    decode_command(json.dumps(command))
-    command["reason"]["new"] = True
-    with pytest.raises(Unreadable):
-        decode_command(json.dumps(command))
 
 
 OPTIONAL = {"nodeUid", "toleration", "outageStart", "nextAttemptAt", "previous", "warnings"}  # in decisions
@@ -125,7 +117,6 @@ def without(message: dict[str, Any], name: str) -> dict[str, Any]:
         {"node": None},
         {"deadline": "2026-11-21T02:15:53"},
         {"deadline": "tomorrow"},
-        {"extra": 1},
     ],
     ids=str,
 )

@@ -7,7 +7,7 @@ from evictstream.streams.settings import Settings
 
 INPUTS = ["evictstream.nodes", "evictstream.pods", "evictstream.results"]
 OUTPUTS = ["evictstream.commands", "evictstream.decisions", "evictstream.dead-letters"]
-CHANGELOG = "evictstream-v1-state-changelog"
+CHANGELOG = "evictstream-v2-state-changelog"
 FEEDS = "evictstream.feeds"
 
 

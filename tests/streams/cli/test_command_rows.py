@@ -4,15 +4,13 @@ import datetime as dt
 import itertools
 import re
 
-import msgspec
 import pytest
 
 from evictstream.models.kubernetes import taint_text
 from evictstream.models.kubernetes.taints import Taint
-from evictstream.models.messages.codec import encode
 from evictstream.models.messages.command import EvictionCommand
 from evictstream.models.messages.vocabulary import Action
-from evictstream.streams.cli.command_rows import CommandRows, ShownCommand, distance
+from evictstream.streams.cli.command_rows import CommandRows, distance
 from tests.streams.cli.samples import command
 
 NOW = dt.datetime(2026, 11, 21, 2, 15, tzinfo=dt.UTC)
@@ -97,8 +95,3 @@ def test_distances(seconds: float, text: str) -> None:
 )
 def test_taints_are_written_as_kubectl_does(taint: Taint, text: str) -> None:
     assert taint_text(taint) == text
-
-
-def test_a_field_of_a_newer_version_is_ignored() -> None:
-    text = encode(command(pod="p-2")).replace(b"{", b'{"new":1,', 1)
-    assert msgspec.json.decode(text, type=ShownCommand).pod == "p-2"

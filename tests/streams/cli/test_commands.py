@@ -33,7 +33,7 @@ def write(settings: Settings, *values: bytes | None, partition: int = 0) -> None
     producer = KafkaProducer(**client_arguments(settings))
     try:
         for at_ms, value in enumerate(values, start=FIRST_MS):
-            sent = producer.send(settings.commands_topic, value, b"lab/n-1", partition=partition, timestamp_ms=at_ms)
+            sent = producer.send(settings.commands_topic, value, b"lab", partition=partition, timestamp_ms=at_ms)
             sent.get(timeout=30)
     finally:
         producer.close()

@@ -20,6 +20,8 @@ from tests.streams.cli.running import run, started
 from tests.streams.feed.reading import read_one
 
 FORGET = ("cluster", "forget", "prod-eu-1", "--wait", "0")
+HERE = 1
+"""The partition of `prod-eu-1` and of `staging`, of two; `heard` is in the other one."""
 
 
 TAINT: dict[str, object] = {"key": "lab", "effect": "NoExecute"}
@@ -50,8 +52,8 @@ def state(declared: Settings) -> State:
 
 @pytest.fixture
 def known(state: State) -> Settings:
-    """A service that knows these, and has a gap in partition 1."""
-    state.gap(1, **LOST_IN)
+    """A service that knows these, and has a gap in the partition of two of them."""
+    state.gap(HERE, **LOST_IN)
     state.write()
     return state.settings
 
@@ -74,37 +76,34 @@ def answer(settings: Settings, *arguments: str, typed: bytes) -> tuple[int | Non
     return process.returncode, stdout.decode(), stderr.decode()
 
 
-def test_forget_tells_every_partition(known: Settings) -> None:
+def test_forget_is_one_record_in_the_partition_of_the_cluster(known: Settings) -> None:
     result = run(known, *FORGET, "--yes")
     assert result.returncode == 0
-    assert result.stdout.decode() == f"sent the order to forget prod-eu-1 to all 2 partitions of {known.nodes_topic}\n"
-    assert orders(known) == [(0, b"prod-eu-1/", "FORGET"), (1, b"prod-eu-1/", "FORGET")]
+    assert result.stdout.decode() == "wrote the order to forget prod-eu-1\n"
+    assert orders(known) == [(HERE, b"prod-eu-1", "FORGET")]
 
 
 def test_forget_shows_before_how_much_it_forgets(known: Settings) -> None:
     result = run(known, *FORGET, "--yes", "-o", "json")
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    counts = {what: sum(each[what] for each in found["known"]) for what in ("nodes", "pods", "openEvictions")}
-    assert counts == {"nodes": 5, "pods": 17, "openEvictions": 8}
-    assert [each["partition"] for each in found["known"]] == [0, 1]
+    assert found["known"] == {"nodes": 5, "pods": 17, "openEvictions": 8}
+    assert (found["partition"], found["isRead"]) == (HERE, None)
     assert found["heartbeatAt"].startswith("2026-11-21T12:00:0")
     assert found["forgottenAt"] is None
     said = run(known, *FORGET, "--yes").stderr.decode()
-    assert "prod-eu-1: 5 nodes, 17 pods and 8 open evictions are known in partitions 0, 1" in said
+    assert "prod-eu-1 has 5 nodes, 17 pods and 8 open evictions; the last heartbeat of its feed: 2026-" in said
 
 
-def test_a_row_of_another_partition_counts_where_it_is(known: Settings) -> None:
+def test_rows_of_another_cluster_of_the_partition_do_not_count(known: Settings) -> None:
     result = run(known, "cluster", "forget", "staging", "--yes", "--wait", "0", "-o", "json")
-    (found,) = json.loads(result.stdout)["known"]
-    where = State(known).partition_of(b"staging/n0")
-    assert found == {"partition": where, "nodes": 1, "pods": 0, "openEvictions": 0}
+    assert json.loads(result.stdout)["known"] == {"nodes": 1, "pods": 0, "openEvictions": 0}
 
 
 def test_a_cluster_known_by_heartbeats_alone_can_be_forgotten(known: Settings) -> None:
     result = run(known, "cluster", "forget", "heard", "--yes", "--wait", "0")
     assert result.returncode == 0
-    assert len(orders(known)) == 2
+    assert len(orders(known)) == 1
 
 
 @pytest.mark.parametrize(
@@ -123,7 +122,7 @@ def test_a_cluster_that_nobody_knows_is_not_forgotten(name: str, said: str, know
     as_data = run(known, "cluster", "forget", name, "--yes", "-o", "json")
     assert as_data.returncode == 1
     found = json.loads(as_data.stdout)
-    assert (found["known"], found["partitions"], found["unreadInputs"]) == ([], [], {})
+    assert (found["known"], found["partition"], found["unreadInputs"]) == (None, None, [])
     assert found["clusters"] == ["heard", "prod-eu-1", "staging"]
     assert orders(known) == []
 
@@ -133,24 +132,15 @@ def test_a_cluster_that_was_forgotten_is_not_forgotten_twice(state: State) -> No
     state.write()
     result = run(state.settings, *FORGET, "--yes")
     assert result.returncode == 1
-    assert b"nothing is known of prod-eu-1: forgotten at 2026-11-21T12:0" in result.stderr
+    assert b"nothing is known of prod-eu-1: it was forgotten at 2026-11-21T12:0" in result.stderr
     assert orders(state.settings) == []
-
-
-def test_a_partly_forgotten_cluster_is_forgotten_again(state: State) -> None:
-    state.forget("prod-eu-1")
-    where = state.partition_of(b"staging/n0")
-    state.outboxes[where].rows.clear()
-    state.write()
-    assert run(state.settings, *FORGET, "--yes").returncode == 0
-    assert len(orders(state.settings)) == 2
 
 
 def test_a_cluster_all_of_whose_rows_are_gone_is_unknown(declared: Settings) -> None:
     state = State(declared)
     state.node("gone", "n0")
     state.write()
-    state.outboxes[state.partition_of(b"gone/n0")].rows.update({b"node\0gone/n0": None})
+    state.outboxes[state.partition_of("gone")].rows.update({b"node\0gone/n0": None})
     state.write()
     assert run(declared, "cluster", "forget", "gone", "--yes").returncode == 1
 
@@ -159,13 +149,12 @@ def test_an_unread_cluster_is_reported_as_perhaps_there(known: Settings) -> None
     with Feed(known, "new") as feed:
         feed.node("n0")
         feed.flush()
-    where = State(known).partition_of(b"new/n0")
     result = run(known, "cluster", "forget", "new", "--yes")
     assert result.returncode == 1
     said = result.stderr.decode()
-    assert f"workers have not read all of {known.nodes_topic} yet (partitions {where})" in said
+    assert f"workers have not read all of {known.nodes_topic} yet" in said
     as_data = run(known, "cluster", "forget", "new", "--yes", "-o", "json")
-    assert json.loads(as_data.stdout)["unreadInputs"] == {known.nodes_topic: [where]}
+    assert json.loads(as_data.stdout)["unreadInputs"] == [known.nodes_topic]
 
 
 def test_forget_waits_until_a_worker_has_read_it(declared: Settings, tmp_path: Path) -> None:
@@ -180,71 +169,69 @@ def test_forget_waits_until_a_worker_has_read_it(declared: Settings, tmp_path: P
         result = run(declared, "cluster", "forget", "prod-eu-1", "--yes", "-o", "json")
         assert result.returncode == 0, result.stderr
         found = json.loads(result.stdout)
-        assert found["unread"] == []
-        (one,) = found["known"]
-        assert (one["nodes"], one["pods"], one["openEvictions"]) == (1, 1, 1)
+        assert found["isRead"]
+        assert found["known"] == {"nodes": 1, "pods": 1, "openEvictions": 1}
         again = run(declared, "cluster", "forget", "prod-eu-1", "--yes", "-o", "json")
         assert again.returncode == 1
         assert json.loads(again.stdout)["forgottenAt"] is not None
         assert worker.stop() == 0
 
 
-def test_forget_says_which_partitions_have_not_read_it(known: Settings) -> None:
+def test_forget_says_that_no_worker_has_read_it(known: Settings) -> None:
     result = run(known, "cluster", "forget", "prod-eu-1", "--yes", "--wait", "1")
     assert result.returncode == 1
-    assert b"not read within 1 s by partitions 0, 1" in result.stderr
-    assert len(orders(known)) == 2
+    assert b"no worker has read it within 1 s" in result.stderr
+    assert len(orders(known)) == 1
 
 
-def test_accept_gap_tells_those_that_have_one(known: Settings) -> None:
+def test_accept_gap_is_a_record_of_each_cluster_that_waits(known: Settings) -> None:
     result = run(known, "accept-gap", "-y", "-o", "json")
     assert result.returncode == 0
     found = json.loads(result.stdout)
     (gap,) = found.pop("gaps")
-    assert found == {"type": "ACCEPT_GAP", "topic": known.nodes_topic, "partitions": [1]}
+    assert found == {"type": "ACCEPT_GAP", "topic": known.nodes_topic, "clusters": ["prod-eu-1", "staging"]}
     unlisted = gap.pop("unlisted")
-    assert gap == {"partition": 1, "foundAt": "2026-11-21T12:00:00.000000Z", "lost": LOST_IN}
-    assert unlisted["prod-eu-1"] == ["nodes", "pods"]
-    assert orders(known) == [(1, b"*/", "ACCEPT_GAP")]
+    assert gap == {"partition": HERE, "foundAt": "2026-11-21T12:00:00.000000Z", "lost": LOST_IN}
+    assert unlisted == {"prod-eu-1": ["nodes", "pods"], "staging": ["nodes", "pods"]}
+    assert orders(known) == [(HERE, b"prod-eu-1", "ACCEPT_GAP"), (HERE, b"staging", "ACCEPT_GAP")]
 
 
 def test_accept_gap_shows_before_what_was_lost(known: Settings) -> None:
     said = run(known, "accept-gap", "--yes").stderr.decode()
-    assert "partition 1: lost 7 records of nodes, 100 records of pods, detected at 2026-11-21T12:00:00" in said
+    assert "partition 1: 7 records of nodes, 100 records of pods were lost, found at 2026-11-21T12:00:00" in said
     assert "prod-eu-1 (nodes and pods)" in said
 
 
 def test_accept_gap_tells_the_one_named(known: Settings) -> None:
-    result = run(known, "accept-gap", "--partition", "1", "--yes")
-    assert result.stdout.decode() == f"accepted the gap in 1 partitions of {known.nodes_topic}: 1\n"
-    assert orders(known) == [(1, b"*/", "ACCEPT_GAP")]
+    result = run(known, "accept-gap", "--cluster", "staging", "--yes")
+    assert result.stdout.decode() == "accepted the gap of staging\n"
+    assert orders(known) == [(HERE, b"staging", "ACCEPT_GAP")]
 
 
 @pytest.mark.parametrize(
     ("arguments", "has_gap", "said"),
     [
-        pytest.param([], False, "no partition has a known gap", id="none anywhere"),
-        pytest.param(["--partition", "0"], True, "partition 0 has no gap; partition 1 has one", id="another one"),
+        pytest.param([], False, "no gap is known", id="none anywhere"),
+        pytest.param(
+            ["--cluster", "heard"],
+            True,
+            "heard waits for no gap; prod-eu-1, staging does",
+            id="others",
+        ),
     ],
 )
 def test_where_no_gap_is_none_is_accepted(arguments: list[str], has_gap: bool, said: str, state: State) -> None:  # noqa: FBT001 - a case
     if has_gap:
-        state.gap(1, **LOST_IN)
+        state.gap(HERE, **LOST_IN)
     state.write()
     result = run(state.settings, "accept-gap", "--yes", *arguments)
     assert result.returncode == 1
     assert said in result.stderr.decode()
     as_data = run(state.settings, "accept-gap", "--yes", "-o", "json", *arguments)
     assert as_data.returncode == 1
-    assert json.loads(as_data.stdout)["gaps"] == []
+    found = json.loads(as_data.stdout)
+    assert (found["clusters"], bool(found["gaps"])) == ([], has_gap)
     assert orders(state.settings) == []
-
-
-def test_a_partition_that_is_none_is_wrong_use(declared: Settings) -> None:
-    result = run(declared, "accept-gap", "--partition", "2", "--yes")
-    assert result.returncode == 2
-    assert b"has 2 partitions, none numbered 2" in result.stderr
-    assert orders(declared) == []
 
 
 @pytest.mark.parametrize("arguments", [FORGET, ("accept-gap",)])
@@ -259,8 +246,9 @@ class TestAsking:
         code, stdout, stderr = answer(known, *arguments, "-o", "json", typed=b"y\n")
         assert code == 0
         assert str(known.bootstrap_servers) in stderr
-        told = json.loads(stdout)["partitions"]
-        assert [number for number, _, _ in orders(known)] == told
+        told = json.loads(stdout)
+        assert {key for _, key, _ in orders(known)} <= {b"prod-eu-1", b"staging"}
+        assert {order for _, _, order in orders(known)} == {told["type"]}
 
     @pytest.mark.parametrize("typed", [b"n\n", b"\n"])
     def test_a_no_sends_nothing(self, typed: bytes, arguments: tuple[str, ...], known: Settings) -> None:
@@ -279,7 +267,7 @@ class TestAsking:
         assert "?" not in stderr
 
 
-@pytest.mark.parametrize("name", ["*", "a/b", ""])
+@pytest.mark.parametrize("name", ["a/b", ""])
 def test_a_name_that_is_none_is_wrong_use(name: str) -> None:
     result = run(Settings(bootstrap_servers="127.0.0.1:1"), "cluster", "forget", name, "--yes")
     assert result.returncode == 2

@@ -78,7 +78,7 @@ def make(answers: queue.SimpleQueue[CommandAnswer]) -> Iterator[Callable[[Any], 
 
 def put(executor: ClusterExecutor, now: float, **changes: Any) -> None:
     executor.put(
-        QueuedEviction(command=command(**changes), partition=0, offset=0, queued_at=now, accept_at=now, seen_at=now)
+        QueuedEviction(command=command(**changes), reading=1, offset=0, queued_at=now, accept_at=now, seen_at=now)
     )
 
 

@@ -19,6 +19,7 @@ from evictstream.streams.executor import cluster_check, cluster_life, command_co
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.executing import CommandWriter, executing
 from tests.harness.free_port import free_port, ready
@@ -38,7 +39,8 @@ Break = Callable[[FakeApi, Path, Settings], None]
 def two(
     settings: Settings, folder: Path, break_first: Break | None = None
 ) -> Iterator[tuple[FakeApi, FakeApi, Callable[[], dict[str, object]]]]:
-    """Run an executor of the clusters `a` and `b`; gives both, and what `/readyz` says."""
+    """Run an executor of the clusters `a` and `b`, which share a partition; gives both, and what `/readyz` says."""
+    assert len({partition_of(name, settings.partitions) for name in (b"a", b"b")}) == 1
     port = free_port()
     served = settings.model_copy(update={"health_port": port})
     with cluster("a", folder) as (a, of_a), cluster("b", folder) as (b, of_b):
@@ -54,7 +56,7 @@ def _order(name: str, access: ClusterAccess) -> ClusterOrder:
 
 
 def write_all(writer: CommandWriter, name: str, count: int = PODS) -> None:
-    """Have that many pods due, in each partition."""
+    """Have that many pods due."""
     for begin in range(0, count, 100):
         writer.write(
             *(

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from kafka import TopicPartition
 
 from evictstream.models.execution.command_log import CommandLog
 from evictstream.models.messages.vocabulary import Action
@@ -23,7 +24,7 @@ from tests.models.execution import samples
 from tests.streams.executor.conftest import command_now
 from tests.streams.executor.test_results import FakeProducer
 
-NUMBER = 0
+PLACE = TopicPartition("commands", 0)
 AN_HOUR = 3_600.0
 
 
@@ -33,26 +34,28 @@ class Answering:
     def __init__(self, mode: ExecutorMode = ExecutorMode.DELETE, *, end: int = 0) -> None:
         self.now = time.monotonic()
         self.producer = FakeProducer()
-        self.partition = CommandsPartition(start=0, answered=AnsweredOffsets(0), end=end, now=self.now)
+        self.partition = self.reading(1, end=end)
         evictor: Any = SimpleNamespace(mode=mode)
         self.cluster = ClusterExecutor("c1", evictor, rate=1, burst=1, respond=lambda *_: None)
-        partitions = {NUMBER: self.partition}
         consumer: Any = None  # nothing is committed here
         self.answers = CommandAnswers(
             cluster=self.cluster,
             command_log=CommandLog(oldest_seconds=AN_HOUR),
             results=ResultWriter(self.producer, "results"),
-            commits=GroupCommits(consumer, "commands", partitions),
-            partitions=partitions,
+            commits=GroupCommits(consumer),
             outcomes=deque(),
             notify=lambda *_: None,
         )
+        self.answers.partition = self.partition
+
+    def reading(self, number: int, *, end: int = 0) -> CommandsPartition:
+        return CommandsPartition(PLACE, reading=number, start=0, answered=AnsweredOffsets(0), end=end, now=self.now)
 
     def take(self, *commands: Any) -> None:
         for command in commands:
             offset = self.partition.position
             self.partition.note_read(offset)
-            self.answers.take(command, NUMBER, offset, self.now)
+            self.answers.take(command, self.partition, offset, self.now)
 
     def results(self) -> list[tuple[str, str]]:
         """Pod and outcome of each result so far."""
@@ -71,6 +74,29 @@ def test_a_command_counts_as_done_when_kafka_has_its_result() -> None:
     answering.answers.send()
     assert answering.partition.take_commit() == (1, "")
     assert answering.answers.is_idle()
+
+
+def test_what_was_read_before_a_loss_counts_no_more() -> None:
+    """A restored Kafka has other commands at the same offsets."""
+    answering = Answering()
+    answering.take(samples.command())
+    answering.answers.send()
+    answering.answers.drop()
+    answering.answers.partition = later = answering.reading(2)
+    later.note_read(0)
+    answering.producer.sent[0].succeed(None)
+    answering.answers.send()
+    assert later.take_commit() == (0, "")
+
+
+def test_what_waits_is_dropped_and_done_when_read_again() -> None:
+    answering = Answering(end=2)
+    answering.take(command_now("a"))
+    answering.answers.drop()
+    answering.partition = answering.answers.partition = answering.reading(2)
+    answering.take(command_now("a"))
+    assert len(answering.cluster) == 1
+    assert answering.results() == []
 
 
 def test_a_cancel_ends_an_eviction_that_is_pending() -> None:

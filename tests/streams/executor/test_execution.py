@@ -23,12 +23,16 @@ from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.kubernetes.access import ClusterAccess
 from evictstream.streams.settings import Settings
 from tests.harness.executing import EXECUTOR_THREAD, CommandWriter, RunningExecutor
+from tests.harness.free_port import free_port, ready
 from tests.harness.reading import TopicReader
 from tests.models.execution import samples
 from tests.streams.executor.conftest import TAINTED
 from tests.streams.executor.serving import PATIENCE_SECONDS, command, run, said, wait_for, wait_for_results
 
 pytestmark = pytest.mark.kafka
+
+NEIGHBOUR = "c2"
+"""Of two partitions it is in that of `c1`."""
 
 
 def has(api: FakeApi, pod: str) -> bool:
@@ -43,7 +47,7 @@ def test_each_evict_is_answered_and_nothing_else(
     with run(declared, access):
         writer.write(command(pod="c"), is_aborted=True)
         writer.write_raw(b"no command")
-        writer.write(command(Action.SCHEDULE, pod="b", attempt=0), command(pod="c", cluster="other"))
+        writer.write(command(Action.SCHEDULE, pod="b", attempt=0), command(pod="c", cluster=NEIGHBOUR))
         writer.write(command(pod="a"), command(pod="there", node="n-2", node_uid="uid-n-2"))
         found = wait_for_results(results, 2)
 
@@ -135,25 +139,32 @@ def test_a_reader_that_stood_still_reads_anew_first(
     assert has(api, "b")
 
 
-def test_executors_of_a_group_share_the_work(
+def test_of_two_executors_one_acts_and_the_other_takes_over(
     declared: Settings, api: FakeApi, access: ClusterAccess, writer: CommandWriter, results: TopicReader
 ) -> None:
+    """The second one does what the first has left, and nothing that it has done."""
     count = 60
     for number in range(count):
         api.put("Node", f"m-{number % 10}", uid=f"uid-m-{number % 10}", spec=TAINTED)
         api.put("Pod", f"p-{number}", uid=f"uid-p-{number}", spec={"nodeName": f"m-{number % 10}"})
-    with contextlib.ExitStack() as executors:
-        executors.enter_context(run(declared, access))
-        for begin in range(0, count, 20):
-            writer.write(
-                *(
-                    command(pod=f"p-{number}", node=f"m-{number % 10}", node_uid=f"uid-m-{number % 10}")
-                    for number in range(begin, begin + 20)
-                )
-            )
-            if begin == 0:
-                executors.enter_context(run(declared, access))
-        found = wait_for_results(results, count)
+    commands = [
+        command(pod=f"p-{number}", node=f"m-{number % 10}", node_uid=f"uid-m-{number % 10}") for number in range(count)
+    ]
+    first_port, second_port = free_port(), free_port()
+    with contextlib.ExitStack() as first:
+        first.enter_context(run(declared.model_copy(update={"health_port": first_port}), access))
+        wait_for(lambda: ready(first_port).get("role") == {"c1": "active"})
+        with run(declared.model_copy(update={"health_port": second_port}), access):
+            wait_for(lambda: ready(second_port).get("role") == {"c1": "standby"})
+            writer.write(*commands[:20])
+            wait_for_results(results, 20)
+            assert ready(first_port)["role"] == {"c1": "active"}
+            assert ready(second_port)["status"] == "ready"
+            writer.write(*commands[20:40])
+            first.close()
+            writer.write(*commands[40:])
+            found = wait_for_results(results, count)
+            assert ready(second_port)["role"] == {"c1": "active"}
 
     assert [(pod, outcome) for pod, _, outcome in found if outcome != "Succeeded"] == []
     assert len([write for write in api.writes if write.what == "delete pods"]) == count
@@ -302,7 +313,7 @@ def test_a_name_of_another_cluster_is_refused(declared: Settings, api: FakeApi, 
     state = FeedState(cluster_uid="another", epoch=0, resource_version=1)
     with open_publisher(declared, also=[declared.feeds_topic]) as publisher:
         value = json.dumps({"clusterUid": state.cluster_uid, "epoch": 0, "resourceVersion": 1}).encode()
-        publisher.send(declared.feeds_topic, b"c1", value, partition=0)
+        publisher.send(declared.feeds_topic, b"c1", value)
         publisher.flush()
     running: RunningExecutor
     with pytest.raises(ClusterNameTakenError), run(declared, access) as running:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 import urllib.request
+from collections.abc import Iterator
 
 import pytest
 from kafka import KafkaProducer
@@ -12,6 +14,7 @@ from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker import open_transactions
 from evictstream.streams.executor import command_consumer
 from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.executing import CommandWriter
 from tests.harness.free_port import free_port, ready
@@ -30,25 +33,32 @@ def held_seconds(port: int) -> float:
     return max((sample.value for sample in found if sample.labels == {"cluster": "c1"}), default=0.0)
 
 
+@pytest.fixture
+def stranger(declared: Settings) -> Iterator[KafkaProducer]:
+    """A producer that leaves a transaction open."""
+    found = KafkaProducer(bootstrap_servers=declared.bootstrap_servers, transactional_id=f"{declared.topic_prefix}x")
+    found.init_transactions()
+    found.begin_transaction()
+    yield found
+    found.close()
+
+
 def test_an_open_transaction_is_told_until_it_ends(
     declared: Settings,
     api: FakeApi,
     access: ClusterAccess,
     writer: CommandWriter,
     results: TopicReader,
+    stranger: KafkaProducer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(open_transactions, "HELD_SECONDS", HELD_SECONDS)
     monkeypatch.setattr(command_consumer, "SWEEP_SECONDS", 0.1)
     port = free_port()
-    stranger = KafkaProducer(bootstrap_servers=declared.bootstrap_servers, transactional_id=f"{declared.topic_prefix}x")
-    stranger.init_transactions()
     with run(declared.model_copy(update={"health_port": port}), access):
         wait_for(lambda: ready(port).get("status") == "ready")
         assert held_seconds(port) == 0.0
-        stranger.begin_transaction()
-        for partition in range(declared.partitions):
-            stranger.send(declared.commands_topic, b"open", key=b"c1/n-1", partition=partition)
+        stranger.send(declared.commands_topic, b"open", key=b"c1")
         stranger.flush()
         writer.write(command(pod="a"))
         wait_for(lambda: "heldByOpenTransactions" in ready(port))
@@ -56,10 +66,34 @@ def test_an_open_transaction_is_told_until_it_ends(
         assert found["status"] == "not ready"
         assert found["hindered"] == {}
         assert set(found["heldByOpenTransactions"]) == {"c1"}
+        assert found["heldByOpenTransactions"]["c1"] >= HELD_SECONDS
         assert held_seconds(port) >= HELD_SECONDS
         assert results.poll() == []
         stranger.abort_transaction()
         assert wait_for_results(results, 1) == [("a", 1, "Succeeded")]
         wait_for(lambda: ready(port).get("status") == "ready")
         assert held_seconds(port) == 0.0
-    stranger.close()
+
+
+def test_an_open_transaction_of_another_partition_changes_nothing(
+    declared: Settings,
+    api: FakeApi,
+    access: ClusterAccess,
+    writer: CommandWriter,
+    results: TopicReader,
+    stranger: KafkaProducer,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(open_transactions, "HELD_SECONDS", HELD_SECONDS)
+    monkeypatch.setattr(command_consumer, "SWEEP_SECONDS", 0.1)
+    port = free_port()
+    other = (partition_of(b"c1", declared.partitions) + 1) % declared.partitions
+    stranger.send(declared.commands_topic, b"open", key=b"open", partition=other)
+    stranger.flush()
+    with run(declared.model_copy(update={"health_port": port}), access):
+        writer.write(command(pod="a"))
+        assert wait_for_results(results, 1) == [("a", 1, "Succeeded")]
+        time.sleep(2 * HELD_SECONDS)  # the fault itself
+        assert ready(port)["status"] == "ready"
+        assert held_seconds(port) == 0.0
+    stranger.abort_transaction()

@@ -13,6 +13,7 @@ from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.streams.broker.group_membership import finish_joining
 from evictstream.streams.executor import command_consumer
 from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.executing import CommandWriter
 from tests.harness.reading import TopicReader
@@ -27,9 +28,9 @@ def test_a_topic_that_ends_early_is_read_by_time(
     consumer = KafkaConsumer(
         bootstrap_servers=declared.bootstrap_servers, group_id=f"{declared.application_id}-executor-c1"
     )
-    partitions = [TopicPartition(declared.commands_topic, number) for number in range(declared.partitions)]
-    consumer.assign(partitions)
-    consumer.commit({partition: OffsetAndMetadata(5_000, "", -1) for partition in partitions})
+    partition = TopicPartition(declared.commands_topic, partition_of(b"c1", declared.partitions))
+    consumer.assign([partition])
+    consumer.commit({partition: OffsetAndMetadata(5_000, "", -1)})
     consumer.close()
     with run(declared, access):
         writer.write(command(pod="a"))

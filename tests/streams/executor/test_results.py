@@ -42,7 +42,7 @@ class FakeProducer:
     def send(self, _topic: str, *, key: bytes, value: bytes) -> Sent:
         if self.is_down:
             raise KafkaConnectionError
-        assert key == b"c1/n-1"
+        assert key == b"c1"
         self.values.append(value)
         self.sent.append(Sent())
         return self.sent[-1]

@@ -10,15 +10,20 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
+from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Fault
-from evictstream.streams.errors import InstanceReplacedError
+from evictstream.streams.broker.consumers import open_as
+from evictstream.streams.broker.group_membership import GroupConsumer, subscribe
+from evictstream.streams.errors import BrokerRefusedError, InstanceReplacedError
 from evictstream.streams.executor.eviction import ExecutorMode
 from evictstream.streams.executor.orders import ClusterOrder, ExecutionOptions
 from evictstream.streams.kubernetes.access import ClusterAccess
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 from tests.harness.executing import CommandWriter, RunningExecutor, executing
+from tests.harness.free_port import free_port, ready
 from tests.harness.reading import Seen, TopicReader
 from tests.streams.executor.conftest import PODS, cluster, command_now
 
@@ -64,13 +69,14 @@ def test_executors_of_other_clusters_take_nothing_away(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
 ) -> None:
     with (
-        cluster("eu", tmp_path) as (_, eu),
+        cluster("c1", tmp_path) as (_, c1),
         cluster("us", tmp_path) as (_, us),
-        run(declared, order("eu", eu)),
+        run(declared, order("c1", c1)),
         run(declared, order("us", us)),
     ):
-        writer.write(*commands("eu"), *commands("us"))
-        for name in ("eu", "us"):
+        assert len({partition_of(name.encode(), declared.partitions) for name in ("c1", "us")}) == 1
+        writer.write(*commands("c1"), *commands("us"))
+        for name in ("c1", "us"):
             results.wait_for(lambda seen, name=name: has_all(seen, name, "Succeeded"), f"each pod of {name}")  # type: ignore[misc]
 
 
@@ -141,15 +147,17 @@ def test_nothing_waits_for_a_member_that_joins_or_leaves(
     assert max(waits.values()) < LONGEST_WAIT_SECONDS, sorted(waits.items(), key=lambda each: -each[1])[:5]
 
 
-def test_what_runs_is_answered_before_its_partition_goes(
+def test_a_member_that_joins_takes_nothing_from_the_active_one(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
 ) -> None:
+    port = free_port()
     with cluster("c1", tmp_path) as (api, access), run(declared, order("c1", access)):
         api.trouble["delete pods"] = [Fault(delay_seconds=0.3)] * 1_000
         with Stream(api, writer) as stream:
             results.wait_for(bool, "the first result")
-            with run(declared, order("c1", access)):
+            with run(declared.model_copy(update={"health_port": port}), order("c1", access)):
                 time.sleep(JOINED_SECONDS)  # in which it joins
+                assert ready(port)["role"] == {"c1": "standby"}
                 stream.stop()
                 seen = results.wait_for(lambda seen: len(seen) >= len(stream.written), "each result")
     assert {outcome for each in outcomes(seen, "c1").values() for outcome in each} == {"Succeeded"}
@@ -170,6 +178,22 @@ def test_of_two_executors_with_one_instance_the_first_ends(
         assert "--instance same" in str(running.failure)
         writer.write(*commands("c1"))
         results.wait_for(lambda seen: has_all(seen, "c1", "Succeeded"), "each pod gone")
+
+
+def test_a_member_with_another_assignor_is_named(declared: Settings, tmp_path: Path) -> None:
+    other = open_as(
+        GroupConsumer,
+        declared,
+        group_id=f"{declared.application_id}-executor-c1",
+        partition_assignment_strategy=[CooperativeStickyAssignor],
+    )
+    with cluster("c1", tmp_path) as (_, access), contextlib.closing(other):
+        subscribe(other, declared.commands_topic)
+        wait_until(lambda: bool(other.poll(timeout_ms=50) or other.assignment()))
+        with contextlib.suppress(BrokerRefusedError), run(declared, order("c1", access)) as running:
+            wait_until(lambda: running.failure is not None)
+    assert isinstance(running.failure, BrokerRefusedError)
+    assert "members of its group" in running.failure.next_step
 
 
 def wait_until(condition: Callable[[], bool]) -> None:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evictstream.models.eviction import Changes, NodeAggregate, Origin, PodEvent, RuleParameters, apply_pod
+from evictstream.models.eviction.cluster import NO_STATE, Cluster, ClusterState
 from evictstream.models.eviction.state import NodeState, TaintState
 from evictstream.models.kubernetes import Taint
 from evictstream.models.messages.decoding import decode_pod_record, read_decoded_pod
@@ -22,10 +23,9 @@ from evictstream.models.messages.plain_pods import decode_plain_pod
 from evictstream.models.messages.unreadable import Unreadable
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.outbox import Outbox
-from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
 
-KEY = b"lab/n0"
+KEY = b"lab"
 RULES = RuleParameters()
 POD: dict[str, Any] = {
     "apiVersion": "v1",
@@ -81,7 +81,7 @@ def step(aggregate: NodeAggregate, pod: dict[str, Any]) -> object:
 
 
 def walk(
-    aggregate: NodeAggregate, *records: FakeRecord, clusters: Clusters | None = None
+    aggregate: NodeAggregate, *records: FakeRecord, state: ClusterState = NO_STATE
 ) -> tuple[list[object], Outbox, list[Part]]:
     """Take records along the fast path; returns the records that it has left, what it has written, and its parts."""
     left: list[object] = []
@@ -91,7 +91,9 @@ def walk(
         left.append(record)
         return iter(())
 
-    path = FastPath({KEY: aggregate}, clusters or Clusters(), DEFAULT_LIMITS, 65_536)
+    cluster = Cluster("lab", state)
+    cluster.add(aggregate)
+    path = FastPath({KEY: cluster}, DEFAULT_LIMITS, 65_536)
     parts = list(path.apply(records, outbox, collections.Counter(), leave))
     return left, outbox, parts
 
@@ -183,11 +185,11 @@ def test_the_fast_path_changes_what_apply_pod_would_change(pod: dict[str, Any]) 
         pytest.param(FakeRecord(None), id="no value"),
         pytest.param(FakeRecord(b"{"), id="broken"),
         pytest.param(FakeRecord(encoded(with_change("x", 1)), key=None), id="no key"),
-        pytest.param(FakeRecord(encoded(with_change("x", 1)), key=b"lab/n1"), id="unknown node"),
+        pytest.param(FakeRecord(encoded(with_change("x", 1)), key=b"other"), id="unknown cluster"),
+        pytest.param(FakeRecord(encoded(with_change("spec.nodeName", "n1"))), id="unknown node"),
         pytest.param(FakeRecord(encoded(with_change("x", 1), type="DELETED")), id="deletion"),
         pytest.param(FakeRecord(encoded(with_change("x", 1), cluster="other")), id="another cluster"),
         pytest.param(FakeRecord(encoded(with_change("x", 1), observedAt="noon")), id="no time"),
-        pytest.param(FakeRecord(encoded(with_change("x", 1), odd=1)), id="unknown field"),
         pytest.param(FakeRecord(encoded(with_change("x", "." * 65_536))), id="large"),
     ],
 )
@@ -200,17 +202,15 @@ def test_other_records_are_left_as_they_are(record: FakeRecord) -> None:
 
 
 def test_records_of_an_ended_epoch_are_left() -> None:
-    aggregate, clusters = known(), Clusters()
-    clusters.load(b"cluster\0lab", b'{"epoch":1}')
     old, new = FakeRecord(encoded(with_change("x", 1))), FakeRecord(encoded(with_change("x", 1), epoch=1))
-    assert walk(aggregate, old, new, clusters=clusters)[0] == [old]
+    assert walk(known(), old, new, state=ClusterState(epoch=1))[0] == [old]
 
 
 def test_records_from_before_a_forgetting_are_left() -> None:
-    aggregate, clusters, record = known(), Clusters(), FakeRecord(encoded(with_change("x", 1)))
-    clusters.forget("lab", record.timestamp * 1_000, Outbox())
+    record = FakeRecord(encoded(with_change("x", 1)))
     later = record._replace(timestamp=record.timestamp + 1)
-    assert walk(aggregate, record, later, clusters=clusters)[0] == [record]
+    state = ClusterState(forgotten_at_us=record.timestamp * 1_000)
+    assert walk(known(), record, later, state=state)[0] == [record]
 
 
 def test_a_pod_that_was_left_alone_goes_through_apply_pod() -> None:

@@ -21,7 +21,7 @@ class Ahead(Story):
         self.is_ahead = False
         self.logic = EvictionPartition(0, self.config, brokers_now_us=lambda: self.now_us + brokers_ahead_us)
 
-    def raw(self, at: float, topic: str, value: bytes, key: bytes = b"lab/n") -> None:
+    def raw(self, at: float, topic: str, value: bytes, key: bytes = b"lab") -> None:
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
         appended_us = self.now_us + (DAY_US if self.is_ahead else 0)

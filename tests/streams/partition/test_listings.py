@@ -24,9 +24,9 @@ class Fleet(Story):
         super().__init__()
         self.pods = pods
         for node in ("n1", "n2", "n3"):
-            self.write("nodes", node, self.tainted(node))
+            self.write("nodes", self.tainted(node))
             for letter in "abcdefghijklmnopqrstuvwxyz"[:pods] if pods <= 26 else map(str, range(pods)):
-                self.write("pods", node, self.bound(node, f"{node}-{letter}"))
+                self.write("pods", self.bound(node, f"{node}-{letter}"))
 
     def meta(self, name: str) -> dict[str, str]:
         return {"name": name, "uid": name, "resourceVersion": str(self.offset + 100)}
@@ -39,9 +39,9 @@ class Fleet(Story):
         metadata = self.meta(name) | {"namespace": "x"}
         return {"kind": "Pod", "metadata": metadata, "spec": {"nodeName": node, "tolerations": tolerations}}
 
-    def write(self, topic: str, node: str, obj: dict[str, Any], *, epoch: int = 0, kind: str = "ADDED") -> None:
+    def write(self, topic: str, obj: dict[str, Any], *, epoch: int = 0, kind: str = "ADDED") -> None:
         value = {"cluster": "lab", "type": kind, "epoch": epoch, "object": obj}
-        self.raw(0, topic, json.dumps(value).encode(), key=f"lab/{node}".encode())
+        self.raw(0, topic, json.dumps(value).encode())
 
     def listed(self, uids: Uids, *, version: int = LAST, after: str = "", epoch: int = 0, **more: str | None) -> bytes:
         listing = {"resourceVersion": str(version), "after": after, "uids": uids} | more
@@ -51,7 +51,7 @@ class Fleet(Story):
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
         self.outbox = Outbox()
-        record = FakeRecord(self.offset, self.now_us // 1000, b"lab/", value)
+        record = FakeRecord(self.offset, self.now_us // 1000, b"lab", value)
         return iter(self.logic.apply(topic, [record], self.outbox))
 
     def list_pods(self, uids: Uids, **range_: Any) -> dict[str, str]:
@@ -99,7 +99,7 @@ def test_a_listing_twice_changes_nothing_more() -> None:
 def test_a_pod_that_is_newer_than_the_listing_stays() -> None:
     fleet = Fleet()
     between = fleet.offset + 99
-    fleet.write("pods", "n1", fleet.bound("n1", "n1-a"), kind="MODIFIED")
+    fleet.write("pods", fleet.bound("n1", "n1-a"), kind="MODIFIED")
     assert fleet.list_pods({}, version=between, through="n1") == {"n1-b": "PodGone"}
     assert fleet.config.counters.unlisted == {"removed": 1, "newer": 1}
 
@@ -114,7 +114,7 @@ def test_other_clusters_are_not_touched() -> None:
     fleet = Fleet()
     value = fleet.listed({}).replace(b'"lab"', b'"calm"')
     fleet.outbox = Outbox()
-    fleet.raw(1, "pods", value, key=b"calm/")
+    fleet.raw(1, "pods", value, key=b"calm")
     assert fleet.cancelled() == {}
 
 
@@ -122,7 +122,7 @@ def test_a_late_event_brings_nothing_back() -> None:
     fleet = Fleet()
     late = fleet.bound("n1", "n1-a")
     fleet.list_pods({})
-    fleet.write("pods", "n1", late)
+    fleet.write("pods", late)
     assert fleet.config.counters.events["pods"]["stale"] == 1
 
 
@@ -131,7 +131,7 @@ def test_a_later_epoch_ends_what_has_higher_versions() -> None:
     for node in ("n1", "n2", "n3"):
         obj = fleet.bound(node, f"{node}-a")
         obj["metadata"]["resourceVersion"] = "7"
-        fleet.write("pods", node, obj, epoch=1)
+        fleet.write("pods", obj, epoch=1)
     assert fleet.config.counters.events["pods"]["stale"] == 0, "versions that went back count"
     gone = fleet.list_pods({node: [f"{node}-a"] for node in ALL}, version=9, epoch=1)
     assert gone == dict.fromkeys(("n1-b", "n2-b", "n3-b"), "PodGone")
@@ -140,7 +140,7 @@ def test_a_later_epoch_ends_what_has_higher_versions() -> None:
 def test_records_of_an_earlier_epoch_are_stale() -> None:
     fleet = Fleet()
     fleet.list_pods(ALL, version=1, epoch=1)
-    fleet.write("pods", "n1", fleet.bound("n1", "new"))
+    fleet.write("pods", fleet.bound("n1", "new"))
     assert fleet.config.counters.events["pods"]["stale"] == 1
     list(fleet.take("pods", fleet.listed({})))
     assert fleet.cancelled() == {}
@@ -156,7 +156,7 @@ def test_edits_of_an_earlier_epoch_are_stale() -> None:
     for name, tolerations in (("n1-a", []), ("n1-b", fleet.bound("n1", "n1-b")["spec"]["tolerations"])):
         obj = fleet.bound("n1", name) | {"apiVersion": "v1", "status": {"phase": "Running"}}
         obj["spec"]["tolerations"] = tolerations
-        fleet.write("pods", "n1", obj, kind="MODIFIED")
+        fleet.write("pods", obj, kind="MODIFIED")
     assert fleet.config.counters.events["pods"]["stale"] == 2
     assert not fleet.outbox
 

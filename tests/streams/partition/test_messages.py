@@ -16,7 +16,7 @@ class NamedStory(Story):
     def uid(self, at: float, uid: str, *, epoch: int = 0) -> None:
         value = json.dumps({"cluster": "lab", "type": "HEARTBEAT", "clusterUid": uid, "epoch": epoch}).encode()
         for topic in ("nodes", "pods"):
-            self.raw(at, topic, value, key=b"lab/")
+            self.raw(at, topic, value)
 
     def uids(self) -> list[str | None]:
         """Return the UIDs in the commands since the last call, `None` where a command has none."""

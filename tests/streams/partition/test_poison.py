@@ -53,7 +53,7 @@ def test_a_pod_is_decided_however_large_what_decides_nothing_is() -> None:
     large = AFFINITY % b",".join([b'{"operator":"DoesNotExist"}'] * 70_000) + b',"x":['
     story.raw(1, "pods", POD + BEHIND % (b"[" + large + b"]"))
     story.fire(2)
-    assert [message.key for message in story.outbox.messages["commands"]] == [b"lab/n"]
+    assert [message.key for message in story.outbox.messages["commands"]] == [b"lab"]
     assert "dead-letters" not in story.outbox.messages
 
 
@@ -89,7 +89,7 @@ def test_costly_records_are_stepped_with_pauses() -> None:
         taints = [{"key": f"t{taint}", "effect": "NoExecute"} for taint in range(500)]
         obj = {"kind": "Node", "metadata": meta, "spec": {"taints": taints}}
         value = json.dumps({"cluster": "lab", "type": "MODIFIED", "object": obj}).encode()
-        records.append(FakeRecord(number + 10, story.now_us // 1000, b"lab/n", value))
+        records.append(FakeRecord(number + 10, story.now_us // 1000, b"lab", value))
     parts = list(story.logic.apply("nodes", records, Outbox()))
     assert [part.position for part in parts if part.cost >= SLICE_COST] == [11, 12, 13, 14, 15]
 
@@ -98,7 +98,7 @@ def test_large_pods_are_stepped_with_pauses() -> None:
     story = Story()
     value = POD + BEHIND % b"[]" + b" " * 9_000
     values = [value.replace(b'"200"', b'"%d"' % number) for number in range(1, 5)]
-    records = [FakeRecord(number, story.now_us // 1000, b"lab/n", one) for number, one in enumerate(values, start=10)]
+    records = [FakeRecord(number, story.now_us // 1000, b"lab", one) for number, one in enumerate(values, start=10)]
     parts = list(story.logic.apply("pods", records, Outbox()))
     assert [part.position for part in parts if part.cost >= SLICE_COST] == [11, 12, 13, 14]
 

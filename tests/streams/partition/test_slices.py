@@ -34,7 +34,7 @@ class Crowd(Story):
 
     def other(self, topic: str, obj: dict[str, Any]) -> None:
         value = json.dumps({"cluster": "calm", "type": "MODIFIED", "object": obj}).encode()
-        self.raw(0, topic, value, key=b"calm/m")
+        self.raw(0, topic, value, key=b"calm")
 
     def begin_taint(self, at: float) -> Iterator[Part]:
         """Begin the step for a taint on the crowded node."""
@@ -43,7 +43,7 @@ class Crowd(Story):
         obj = {"kind": "Node", "metadata": self.meta("n"), "spec": {"taints": [TAINT]}}
         value = json.dumps({"cluster": "lab", "type": "MODIFIED", "object": obj}).encode()
         self.outbox = Outbox()
-        record = FakeRecord(self.offset, self.now_us // 1000, b"lab/n", value)
+        record = FakeRecord(self.offset, self.now_us // 1000, b"lab", value)
         return iter(self.logic.apply("nodes", [record], self.outbox))
 
     def sent(self, topic: str = "commands") -> list[dict[str, Any]]:
@@ -104,7 +104,7 @@ def test_forgetting_a_cluster_is_written_whole() -> None:
     story.offset += 1
     story.outbox = Outbox()
     value = json.dumps({"cluster": "lab", "type": "FORGET"}).encode()
-    record = FakeRecord(story.offset, story.now_us // 1000 + 1, b"lab/", value)
+    record = FakeRecord(story.offset, story.now_us // 1000 + 1, b"lab", value)
     pauses = 0
     for part in unfinished(story.logic.apply("nodes", [record], story.outbox)):
         pauses += 1
@@ -117,11 +117,11 @@ def test_forgetting_a_cluster_is_written_whole() -> None:
 def test_forgetting_passes_over_a_node_that_empties_meanwhile() -> None:
     story = Crowd()
     gone = {"kind": "Pod", "metadata": story.meta("g", namespace="x"), "spec": story.spec("n2")}
-    story.raw(1, "pods", json.dumps({"cluster": "lab", "type": "DELETED", "object": gone}).encode(), key=b"lab/n2")
+    story.raw(1, "pods", json.dumps({"cluster": "lab", "type": "DELETED", "object": gone}).encode())
     story.offset += 1
     value = json.dumps({"cluster": "lab", "type": "FORGET"}).encode()
     forgetting = story.logic.apply(
-        "nodes", [FakeRecord(story.offset, story.now_us // 1000 + 1, b"lab/", value)], story.outbox
+        "nodes", [FakeRecord(story.offset, story.now_us // 1000 + 1, b"lab", value)], story.outbox
     )
     next(iter(forgetting))
     story.fire(2 * 3600)

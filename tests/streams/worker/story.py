@@ -62,7 +62,7 @@ class Story:
         value = json.dumps({"cluster": "lab", "type": event_type, "object": obj}).encode()
         self.raw(at, topic, value)
 
-    def raw(self, at: float, topic: str, value: bytes, key: bytes = b"lab/n") -> None:
+    def raw(self, at: float, topic: str, value: bytes, key: bytes = b"lab") -> None:
         self.now_us = NOON_US + round(at * SECOND_US)
         self.offset += 1
         record = FakeRecord(self.offset, self.now_us // 1000, key, value)
@@ -87,7 +87,7 @@ class Story:
     def _signal(self, at: float, event_type: str, *topics: str) -> None:
         value = json.dumps({"cluster": "lab", "type": event_type}).encode()
         for topic in topics:
-            self.raw(at, topic, value, key=b"lab/")
+            self.raw(at, topic, value)
 
     def result(self, at: float, outcome: str, *, attempt: int | None = None) -> None:
         """Answer the newest command as an executor; `attempt` instead of its own."""

@@ -38,7 +38,7 @@ def test_each_attempt_names_the_newest_heartbeats() -> None:
 def test_the_topic_that_was_heard_last_does_not_count() -> None:
     story = due_pod()
     story.heartbeat(5)
-    story.raw(9, "nodes", b'{"cluster":"lab","type":"HEARTBEAT"}', key=b"lab/")
+    story.raw(9, "nodes", b'{"cluster":"lab","type":"HEARTBEAT"}')
     story.node(10, TAINT)
     story.fire(12)
     assert heard(story) == [("Issued", at(5))]

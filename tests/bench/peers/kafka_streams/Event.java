@@ -16,6 +16,7 @@ final class Event {
     String observedAt;
     String name;
     String namespace = "";
+    String nodeName = "";
     String uid;
     long version;
     boolean isLeaving; // terminating, finished, or a mirror pod: never evicted
@@ -89,7 +90,8 @@ final class Event {
                 int begin = (int) parser.currentTokenLocation().getByteOffset();
                 parser.skipChildren();
                 tolerations = Arrays.copyOfRange(json, begin, (int) parser.currentLocation().getByteOffset());
-            } else if (token == JsonToken.START_ARRAY && field.equals("taints")) {
+            } else if (token == JsonToken.VALUE_STRING && field.equals("nodeName")) nodeName = parser.getText();
+            else if (token == JsonToken.START_ARRAY && field.equals("taints")) {
                 taints = new ArrayList<>();
                 while (parser.nextToken() == JsonToken.START_OBJECT) taint(parser);
             } else parser.skipChildren();

@@ -53,9 +53,9 @@ final class Evictor implements Processor<byte[], byte[], byte[], byte[]> {
         try {
             Event event = Event.read(record.value());
             if (event == null) return;
-            String key = new String(record.key(), StandardCharsets.UTF_8);
-            if (event.isNode) node(key, event);
-            else pod(key, event);
+            String cluster = new String(record.key(), StandardCharsets.UTF_8);
+            if (event.isNode) node(cluster + "/" + event.name, event);
+            else pod(cluster + "/" + event.nodeName, event);
         } catch (IOException error) {
             System.err.println("unreadable record: " + error.getMessage());
         }
@@ -174,7 +174,8 @@ final class Evictor implements Processor<byte[], byte[], byte[], byte[]> {
     private void send(String action, String node, String key, PodRow pod, String verdict) throws IOException {
         String uid = key.substring(key.lastIndexOf('/') + 1);
         byte[] command = Command.json(action, node, uid, pod, verdict, nowUs());
-        context.forward(new Record<>(node.getBytes(StandardCharsets.UTF_8), command, System.currentTimeMillis()));
+        byte[] cluster = node.substring(0, node.indexOf('/')).getBytes(StandardCharsets.UTF_8);
+        context.forward(new Record<>(cluster, command, System.currentTimeMillis()));
     }
 
     private NodeRow nodeRow(String node) {
