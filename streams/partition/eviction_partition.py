@@ -1,8 +1,7 @@
 """The logic of one partition: records change its clusters, and each change makes rows and messages.
 
 All state about a cluster is here: its nodes with their taints, their pods, their evictions. Records that cannot
-be read become dead letters, records without news cost a look-up and write nothing. Timers are only wake-ups: when
-one comes, the aggregate decides with its newest state whether anything is due.
+be read become dead letters, records without news cost a look-up and write nothing. `firing.py` handles the timers.
 
 After a take-over the rows are loaded and the inputs are read to their end. Then every pod of every node with a
 `NoExecute` taint is decided anew before anything may fire.
@@ -11,7 +10,6 @@ After a take-over the rows are loaded and the inputs are read to their end. Then
 from __future__ import annotations
 
 import functools
-import itertools
 from typing import TYPE_CHECKING, TypeVar
 
 from evictstream.models.eviction import (
@@ -28,15 +26,13 @@ from evictstream.models.eviction import (
     apply_result,
     decide_all_slices,
     end_elsewhere,
-    fire,
     forget_slices,
     node_slices,
     unlisted_node_slices,
     unlisted_pod_slices,
-    wakeups,
     weight_of,
 )
-from evictstream.models.instants import MILLISECOND_US, SECOND_US
+from evictstream.models.instants import MILLISECOND_US
 from evictstream.models.messages.decoding import (
     decode_pod_record,
     read_decoded_pod,
@@ -46,14 +42,15 @@ from evictstream.models.messages.decoding import (
 from evictstream.models.messages.events import node_name_of
 from evictstream.models.messages.signals import AcceptGap, Forget, Heartbeat, Listed, Signal
 from evictstream.models.messages.unreadable import Unreadable
-from evictstream.models.messages.vocabulary import DecisionKind, EventType
+from evictstream.models.messages.vocabulary import EventType
 from evictstream.streams.engine.core.logic import SLICE_COST, Part
 from evictstream.streams.engine.core.timers import TimerHeap
 from evictstream.streams.partition.clusters import Clusters
 from evictstream.streams.partition.dead_letters import ELSEWHERE, TOO_LARGE, TOO_MUCH, UNDECIDABLE, WRONG_PARTITION
 from evictstream.streams.partition.fast_path import LARGE_BYTES, FastPath
+from evictstream.streams.partition.firing import Firing, wanted_wakeups
 from evictstream.streams.partition.future_times import FutureTimes
-from evictstream.streams.partition.overdue import open_evictions, overdue, owed_us
+from evictstream.streams.partition.overdue import open_evictions
 from evictstream.streams.partition.record_sizes import SHARE, fitting
 from evictstream.streams.partition.step_effects import StepEffects
 from evictstream.streams.partitioner import partition_of
@@ -66,28 +63,23 @@ if TYPE_CHECKING:
     from evictstream.models.messages.plain_pods import PlainPodWatch
     from evictstream.streams.engine.core.batches import Record
     from evictstream.streams.engine.core.outbox import Outbox
-    from evictstream.streams.engine.core.timers import Wakeup
     from evictstream.streams.partition.config import PartitionConfig
     from evictstream.streams.partition.overdue import Overdue, Waiting
 
     Event = NodeEvent | PodEvent | ResultEvent
     E = TypeVar("E", bound=Event)
 
-LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
 LISTED_PODS_PER_COST = 100  # to look whether this many pods are listed takes as long as one usual decision
-FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
 # A record that is no larger, nor larger than a quarter of its topics' limit, makes no row or message too large.
 SUSPECT_BYTES = 65_536
 POD_ROWS = f"{RowKind.POD}\0".encode()  # what the keys of most rows begin with
-_ISSUED = DecisionKind.ISSUED
 
 
 class EvictionPartition:
-    """State of one partition number; implements the engine's `PartitionLogic`.
+    """State of one partition number; implements the engine's `PartitionLogic` and the worker's `ServedPartition`.
 
     Attributes:
-        times: caps append times from the future.
-        waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
+        firing: its timers, and what waits for a silent feed.
     """
 
     def __init__(
@@ -95,15 +87,13 @@ class EvictionPartition:
     ) -> None:
         """`brokers_now_us` reads the brokers' clock (microseconds), 0 while it is not known."""
         self.partition = partition
-        self.times = FutureTimes(
+        self._times = FutureTimes(
             partition,
             now_us=config.now_us,
             skew_us=config.clock_skew_us,
             brokers_now_us=brokers_now_us,
             on_capped=config.on_future_times,
         )
-        self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
-        self._look_again_at_us = 0
         self._config = config
         self._counters = config.counters
         self._suspect_bytes = min(SUSPECT_BYTES, config.record_limit_bytes // SHARE)
@@ -111,8 +101,9 @@ class EvictionPartition:
         self._nodes: dict[bytes, NodeAggregate] = {}  # by the keys of their timers
         self._clusters = Clusters(config.on_epoch)
         self._fast_path = FastPath(self._clusters.by_key, config.limits, self._suspect_bytes)
-        self._timers = TimerHeap(self._wanted_wakeups, lean_floor=config.lean_floor)
+        self._timers = TimerHeap(lambda: wanted_wakeups(self._nodes), lean_floor=config.lean_floor)
         self._effects = StepEffects(partition, config, self._timers, self._clusters)
+        self.firing = Firing(config, self._nodes, self._clusters, timers=self._timers, effects=self._effects)
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Load one row of the changelog."""
@@ -136,7 +127,7 @@ class EvictionPartition:
 
     def apply(self, topic: str, records: Iterable[Record], outbox: Outbox) -> Iterator[Part]:
         """Apply records of one input in offset order, most of the pods topic by the fast path."""
-        records = self.times.believed(topic, records)
+        records = self._times.believed(topic, records)
         if topic == self._config.pods_topic:
             apply_other = functools.partial(self._apply_record, topic, outbox)
             yield from self._fast_path.apply(records, outbox, self._counters.of_input(topic), apply_other)
@@ -297,15 +288,15 @@ class EvictionPartition:
                 yield Part(record.offset, PODS_IN_SLICE, is_last=False)
         self._effects.end_step(outbox)
         cluster.addresses.clear()
-        self.waiting_for_feed.pop(cluster.name, None)
+        self.firing.waiting_for_feed.pop(cluster.name, None)
         self._effects.pending.pop(cluster.name, None)
         self._clusters.forget(cluster.name, record.timestamp * MILLISECOND_US, outbox)
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:
         """Decide every pod anew: the inputs are read to the end that they had at take-over."""
-        rules, latest_us = self._config.rules, self.times.latest_us()
+        rules, latest_us = self._config.rules, self._times.latest_us()
         if latest_us is not None:
-            self._clusters.cap_times(latest_us, self.times.present_us(), outbox)
+            self._clusters.cap_times(latest_us, self._times.present_us(), outbox)
         for aggregate in list(self._nodes.values()):
             for changes in decide_all_slices(aggregate, now_us, rules, latest_us=latest_us):
                 self._effects.put_part(changes, aggregate, outbox)
@@ -320,48 +311,12 @@ class EvictionPartition:
         return self._clusters.named(cluster).nodes.get(node)
 
     def next_due_at_us(self) -> int | None:
-        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""
-        next_at_us = self._timers.next_at_us()
-        if not self.waiting_for_feed:
-            return next_at_us
-        return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
+        """When to fire next."""
+        return self.firing.next_due_at_us()
 
     def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
-        """Handle due wake-ups in deadline order until their cost reaches `limit`; returns the cost. Most cost 1.
-
-        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat.
-        """
-        silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
-        self._wake_heard(silent)
-        self._look_again_at_us = now_us + LOOK_AGAIN_US
-        cost = 0
-        while cost < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
-            cost += 1
-            _, key, uid = wakeup
-            aggregate = self._nodes.get(key)
-            if aggregate is None:
-                continue
-            if self._timers.keeps(wakeup):
-                continue
-            if uid and aggregate.cluster in silent:
-                self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
-                continue
-            cluster = self._clusters.named(aggregate.cluster)
-            changes = fire(aggregate, uid, now_us, self._config.rules, cluster.state.heard_at_us)
-            pod = aggregate.pods.get(uid)
-            if pod is not None:
-                cost += weight_of(aggregate.node, pod) - 1
-            else:
-                cost += len(changes.rows) // FORGOTTEN_PODS_PER_COST
-            self._effects.put(changes, aggregate, outbox)
-            if changes.decisions and changes.decisions[-1].decision is _ISSUED:
-                self._counters.lateness.observe(max(0, now_us - owed_us(aggregate, uid, now_us)) / SECOND_US)
-            if aggregate.is_empty:
-                del self._nodes[key], cluster.nodes[aggregate.name]
-                if not cluster.nodes:
-                    del self._effects.pending[cluster.name]
-                    self._clusters.drop_empty(cluster)
-        return cost
+        """Handle due wake-ups in deadline order until their cost reaches `limit`; returns the cost."""
+        return self.firing.fire(now_us, limit, outbox)
 
     def open_evictions(self) -> dict[str, int]:
         """Count open evictions by cluster: 0 for others that have nodes here, or a feed that sends heartbeats."""
@@ -384,28 +339,17 @@ class EvictionPartition:
         return self._clusters.named(cluster).state.is_silent(now_us - self._config.feed_silence_us)
 
     def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
-        """Yield evictions that are due and have not fired, those that wait for their feed first.
-
-        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
-        """
-        for wakeups_ in self.waiting_for_feed.values():
-            some = itertools.islice(wakeups_.values(), limit)
-            yield from overdue(self._nodes, some, now_us, waits_for_feed=True)
-        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
-
-    def _wake_heard(self, silent: set[str]) -> None:
-        for cluster in [name for name in self.waiting_for_feed if name not in silent]:
-            for wakeup in self.waiting_for_feed.pop(cluster).values():
-                self._timers.push(wakeup)
+        """Yield evictions that are due and have not fired, up to a limit for each reason."""
+        return self.firing.overdue(now_us, limit)
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Close the gate `gap`: input expired before it was read."""
         self._clusters.open_gap(lost, now_us, outbox)
 
+    def clock_objection(self) -> str | None:
+        """Return why the times of the log are not to be trusted, or `None`."""
+        return self._times.objection()
+
     def objection(self) -> str | None:
         """Return why the gate `gap` is closed, or `None`."""
         return None if self._clusters.gap is None else self._clusters.gap.reason
-
-    def _wanted_wakeups(self) -> Iterator[list[Wakeup]]:
-        for aggregate in list(self._nodes.values()):
-            yield [(at_us, aggregate.timer_key, uid) for at_us, uid in wakeups(aggregate)]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock, Group
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.partition.eviction_partition import EvictionPartition
+    from evictstream.streams.worker.served_partition import ServedPartition
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +43,7 @@ class Freshness:
         lag: the lag of each input, from the same answers.
     """
 
-    def __init__(self, partitions: Partitions[EvictionPartition], group: Group, clock: Clock) -> None:
+    def __init__(self, partitions: Partitions[ServedPartition], group: Group, clock: Clock) -> None:
         self.lag = Lag()
         self._partitions = partitions
         self._group = group
@@ -100,7 +100,7 @@ class Freshness:
                 log.warning("times of newest records unavailable", error=str(error))
             await asyncio.sleep(ASK_NEWEST_AGAIN_SECONDS)
 
-    def note(self, writer: PartitionWriter[EvictionPartition]) -> None:
+    def note(self, writer: PartitionWriter[ServedPartition]) -> None:
         """Take in how far a partition has read: ends that it has reached prove how fresh its view is."""
         samples = self._samples.get(writer.partition, collections.deque())
         while samples and all(writer.positions.get(topic, -1) >= end for topic, end in samples[0][1].items()):

@@ -11,7 +11,7 @@
 
 All but the last close a whole partition: the timer service calls `Gates.closed` right before it fires. The answers come
 from `streams.engine.core.lease`, `clock_watch.py`, `freshness.py` and, for `gap`, `clusters.py`. `feed` is not checked
-here: `EvictionPartition.fire` sets the wake-ups of silent clusters aside.
+here: `partition.firing` sets the wake-ups of silent clusters aside.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.lease import Lease
     from evictstream.streams.engine.core.ports import Clock, Group
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.partition.eviction_partition import EvictionPartition
     from evictstream.streams.worker.clock_watch import ClockWatch
     from evictstream.streams.worker.freshness import Freshness
+    from evictstream.streams.worker.served_partition import ServedPartition
 
 
 CONFIRMED = "the group confirmed this worker {} s ago"
@@ -88,13 +88,13 @@ class Gates:
         self._freshness = freshness
         self._lag_limit_seconds = lag_limit_seconds
 
-    def note(self, writer: PartitionWriter[EvictionPartition]) -> None:
+    def note(self, writer: PartitionWriter[ServedPartition]) -> None:
         """Take in what a partition has committed and applied by now; call it before `closed`."""
         if writer.last_commit is not None:
             self._clock_watch.observe(writer.last_commit)
         self._freshness.note(writer)
 
-    def closed(self, writer: PartitionWriter[EvictionPartition]) -> Closed | None:
+    def closed(self, writer: PartitionWriter[ServedPartition]) -> Closed | None:
         """Return the first closed gate of a partition, or `None` when its timers may fire."""
         if self._group.is_rebalancing:
             return Closed(Gate.OWNER, "the group rebalances")
@@ -103,7 +103,7 @@ class Gates:
         objection = self._clock_watch.objection(self._clock.monotonic())
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
-        objection = writer.logic.times.objection()
+        objection = writer.logic.clock_objection()
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:

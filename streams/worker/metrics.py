@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.partition.counters import WorkerCounters
-    from evictstream.streams.partition.eviction_partition import EvictionPartition
     from evictstream.streams.worker.gates import Gate
+    from evictstream.streams.worker.served_partition import ServedPartition
     from evictstream.streams.worker.snapshot import Snapshot
     from evictstream.streams.worker.watchdog import Watchdog
 
@@ -48,7 +48,7 @@ class WorkerMetrics(Collector):
         self,
         *,
         counters: WorkerCounters,
-        partitions: Partitions[EvictionPartition],
+        partitions: Partitions[ServedPartition],
         watchdog: Watchdog,
         snapshot: Callable[[], Snapshot],
         inputs: Mapping[str, str],

@@ -14,8 +14,8 @@ from evictstream.streams.worker.gates import Closed, Gate
 
 if TYPE_CHECKING:
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.partition.eviction_partition import EvictionPartition
     from evictstream.streams.worker.freshness import Freshness
+    from evictstream.streams.worker.served_partition import ServedPartition
 
 COUNTED_OVERDUE = 10_000  # most wake-ups counted behind one closed gate, 5 ms of the event loop
 
@@ -66,7 +66,7 @@ class Snapshot:
 
 
 def view_of(
-    writer: PartitionWriter[EvictionPartition], closed: Closed | None, freshness: Freshness, now_us: int
+    writer: PartitionWriter[ServedPartition], closed: Closed | None, freshness: Freshness, now_us: int
 ) -> PartitionView:
     """Make the view of one partition whose first closed gate is `closed`; `now_us` is wall-clock time."""
     logic, lag, number = writer.logic, freshness.lag, writer.partition
@@ -87,7 +87,7 @@ def view_of(
     )
 
 
-def _waiting(logic: EvictionPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
+def _waiting(logic: ServedPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
     found: dict[tuple[Gate, str], Waiting] = {}
     for late in logic.overdue(now_us, COUNTED_OVERDUE):
         if late.waits_for_feed:

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.partitions import Partitions
     from evictstream.streams.engine.core.ports import Clock
     from evictstream.streams.engine.core.writer import PartitionWriter
-    from evictstream.streams.partition.eviction_partition import EvictionPartition
     from evictstream.streams.worker.clock_watch import ClockWatch
     from evictstream.streams.worker.gates import Closed, Gates
+    from evictstream.streams.worker.served_partition import ServedPartition
 
 log = structlog.get_logger(__name__)
 
@@ -41,7 +41,7 @@ class TimerService:
 
     def __init__(
         self,
-        partitions: Partitions[EvictionPartition],
+        partitions: Partitions[ServedPartition],
         gates: Gates,
         *,
         clock: Clock,
@@ -58,7 +58,7 @@ class TimerService:
         self._wake = asyncio.Event()
         self._planned_us = 0
 
-    def stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
+    def stepped(self, writer: PartitionWriter[ServedPartition]) -> None:
         """Fire at once the timers that a step has made due, so that their messages go into the same transaction."""
         due_us = writer.logic.next_due_at_us()
         if due_us is None:
@@ -72,7 +72,7 @@ class TimerService:
             self._planned_us = due_us
             self._wake.set()
 
-    def _fire(self, writer: PartitionWriter[EvictionPartition], now: int, waiting: dict[int, Closed]) -> bool:
+    def _fire(self, writer: PartitionWriter[ServedPartition], now: int, waiting: dict[int, Closed]) -> bool:
         """Fire one bounded turn of a partition if its gates are open; returns whether more timers may be due."""
         self._gates.note(writer)
         closed = self._gates.closed(writer)

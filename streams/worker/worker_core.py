@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from evictstream.streams.engine.core.writer import PartitionWriter
     from evictstream.streams.partition.config import PartitionConfig
     from evictstream.streams.worker.gates import GateLimits
+    from evictstream.streams.worker.served_partition import ServedPartition
 
 
 class WorkerCore:
@@ -53,7 +54,7 @@ class WorkerCore:
         longest_sleep_seconds: float = LONGEST_SLEEP_SECONDS,
     ) -> None:
         """`crash` ends the worker with an error."""
-        self.partitions = Partitions(
+        self.partitions: Partitions[ServedPartition] = Partitions(
             engine,
             new_logic=lambda number: EvictionPartition(number, service, brokers_now_us=self._brokers_now_us),
             kafka=kafka,
@@ -84,7 +85,7 @@ class WorkerCore:
         self._clock = clock
         self._position_interval_seconds = engine.position_interval_seconds
 
-    def _stepped(self, writer: PartitionWriter[EvictionPartition]) -> None:
+    def _stepped(self, writer: PartitionWriter[ServedPartition]) -> None:
         self.timers.stepped(writer)
 
     def _brokers_now_us(self) -> int:

@@ -201,7 +201,7 @@ OF_COSTS = (
     ),
     Mutation(
         "fire the node that is in the middle of a step",
-        (Change(product.EVICTION_PARTITION, "EvictionPartition.fire", "self._timers.keeps(wakeup)", "False"),),
+        (Change(product.FIRING, "Firing.fire", "self._timers.keeps(wakeup)", "False"),),
         (SLICES,),
     ),
     Mutation(

@@ -47,7 +47,7 @@ def test_a_heartbeat_from_the_future_does_not_hide_silence() -> None:
     story.node(1, TAINT)
     story.pod(SILENCE_SECONDS + 10, "a", None)
     story.fire(SILENCE_SECONDS + 10)
-    assert story.logic.waiting_for_feed
+    assert story.logic.firing.waiting_for_feed
 
 
 def test_a_cluster_forgotten_in_the_future_can_be_fed_again() -> None:
@@ -73,9 +73,9 @@ def test_the_gate_is_closed_until_clocks_are_known() -> None:
     story = Ahead()
     story.is_ahead = True
     story.heartbeat(0)
-    assert story.logic.times.objection() is not None
+    assert story.logic.clock_objection() is not None
     story.now_us += 11 * SECOND_US
-    assert story.logic.times.objection() is None
+    assert story.logic.clock_objection() is None
 
 
 def test_a_worker_behind_its_brokers_caps_nothing() -> None:
@@ -102,4 +102,4 @@ def test_stored_times_from_the_future_are_capped_when_loaded() -> None:
     assert again.deadlines() == [301]
     assert row_key(RowKind.POD, "lab/n", "a") in again.outbox.rows
     again.fire(SILENCE_SECONDS + 302)
-    assert again.logic.waiting_for_feed
+    assert again.logic.firing.waiting_for_feed

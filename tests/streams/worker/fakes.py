@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Self
 
 from evictstream.streams.engine.core.ports import Committed, Place
-from evictstream.streams.partition.future_times import FutureTimes
 
 
 @dataclasses.dataclass
@@ -20,9 +19,8 @@ class FakeLogic:
     def next_due_at_us(self) -> int | None:
         return self.due_at_us
 
-    @property
-    def times(self) -> FutureTimes:
-        return FutureTimes(0, now_us=lambda: 0, skew_us=None, brokers_now_us=lambda: 0, on_capped=lambda *_: None)
+    def clock_objection(self) -> str | None:
+        return None
 
     def objection(self) -> str | None:
         return self.gap

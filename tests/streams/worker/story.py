@@ -17,6 +17,7 @@ from evictstream.streams.engine.core.waits import WaitKind, WorkerWaits
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
 from evictstream.streams.worker.metrics import WorkerMetrics
+from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.snapshot import PartitionView, Snapshot
 from evictstream.streams.worker.watchdog import Watchdog, limits_of
 from tests.harness.plans import one_partition
@@ -106,7 +107,7 @@ class Story:
         """Give values by name and label values, these in the order of the labels' names."""
         metrics = WorkerMetrics(
             counters=self.config.counters,
-            partitions=cast("Partitions[EvictionPartition]", self.engine),
+            partitions=cast("Partitions[ServedPartition]", self.engine),
             watchdog=Watchdog(lambda _: self.ages, limits_of(Settings()), print),
             snapshot=lambda: Snapshot(is_settled=True, partitions=self.views),
             inputs={"nodes": "nodes", "pods": "pods", "results": "results"},

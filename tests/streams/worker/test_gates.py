@@ -14,10 +14,10 @@ from evictstream.streams.engine.core.lease import Lease
 from evictstream.streams.engine.core.partitions import Partitions
 from evictstream.streams.engine.core.ports import KafkaClientError, Place
 from evictstream.streams.engine.core.writer import PartitionWriter
-from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.clock_watch import ClockWatch
 from evictstream.streams.worker.freshness import Freshness
 from evictstream.streams.worker.gates import Closed, Gate, Gates
+from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.timer_service import TimerService
 from tests.deploy.pages import ROOT
 from tests.streams.worker.fakes import FakeGroup, FakePartitions, FakeWriter
@@ -32,7 +32,7 @@ class World:
         self.lease = Lease(time.monotonic, session_timeout_seconds=10, margin_seconds=3)
         self.lease.renew(time.monotonic())
         self.clock = ClockWatch(5, 30, 300)
-        self.partitions = cast("Partitions[EvictionPartition]", FakePartitions(self.writer))
+        self.partitions = cast("Partitions[ServedPartition]", FakePartitions(self.writer))
         self.freshness = Freshness(self.partitions, self.group, SYSTEM_CLOCK)
         asyncio.run(self.freshness.ask_once())
         self.gates = Gates(
@@ -46,13 +46,13 @@ class World:
         self.timers = TimerService(self.partitions, self.gates, clock=SYSTEM_CLOCK, clock_watch=self.clock)
 
     def closed(self) -> Gate | None:
-        writer = cast("PartitionWriter[EvictionPartition]", self.writer)
+        writer = cast("PartitionWriter[ServedPartition]", self.writer)
         self.gates.note(writer)
         found = self.gates.closed(writer)
         return None if found is None else found.gate
 
     def age_seconds(self) -> float:
-        self.freshness.note(cast("PartitionWriter[EvictionPartition]", self.writer))
+        self.freshness.note(cast("PartitionWriter[ServedPartition]", self.writer))
         return self.freshness.age_seconds(0)
 
 
@@ -166,7 +166,7 @@ def test_a_full_outbox_does_not_make_the_timers_spin() -> None:
 
 def test_an_infinite_age_is_said_in_words() -> None:
     world = World()
-    writer = cast("PartitionWriter[EvictionPartition]", world.writer)
+    writer = cast("PartitionWriter[ServedPartition]", world.writer)
     world.lease.drop()
     assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group has not confirmed this worker yet")
     world.lease.renew(time.monotonic() - 60)

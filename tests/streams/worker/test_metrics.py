@@ -275,7 +275,7 @@ def test_a_wakeup_behind_a_silent_feed_is_kept_once() -> None:
     for minute in range(3, 6):
         story.fire(60 * minute)
         story.logic._timers.rebuild()
-    assert [len(kept) for kept in story.logic.waiting_for_feed.values()] == [1]
+    assert [len(kept) for kept in story.logic.firing.waiting_for_feed.values()] == [1]
 
 
 def test_partitions_lag_and_waiting() -> None:

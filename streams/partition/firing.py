@@ -1,0 +1,121 @@
+"""The timers of one partition: which are due, which wait for a silent feed, and what fires.
+
+A timer is only a wake-up: when one comes, the aggregate decides with its newest state whether anything is due.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING
+
+from evictstream.models.eviction import fire, wakeups, weight_of
+from evictstream.models.instants import SECOND_US
+from evictstream.models.messages.vocabulary import DecisionKind
+from evictstream.streams.partition.overdue import overdue, owed_us
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from evictstream.models.eviction import NodeAggregate
+    from evictstream.streams.engine.core.outbox import Outbox
+    from evictstream.streams.engine.core.timers import TimerHeap, Wakeup
+    from evictstream.streams.partition.clusters import Clusters
+    from evictstream.streams.partition.config import PartitionConfig
+    from evictstream.streams.partition.overdue import Overdue
+    from evictstream.streams.partition.step_effects import StepEffects
+
+LOOK_AGAIN_US = 200_000  # longest time until a heartbeat of a silent feed is noticed
+FORGOTTEN_PODS_PER_COST = 40  # forgetting this many deleted pods takes as long as evicting one pod, which costs 1
+_ISSUED = DecisionKind.ISSUED
+
+
+class Firing:
+    """Fires the due timers of a partition, in deadline order.
+
+    Attributes:
+        waiting_for_feed: due wake-ups of clusters whose feed is silent, by cluster, then by node key and pod UID.
+    """
+
+    def __init__(
+        self,
+        config: PartitionConfig,
+        nodes: dict[bytes, NodeAggregate],
+        clusters: Clusters,
+        *,
+        timers: TimerHeap,
+        effects: StepEffects,
+    ) -> None:
+        """`nodes` are all of the partition, by the keys of their timers; an empty one is dropped here."""
+        self.waiting_for_feed: dict[str, dict[tuple[bytes, str], Wakeup]] = {}
+        self._look_again_at_us = 0
+        self._config = config
+        self._nodes = nodes
+        self._clusters = clusters
+        self._timers = timers
+        self._effects = effects
+
+    def next_due_at_us(self) -> int | None:
+        """When to fire next: at the earliest timer, and soon while wake-ups wait for a silent feed."""
+        next_at_us = self._timers.next_at_us()
+        if not self.waiting_for_feed:
+            return next_at_us
+        return self._look_again_at_us if next_at_us is None else min(next_at_us, self._look_again_at_us)
+
+    def fire(self, now_us: int, limit: int, outbox: Outbox) -> int:
+        """Handle due wake-ups until their cost reaches `limit`; returns the cost. Most cost 1.
+
+        Wake-ups of pods in a cluster whose feed is silent wait in `waiting_for_feed` until it sends a heartbeat.
+        """
+        silent = {cluster.name for cluster in self._clusters.silent(now_us - self._config.feed_silence_us)}
+        self._wake_heard(silent)
+        self._look_again_at_us = now_us + LOOK_AGAIN_US
+        cost = 0
+        while cost < limit and (wakeup := self._timers.pop_due(now_us)) is not None:
+            cost += 1
+            _, key, uid = wakeup
+            aggregate = self._nodes.get(key)
+            if aggregate is None or self._timers.keeps(wakeup):
+                continue
+            if uid and aggregate.cluster in silent:
+                self.waiting_for_feed.setdefault(aggregate.cluster, {})[key, uid] = wakeup
+                continue
+            cost += self._wake(aggregate, uid, now_us, outbox)
+        return cost
+
+    def _wake(self, aggregate: NodeAggregate, uid: str, now_us: int, outbox: Outbox) -> int:
+        """Let an aggregate decide; returns what that cost beyond 1."""
+        cluster = self._clusters.named(aggregate.cluster)
+        changes = fire(aggregate, uid, now_us, self._config.rules, cluster.state.heard_at_us)
+        pod = aggregate.pods.get(uid)
+        cost = len(changes.rows) // FORGOTTEN_PODS_PER_COST if pod is None else weight_of(aggregate.node, pod) - 1
+        self._effects.put(changes, aggregate, outbox)
+        if changes.decisions and changes.decisions[-1].decision is _ISSUED:
+            late_us = max(0, now_us - owed_us(aggregate, uid, now_us))
+            self._config.counters.lateness.observe(late_us / SECOND_US)
+        if aggregate.is_empty:
+            del self._nodes[aggregate.timer_key], cluster.nodes[aggregate.name]
+            if not cluster.nodes:
+                del self._effects.pending[cluster.name]
+                self._clusters.drop_empty(cluster)
+        return cost
+
+    def overdue(self, now_us: int, limit: int) -> Iterator[Overdue]:
+        """Yield evictions that are due and have not fired, those that wait for their feed first.
+
+        Reads at most `limit` wake-ups of each silent feed, and `limit` others.
+        """
+        for kept in self.waiting_for_feed.values():
+            some = itertools.islice(kept.values(), limit)
+            yield from overdue(self._nodes, some, now_us, waits_for_feed=True)
+        yield from overdue(self._nodes, self._timers.due(now_us, limit), now_us, waits_for_feed=False)
+
+    def _wake_heard(self, silent: set[str]) -> None:
+        for cluster in [name for name in self.waiting_for_feed if name not in silent]:
+            for wakeup in self.waiting_for_feed.pop(cluster).values():
+                self._timers.push(wakeup)
+
+
+def wanted_wakeups(nodes: Mapping[bytes, NodeAggregate]) -> Iterator[list[Wakeup]]:
+    """Yield the wake-ups that each of these nodes needs, to make all timers from nothing."""
+    for aggregate in list(nodes.values()):
+        yield [(at_us, aggregate.timer_key, uid) for at_us, uid in wakeups(aggregate)]
