@@ -11,7 +11,6 @@ from evictstream.models.instants import SECOND_US
 from evictstream.models.messages.envelope import InputLimits
 from evictstream.streams.engine.core.timers import LEAN_FLOOR
 from evictstream.streams.partition.counters import WorkerCounters
-from evictstream.streams.partition.messages import MessageWriter
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +45,3 @@ class PartitionConfig:
     on_epoch: Callable[[EpochBegun], None] = lambda _: None
     on_future_times: Callable[[str, int, float], None] = lambda *_: None
     lean_floor: int = LEAN_FLOOR
-
-    def message_writer(self) -> MessageWriter:
-        """Make the writer of a partition's commands and decisions."""
-        return MessageWriter(self.commands_topic, self.decisions_topic)

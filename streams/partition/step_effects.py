@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from evictstream.streams.engine.core.batches import UnusableRecord
 from evictstream.streams.partition.dead_letters import put_dead_letter
+from evictstream.streams.partition.messages import MessageWriter
 from evictstream.streams.partition.unanswered import Unanswered
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class StepEffects:
         self._partition = partition
         self._config = config
         self._timers = timers
-        self._writer = config.message_writer()
+        self._writer = MessageWriter(config.commands_topic, config.decisions_topic)
 
     def put(self, changes: Changes, aggregate: NodeAggregate, outbox: Outbox) -> None:
         """Add the rows, messages and wake-ups of a step, or of one part, and count what was decided."""

@@ -38,6 +38,7 @@ from evictstream.streams.broker.topic_specs import CLEANUP_POLICY, TIMESTAMP_TYP
 from evictstream.streams.compression import Unusable
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.dead_letters import CUT_BYTES, put_dead_letter
+from evictstream.streams.partition.messages import MessageWriter
 from evictstream.streams.worker.service_config import partition_config
 from tests.deploy.command_line import parse
 from tests.deploy.pages import ROOT, Example, examples, page, section
@@ -124,7 +125,7 @@ def test_headers_are_those_that_are_written() -> None:
     changes = next(changes for command, changes in story.sent if command.action is Action.EVICT)
     outbox = Outbox()
     plan = partition_config(SETTINGS, SETTINGS.max_message_bytes)
-    plan.message_writer().put(changes, outbox, story.cluster)
+    MessageWriter(plan.commands_topic, plan.decisions_topic).put(changes, outbox, story.cluster)
     (command,), (decision,) = outbox.messages[SETTINGS.commands_topic], outbox.messages[SETTINGS.decisions_topic]
     assert as_text(command.headers) == shown_headers(one("text", "headers", "command"))
     assert f"`{dict(as_text(decision.headers))['type']}`" in TEXT
