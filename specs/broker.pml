@@ -54,7 +54,7 @@ inline forget_deposed() {
     deposed.end = 0
 }
 
-/* It learns within two seconds that it was deposed; a take-over that has failed begins later. */
+/* It learns within two seconds that it was deposed; a takeover that has failed begins later. */
 inline read_old_rows() {
     position = deposed.position;
     number = deposed.number;

@@ -20,7 +20,7 @@
 #define DEPOSED 0    /* whether a leader of the changelog that was deposed, and does not know it, answers readers */
 #endif
 #ifndef LANDING
-#define LANDING DEPOSED  /* whether offsets are counted, so that a take-over can compare where its first row landed */
+#define LANDING DEPOSED  /* whether offsets are counted, so that a takeover can compare where its first row landed */
 #endif
 
 #define ALL ((1 << INPUTS) - 1)

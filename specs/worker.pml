@@ -162,7 +162,7 @@ proctype Worker(byte me)
     mtype aim;
 
 end_not_assigned:
-assigned_or_not:  /* engine/core/ownership.py: a take-over follows an assignment */
+assigned_or_not:  /* engine/core/ownership.py: a takeover follows an assignment */
     group == me;
 
 take_over:  /* engine/core/takeover.py `_fence`: InitProducerId */

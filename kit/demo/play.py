@@ -36,7 +36,7 @@ SETTLE_US: Final = 2_000_000
 """How long to listen after the last thing that had to happen, for commands that must not come."""
 
 LONGEST_WAIT_US: Final = 30_000_000
-"""For evictions that are due and do not come, and for a take-over; what has not come by then will not."""
+"""For evictions that are due and do not come, and for a takeover; what has not come by then will not."""
 
 LONGEST_TAIL_US: Final = 120_000_000
 """How long after the recording deadlines may lie to be waited for."""
@@ -165,7 +165,7 @@ class Play:
         return now >= self._done_us + SETTLE_US
 
     def outages(self) -> tuple[Stretch, ...]:
-        """From the kill to the take-over, or without end."""
+        """From the kill to the takeover, or without end."""
         return () if self.kill is None else ((self.kill.at_us, self.kill.taken_over_us or now_us()),)
 
     def _publish(self, events: Iterable[Event]) -> None:

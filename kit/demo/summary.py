@@ -29,7 +29,7 @@ class Kill:
 
     @property
     def seconds(self) -> float | None:
-        """From the kill to the take-over; None if nobody has taken over."""
+        """From the kill to the takeover; None if nobody has taken over."""
         return None if self.taken_over_us is None else (self.taken_over_us - self.at_us) / SECOND_US
 
 
@@ -44,7 +44,7 @@ class Counts:
         issued: evictions issued, each counted once.
         repeated: further attempts of those, after the executor had reported a failure.
         lateness: from when an eviction was owed to the arrival of its first `Evict`, seconds, in order of arrival.
-        lateness_undisturbed: the same, without those that were due or on their way while a take-over was on.
+        lateness_undisturbed: the same, without those that were due or on their way while a takeover was on.
     """
 
     scheduled: int = 0
@@ -91,7 +91,7 @@ class Summary:
         kafka: which Kafka.
         pods: how many pods the oracle had an opinion on.
         counts: commands.
-        spared: pods that had to leave only while a take-over was on; their reason was gone when it ended.
+        spared: pods that had to leave only while a takeover was on; their reason was gone when it ended.
         kill: the worker that was killed, if one was.
         problems: everything that was wrong, sentences.
         logs: folder with the workers' logs if it was kept.
@@ -136,7 +136,7 @@ class Summary:
         lines = [f"  lateness   p50 {_text(statistics.median(late))}, max {_text(max(late))}, from deadline to arrival"]
         if self.kill is not None and calm:
             waited = len(late) - len(calm)
-            lines.append(f"             max {_text(max(calm))} without the {waited} that fell into the take-over")
+            lines.append(f"             max {_text(max(calm))} without the {waited} that fell into the takeover")
         return lines
 
     def _kill_lines(self) -> list[str]:

@@ -42,7 +42,7 @@ class Promptness:
         late_us: within that time a record is taken in and leads to its command, and an eviction that is owed to its
             `Evict`.
         view_us: no `Evict` comes so long after its reason went. No stretch excuses that.
-        excused: stretches that do not count as lateness, such as from a worker's kill to the take-over. They do not
+        excused: stretches that do not count as lateness, such as from a worker's kill to the takeover. They do not
             overlap.
     """
 

@@ -154,11 +154,11 @@ def _late(told: ToldDecision, known: _Known | None) -> str:
 
 
 _HELD: Final[dict[Teller, str]] = {
-    Teller.RECORDED: "a closed gate, a take-over or a backlog held it",
+    Teller.RECORDED: "a closed gate, a takeover or a backlog held it",
     Teller.REPLAY: "its feed was silent",
     Teller.PLAYED: "its feed was silent",
 }
-"""A replay has no take-over, no backlog, and of all gates only that of a silent feed."""
+"""A replay has no takeover, no backlog, and of all gates only that of a silent feed."""
 
 
 def _reported(it: DecisionRecord) -> str:
@@ -222,7 +222,7 @@ CAUSES: Final[dict[CauseKind, str]] = {
     CauseKind.POD: "news of the pod",
     CauseKind.RESULT: "a result",
     CauseKind.TIMER: "its timer, at which the service decides anew",
-    CauseKind.CATCH_UP: "a take-over, which decides everything anew",
+    CauseKind.CATCH_UP: "a takeover, which decides everything anew",
     CauseKind.FORGET: "an operator",
 }
 ENDED_BY: Final[dict[Verdict, Callable[[DecisionRecord], str]]] = {

@@ -1,6 +1,6 @@
 """One partition of the service under virtual time: each timer fires in the very microsecond in which it is due.
 
-What a worker does otherwise is left out: no take-over, no gate but that of a silent feed, no transaction. So what comes
+What a worker does otherwise is left out: no takeover, no gate but that of a silent feed, no transaction. So what comes
 out depends on the records alone, in the order in which the partition's topics are read.
 """
 

@@ -20,7 +20,7 @@ _NODE, _POD, _EVICTION = RowKind.NODE, RowKind.POD, RowKind.EVICTION
 
 
 class RowLoader:
-    """Loads the rows of one partition, one after the other, at a restart or a take-over.
+    """Loads the rows of one partition, one after the other, at a restart or a takeover.
 
     Attributes:
         aggregates: what is loaded, by `<cluster>/<node>`. One that has become empty stays: drop it after the last row,

@@ -16,7 +16,7 @@ log = structlog.get_logger(__name__)
 
 HELD_SECONDS: Final = 30.0
 """A worker's transaction takes milliseconds. One that is open for longer is that of a worker that died, which ends with
-the take-over of its partition, or somebody else's."""
+the takeover of its partition, or somebody else's."""
 
 
 class _Stand(NamedTuple):

@@ -55,7 +55,7 @@ SESSION_SECONDS: Final = 15.0
 """An executor without heartbeats for so long loses the partition to one that stands by."""
 
 HEARTBEAT_SECONDS: Final = 0.5
-"""The answer to a heartbeat tells a member that another one joins or leaves, so a take-over waits for up to one."""
+"""The answer to a heartbeat tells a member that another one joins or leaves, so a takeover waits for up to one."""
 
 REFUSED_SECONDS: Final = 10.0
 """Between two tries of a cluster that needs a change first: a right has to be granted, or a file edited."""

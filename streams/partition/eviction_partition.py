@@ -3,7 +3,7 @@
 All state about a cluster is here: its nodes with their taints, their pods, their evictions. Records that cannot
 be read become dead letters, records without news cost a look-up and write nothing. `firing.py` handles the timers.
 
-After a take-over the rows are loaded and the inputs are read to their end. Then every pod of every node with a
+After a takeover the rows are loaded and the inputs are read to their end. Then every pod of every node with a
 `NoExecute` taint is decided anew before anything may fire.
 """
 
@@ -293,7 +293,7 @@ class EvictionPartition:
         self._clusters.forget(cluster.name, record.timestamp * MILLISECOND_US, outbox)
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterator[Part]:
-        """Decide every pod anew: the inputs are read to the end that they had at take-over."""
+        """Decide every pod anew: the inputs are read to the end that they had at takeover."""
         rules, latest_us = self._config.rules, self._times.latest_us()
         if latest_us is not None:
             self._clusters.cap_times(latest_us, self._times.present_us(), outbox)

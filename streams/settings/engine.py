@@ -1,4 +1,4 @@
-"""How the engine moves data: membership, transactions, fetching, take-over. Nothing here is about pods."""
+"""How the engine moves data: membership, transactions, fetching, takeover. Nothing here is about pods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class EngineSettings(SettingsGroup):
     the name of a StatefulSet's pod. If two workers have one id, the older one ends with an error."""
 
     session_timeout_seconds: Seconds = 10.0
-    """After this long without contact, a worker's partitions go to others: the take-over time after a crash."""
+    """After this long without contact, a worker's partitions go to others: the takeover time after a crash."""
 
     heartbeat_interval_seconds: Seconds = 3.0
     """Time between heartbeats. A third of the session timeout, so that two may get lost."""

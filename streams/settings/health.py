@@ -24,7 +24,7 @@ class HealthSettings(SettingsGroup):
 
     stall_limit_seconds: Annotated[float, Field(ge=2)] = 60.0
     """A worker ends when its event loop, or its timers, which wait for nothing else, have stood still for longer. A
-    take-over of a million pods has held the loop for four seconds; a new worker would only hold it again."""
+    takeover of a million pods has held the loop for four seconds; a new worker would only hold it again."""
 
     write_limit_seconds: Seconds = 120.0
     """A worker ends when it has waited longer for an acknowledgement, a commit, or a batch on its way to its partition.

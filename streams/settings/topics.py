@@ -55,7 +55,7 @@ class TopicSettings(SettingsGroup):
     """How long dead letters are kept. 30 days: an operator has to look at them."""
 
     changelog_delete_retention_hours: Annotated[float, Field(gt=0)] = 1.0
-    """How long the changelog keeps tombstones. An hour: a take-over reads the whole changelog, in minutes at most, and
+    """How long the changelog keeps tombstones. An hour: a takeover reads the whole changelog, in minutes at most, and
     must not miss the deletion of a row that it has just read."""
 
     changelog_segment_minutes: Annotated[float, Field(gt=0)] = 60.0

@@ -124,7 +124,7 @@ class EvictionService:
             asyncio.create_task(self.app.wait_crashed(), name="crash"),
             asyncio.create_task(stop.wait(), name="stop"),
         ]
-        # `start` ends after the first take-over, which other members can delay. A signal must not wait for it.
+        # `start` ends after the first takeover, which other members can delay. A signal must not wait for it.
         await asyncio.wait([starting, pulse, *ends], return_when=asyncio.FIRST_COMPLETED)
         if starting.done() and (refusal := starting.exception()) is not None:
             return refusal

@@ -4,7 +4,7 @@
 |---|---|
 | owner | the group rebalances, or the lease is older than the session timeout less a margin |
 | clock | the wall clock jumped forward, or differs from the brokers', or an append time lies ahead of both |
-| caught up | the inputs have not been read to the end that they had at take-over |
+| caught up | the inputs have not been read to the end that they had at takeover |
 | fresh view | everything in the log was last known to be applied too long ago |
 | gap | input expired unread, and was neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
@@ -107,7 +107,7 @@ class Gates:
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:
-            return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at take-over")
+            return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at takeover")
         age = self._freshness.age_seconds(writer.partition)
         if age > self._lag_limit_seconds:
             return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))

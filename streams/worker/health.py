@@ -1,7 +1,7 @@
 """The answers to probes: a worker is alive while nothing is stuck, and ready while its timers may fire.
 
 `/livez` is for supervisors: 503 means that the process ends by itself within seconds. `/readyz` is for roll-outs and
-alerts: it is 503 too while a broker is away, a take-over runs or a gate is closed, which a restart does not mend.
+alerts: it is 503 too while a broker is away, a takeover runs or a gate is closed, which a restart does not mend.
 """
 
 from __future__ import annotations

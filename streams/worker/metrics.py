@@ -125,7 +125,7 @@ class WorkerMetrics(Collector):
         yield _gauge("evictstream_partitions_owned", "Partitions taken over.", (), {(): len(views)})
         yield _gauge(
             "evictstream_partition_caught_up",
-            "Whether all that stood in the inputs at take-over is applied.",
+            "Whether all that stood in the inputs at takeover is applied.",
             ("partition",),
             {view.partition: int(view.caught_up) for view in views},
         )

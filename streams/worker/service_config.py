@@ -102,7 +102,7 @@ def engine_config(settings: Settings, record_limit_bytes: int | None = None) -> 
 
 
 def log_epoch(begun: EpochBegun) -> None:
-    """Log it with its own time: a backlog, or a take-over, may be hours behind it."""
+    """Log it with its own time: a backlog, or a takeover, may be hours behind it."""
     log.warning(
         "cluster started a new epoch",
         cluster=begun.cluster,

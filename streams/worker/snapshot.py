@@ -26,7 +26,7 @@ class PartitionView:
 
     Attributes:
         partition: its number.
-        caught_up: whether it has read its inputs to the end that they had at take-over.
+        caught_up: whether it has read its inputs to the end that they had at takeover.
         closed: its first closed gate, behind which due timers wait; `None` if all are open.
         view_age_seconds: time since it was last known to have applied everything in the log; may be infinite.
         lag_seconds: append time of the newest record less that of the newest applied one, by input topic; may be

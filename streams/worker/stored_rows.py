@@ -1,6 +1,6 @@
 """Reads the clusters and gaps in the rows of a service, for a command that shows them before it changes them.
 
-Rows are read as a take-over reads them: `read_committed`, to the end of this moment. Partitions are read one after the
+Rows are read as a takeover reads them: `read_committed`, to the end of this moment. Partitions are read one after the
 other, so that memory holds the keys of one only. The rows know nothing of input that no worker has read yet.
 """
 

@@ -56,7 +56,7 @@ class Lab:
 
     @contextlib.asynccontextmanager
     async def worker(self, settings: Settings) -> AsyncIterator[WorkerProcess]:
-        """Run a worker, from its take-over to its orderly stop."""
+        """Run a worker, from its takeover to its orderly stop."""
         with WorkerProcess(settings, self.folder, settings.application_id) as worker:
             try:
                 await asyncio.to_thread(worker.wait_ready)

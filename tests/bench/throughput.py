@@ -2,7 +2,7 @@
 
 A worker finds a backlog: a marker in each partition, the events, and another marker. The time runs from the moment
 at which the worker answers the first marker (its own stamp on that command) until a `read_committed` reader has seen
-the last answer, so start-up and take-over are not in it and the last transaction is. A bare consumer reads the same
+the last answer, so start-up and takeover are not in it and the last transaction is. A bare consumer reads the same
 records before and after the worker; their mean is what counts.
 
 Fleets have a cluster in each partition, so that all are used. One fleet is a single cluster: it lives in one partition,

@@ -20,7 +20,7 @@ StartWorker = Callable[..., WorkerProcess]
 OpenReader = Callable[[str], TopicReader]
 
 QUICK = {
-    # As short as the broker allows, so that a take-over takes seconds; the proportions are the default ones.
+    # As short as the broker allows, so that a takeover takes seconds; the proportions are the default ones.
     "session_timeout_seconds": 6.0,
     "heartbeat_interval_seconds": 1.0,
     "lease_margin_seconds": 2.0,

@@ -27,5 +27,5 @@ def test_a_worker_on_uvloop_evicts_and_is_taken_over(
     heir = start_worker(settings, "heir").wait_ready()
     feed.pod("n0", "b")
     feed.flush()
-    read.wait_for(lambda seen: "b" in commands(seen, "Evict"), "the eviction after the take-over")
+    read.wait_for(lambda seen: "b" in commands(seen, "Evict"), "the eviction after the takeover")
     assert heir.stop() == 0

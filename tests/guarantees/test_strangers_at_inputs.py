@@ -74,7 +74,7 @@ def test_batches_that_explode_are_dead_letters_and_cost_nobody(
 def test_an_open_transaction_on_an_input_holds_up_nobody(
     service: Settings, feed: Feed, start_worker: StartWorker, reader: OpenReader
 ) -> None:
-    """Its records are dead letters, whether it commits or not; a take-over goes on behind it."""
+    """Its records are dead letters, whether it commits or not; a takeover goes on behind it."""
     feed.node("n0")
     feed.pod("n0", "a")
     feed.pod("n0", "b")
@@ -96,7 +96,7 @@ def test_an_open_transaction_on_an_input_holds_up_nobody(
         second = start_worker(service, "second").wait_ready()
         feed.pod("n0", "c")
         feed.flush()
-        read.wait_for(lambda seen: "c" in commands(seen, "Evict"), "an eviction after the take-over")
+        read.wait_for(lambda seen: "c" in commands(seen, "Evict"), "an eviction after the takeover")
         out.abort_transaction()
     assert reasons(letters.to_end()) == ["Transactional"] * count
     assert all(len(found) == 1 for found in commands(read.to_end(), "Evict").values())

@@ -84,7 +84,7 @@ class WorkerProcess:
 
     def wait_ready(self, takeovers: int = 1) -> Self:
         """Wait until it has taken partitions over that many times."""
-        self.wait_for(lambda: len(self.events("partitions taken over")) >= takeovers, "a take-over")
+        self.wait_for(lambda: len(self.events("partitions taken over")) >= takeovers, "a takeover")
         return self
 
     def wait_for(self, condition: object, what: str, seconds: float = READY_SECONDS) -> None:

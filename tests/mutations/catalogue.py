@@ -61,7 +61,7 @@ MUTATIONS = (
         ("tests/streams/engine/test_waits.py::test_a_cancellation_is_never_taken_away",),
     ),
     Mutation(
-        "begin at the end of the inputs after a take-over",
+        "begin at the end of the inputs after a takeover",
         (Change(product.TAKEOVER, "_settle_positions", "max(position, start)", "end"),),
         (f"{WORKERS}::test_a_killed_worker_loses_and_repeats_no_eviction",),
     ),

@@ -176,7 +176,7 @@ OF_GROUP_AND_BROKERS = (
         (f"{MEMBERSHIP}::test_a_member_that_waits_to_join_causes_no_second_rebalance",),
     ),
     Mutation(
-        "try a take-over again without the group's word",
+        "try a takeover again without the group's word",
         (
             Change(
                 product.OWNERSHIP,

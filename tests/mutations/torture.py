@@ -93,7 +93,7 @@ BY_TORTURE = (
         (TORTURE,),
     ),
     Mutation(
-        "torture: begin at the end of the inputs after a take-over",
+        "torture: begin at the end of the inputs after a takeover",
         (Change(product.TAKEOVER, "_settle_positions", "max(position, start)", "end"),),
         (TORTURE,),
     ),

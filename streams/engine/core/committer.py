@@ -63,8 +63,8 @@ class Committer:
             config: limits and times.
             clock: the worker's.
             producer: has fenced the previous owner.
-            positions: next offset to apply, by input topic, as the take-over has written them.
-            last_commit: what is known of the take-over's transaction.
+            positions: next offset to apply, by input topic, as the takeover has written them.
+            last_commit: what is known of the takeover's transaction.
             spacing_seconds: tells how long after the beginning of a transaction the next one may begin.
             transaction_seconds: gets the duration of each committed transaction.
         """

@@ -1,8 +1,8 @@
 """The rows that the engine itself keeps in the changelog: input positions and the number of the transaction.
 
-Positions say where to read on after a take-over. They are written in the same transaction as the rows and messages that
+Positions say where to read on after a takeover. They are written in the same transaction as the rows and messages that
 the records before them caused, so the state after any crash is that of a prefix of the inputs. Committed group offsets
-are never read positions: they lag behind by up to a commit interval, and serve lag tools and one check at take-over.
+are never read positions: they lag behind by up to a commit interval, and serve lag tools and one check at takeover.
 
 The transaction's number serves to end transactions that a broker has left without a marker, see `engine.core.markers`.
 """

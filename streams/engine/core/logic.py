@@ -9,8 +9,8 @@ of parts. The engine decides after which of them other tasks run: they fire time
 step is whole, apply other batches. A step is visible as a whole or not at all: what it writes before its last part is
 put aside in the outbox (`Outbox.aside`), and timers of what it has half changed wait.
 
-Life of an instance: made at take-over, `load` for every row of the changelog, `loaded` once, then `apply` and `fire` in
-any order, `caught_up` once when the inputs have been read to the end that they had at take-over. When its partition is
+Life of an instance: made at takeover, `load` for every row of the changelog, `loaded` once, then `apply` and `fire` in
+any order, `caught_up` once when the inputs have been read to the end that they had at takeover. When its partition is
 lost or a transaction fails, the engine drops it and makes another one.
 """
 
@@ -57,7 +57,7 @@ class PartitionLogic(Protocol):
         """
 
     def caught_up(self, now_us: int, outbox: Outbox) -> Iterable[Part]:
-        """Decide again at `now_us`. Called once, when everything that was in the inputs at take-over has been applied.
+        """Decide again at `now_us`. Called once, when everything that was in the inputs at takeover has been applied.
 
         Yields the parts of one step, though what they write need not be put aside: no part depends on a later one.
         """
@@ -75,7 +75,7 @@ class PartitionLogic(Protocol):
         """Say why no timer of this partition may fire now, or `None`."""
 
     def gap_found(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
-        """Note at take-over that input expired unread; `lost` counts its records by topic."""
+        """Note at takeover that input expired unread; `lost` counts its records by topic."""
 
 
 Logic = TypeVar("Logic", bound=PartitionLogic)

@@ -8,7 +8,7 @@ ends. The marker of that one ends both: commands of a lost transaction become vi
 next owner, or records of a committed one are aborted.
 
 So each transaction has a number, in a row of the changelog and, with its transactional id, in a header of each message.
-A take-over has fenced all other writers, so what is open now lacks its marker. It ends such a transaction as the rest
+A takeover has fenced all other writers, so what is open now lacks its marker. It ends such a transaction as the rest
 of it was ended: messages by what the changelog says; rows by the messages that can be read. Where all partitions lack
 the marker, or there are no messages, nobody has seen anything of the transaction, and it is aborted.
 
@@ -58,7 +58,7 @@ def newest_message(records: Iterable[LogRecord], transactional_id: str) -> int:
 
 
 class Markers:
-    """Ends the open transactions in the partitions of a take-over: rows before they are read, messages after that."""
+    """Ends the open transactions in the partitions of a takeover: rows before they are read, messages after that."""
 
     def __init__(
         self, producers: Mapping[int, Producer], *, stable: LogReader, everything: LogReader, config: EngineConfig
@@ -86,7 +86,7 @@ class Markers:
     async def end_messages(self, newest: Mapping[int, int]) -> None:
         """End the open transactions in outputs.
 
-        `newest` has by partition number the last transaction in the rows. Where a marker has no effect, the take-over
+        `newest` has by partition number the last transaction in the rows. Where a marker has no effect, the takeover
         goes on: everything but these messages works without it.
 
         Raises:

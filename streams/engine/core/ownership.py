@@ -52,7 +52,7 @@ class Ownership:
         await commit()
 
     def count_failure(self, error: PartitionLostError) -> None:
-        """Count a take-over that has failed.
+        """Count a takeover that has failed.
 
         Raises:
             TakeoverFailedError: as many in a row as the configuration allows have failed.

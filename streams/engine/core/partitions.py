@@ -6,7 +6,7 @@ another worker may have owned the partition meanwhile.
 
 A writer that fails in between (fenced, transaction timed out) is closed, and its partition is taken over again once the
 group has confirmed this worker *after* the failure: a worker that was thrown out gets no such confirmation, and so
-never fences the new owner. An error that another take-over cannot cure stops the process instead.
+never fences the new owner. An error that another takeover cannot cure stops the process instead.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class Partitions(Generic[Logic]):
         }
 
     async def deliver(self, batch: Batch) -> None:
-        """Give a batch to its writer; without a live one it is dropped and read again after take-over."""
+        """Give a batch to its writer; without a live one it is dropped and read again after takeover."""
         slot = self._slots.get(batch.partition)
         writer = slot.writer if slot is not None else None
         if writer is not None:
@@ -154,7 +154,7 @@ class Partitions(Generic[Logic]):
 
     async def assign(self, numbers: set[int], generation: int) -> None:
         """Bring the slots in line with an assignment. Cancelled by the next rebalance at any point."""
-        unbroken = generation in (self._generation, self._generation + 1)  # the same one again: a take-over has failed
+        unbroken = generation in (self._generation, self._generation + 1)  # the same one again: a takeover has failed
         self._is_assigning = True
         self._generation = generation
         before = self._slots

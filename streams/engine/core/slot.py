@@ -37,14 +37,14 @@ class SlotState(enum.Enum):
 
 MOVES: Final = {
     (SlotState.ABSENT, SlotState.TAKING_OVER): "the group has assigned the number",
-    (SlotState.TAKING_OVER, SlotState.ABSENT): "the take-over has failed, was cancelled, or everything ends",
-    (SlotState.TAKING_OVER, SlotState.LIVE): "the take-over is done",
+    (SlotState.TAKING_OVER, SlotState.ABSENT): "the takeover has failed, was cancelled, or everything ends",
+    (SlotState.TAKING_OVER, SlotState.LIVE): "the takeover is done",
     (SlotState.LIVE, SlotState.FAILED): "the writer has failed",
     (SlotState.LIVE, SlotState.ABSENT): "the number is given away, a generation was missed, or everything ends",
     (SlotState.FAILED, SlotState.ABSENT): "the same, before a repair has begun",
     (SlotState.FAILED, SlotState.REPAIRING): "the partition is to be taken over again",
     (SlotState.REPAIRING, SlotState.FAILED): "a rebalance has begun, which cancels repairs",
-    (SlotState.REPAIRING, SlotState.LIVE): "the take-over of the repair is done",
+    (SlotState.REPAIRING, SlotState.LIVE): "the takeover of the repair is done",
     (SlotState.LIVE, SlotState.REPAIRING): "the repair's new writer has failed, or is closed before the next try",
 }
 """From, to, and when."""
@@ -103,19 +103,19 @@ class PartitionSlot(Generic[Logic]):
         return self._durable
 
     def begin_takeover(self) -> None:
-        """Note that a take-over has begun. Within a repair the state stays REPAIRING."""
+        """Note that a takeover has begun. Within a repair the state stays REPAIRING."""
         self._takeovers += 1
         if self._state is SlotState.ABSENT:
             self._move(SlotState.TAKING_OVER)
 
     def abandon_takeover(self) -> None:
-        """Note that a take-over has failed or was cancelled, perhaps while the next one goes on already."""
+        """Note that a takeover has failed or was cancelled, perhaps while the next one goes on already."""
         self._takeovers -= 1
         if self._state is SlotState.TAKING_OVER and not self._takeovers:
             self._move(SlotState.ABSENT)
 
     def open(self, takeover: Takeover[Logic]) -> PartitionWriter[Logic]:
-        """Make the writer of a finished take-over and go live."""
+        """Make the writer of a finished takeover and go live."""
         self._move(SlotState.LIVE)
         self._takeovers -= 1
         self._writer = self._new_writer(takeover, self._writer_failed)
@@ -152,10 +152,10 @@ class PartitionSlot(Generic[Logic]):
         return repair
 
     def count_failure(self, error: PartitionLostError, most: int) -> None:
-        """Count a take-over of the repair that has failed.
+        """Count a takeover of the repair that has failed.
 
         Raises:
-            TakeoverFailedError: `most` take-overs have failed in a row.
+            TakeoverFailedError: `most` takeovers have failed in a row.
         """
         self._failed_in_a_row += 1
         if self._failed_in_a_row >= most:

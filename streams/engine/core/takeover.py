@@ -7,7 +7,7 @@ The order is fixed:
    those of the output topics afterwards (see `engine.core.markers`).
 3. The positions found there are compared with the log of the inputs.
 4. A first transaction writes positions, so a changelog is never empty beside committed group offsets. Its first row
-   must get the offset at which the reading ended, else the take-over fails: a deposed leader that does not know it yet
+   must get the offset at which the reading ended, else the takeover fails: a deposed leader that does not know it yet
    may have served an old end of the log.
 5. The caller seeks the inputs.
 
@@ -53,17 +53,17 @@ Bounds = tuple[int, int]
 
 
 class Takeover(Generic[Logic]):
-    """What a finished take-over of one partition hands to its writer.
+    """What a finished takeover of one partition hands to its writer.
 
     Attributes:
         partition: its number.
         producer: has fenced the previous owner.
         logic: has all rows.
         positions: next offset to apply, by input topic.
-        ends: where each input ended at take-over.
+        ends: where each input ended at takeover.
         transaction: number of the last transaction in the rows, 0 for none.
         rows: how many were read.
-        read_to: the changelog's end at take-over.
+        read_to: the changelog's end at takeover.
         committed: the first transaction.
     """
 

@@ -25,7 +25,7 @@ LEAN_FLOOR = 10_000  # below this many wake-ups a new heap saves nothing worth h
 
 
 class TimerHeap:
-    """Wake-ups in time order. In memory only: rows are the truth, and a take-over rebuilds it from them."""
+    """Wake-ups in time order. In memory only: rows are the truth, and a takeover rebuilds it from them."""
 
     __slots__ = ("_former", "_heap", "_held", "_kept", "_lean", "_lean_floor", "_moving", "_truth")
 

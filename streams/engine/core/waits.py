@@ -34,7 +34,7 @@ class WaitKind(enum.StrEnum):
     INPUT = "input"
     """A batch that was read is taken by its partition."""
     OWNERSHIP = "ownership"
-    """The group assigns, and what it assigns is taken over. A take-over that reads rows makes progress."""
+    """The group assigns, and what it assigns is taken over. A takeover that reads rows makes progress."""
     FETCH = "fetch"
     """A broker answers a fetch."""
     HEARTBEAT = "heartbeat"

@@ -57,7 +57,7 @@ class PartitionWriter(Generic[Logic]):
         state: whether it steps and writes.
         positions: next offset to apply, by input topic; in step with the state in memory.
         appended_ms: append time (ms) of the newest applied record, by input topic; a topic without one is missing.
-        caught_up: whether the inputs have been read to the end that they had at take-over.
+        caught_up: whether the inputs have been read to the end that they had at takeover.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class PartitionWriter(Generic[Logic]):
         return self.committer.last_commit
 
     async def expect_ends(self, ends: Mapping[str, int]) -> None:
-        """Count as caught up once positions have reached these ends, which the inputs had at take-over."""
+        """Count as caught up once positions have reached these ends, which the inputs had at takeover."""
         self._ends = dict(ends)
         await self._check_caught_up()
 

@@ -1,7 +1,7 @@
-"""Faust's table manager and recovery, with the take-over in place of the record-by-record replay.
+"""Faust's table manager and recovery, with the takeover in place of the record-by-record replay.
 
 Faust decides when a recovery starts, cancels it at the next rebalance, pauses, resumes and controls the flow. The
-engine differs in three things: the group does not subscribe to changelogs, because the take-over reads them; a recovery
+engine differs in three things: the group does not subscribe to changelogs, because the takeover reads them; a recovery
 ends when the end offset of the changelog is reached; and an error ends the process instead of being logged.
 """
 
@@ -24,7 +24,7 @@ RETRY_PAUSE_SECONDS = 1.0
 
 
 class TakeoverRecovery(Recovery):
-    """Runs one take-over after each rebalance and resumes the streams when it is done."""
+    """Runs one takeover after each rebalance and resumes the streams when it is done."""
 
     logger = LOG
 
@@ -39,7 +39,7 @@ class TakeoverRecovery(Recovery):
     async def on_rebalance(
         self, assigned: set[TP], revoked: set[TP], newly_assigned: set[TP], generation_id: int = 0
     ) -> None:
-        """Remember the assignment and start a take-over; a running one is cancelled."""
+        """Remember the assignment and start a takeover; a running one is cancelled."""
         del revoked, newly_assigned  # `assigned` is complete
         self._assigned = frozenset(assigned)
         self._generation_id = generation_id
@@ -82,7 +82,7 @@ class TakeoverRecovery(Recovery):
                 break
 
     async def _resume(self, generation_id: int) -> None:
-        # `_wait` cancels an outdated take-over only at its next `await`. This keeps batches from flowing for it.
+        # `_wait` cancels an outdated takeover only at its next `await`. This keeps batches from flowing for it.
         self._refuse_outdated()
         await self.on_recovery_completed(generation_id)
         self._refuse_outdated()
@@ -102,11 +102,11 @@ class TakeoverRecovery(Recovery):
 
     @Service.task
     async def _slurp_changelogs(self) -> None:
-        """Nothing: changelogs are read in bulk by the take-over."""
+        """Nothing: changelogs are read in bulk by the takeover."""
 
     @Service.task
     async def _publish_stats(self) -> None:
-        """Nothing: the take-over logs what it read."""
+        """Nothing: the takeover logs what it read."""
 
 
 class EngineTableManager(TableManager):

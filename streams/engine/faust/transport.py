@@ -150,7 +150,7 @@ class EngineConsumerThread(driver.AIOKafkaConsumerThread):
                 self._commit_limit.reschedule(0)
 
     async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
-        """Start the take-over, and commit again."""
+        """Start the takeover, and commit again."""
         self._is_joining = False
         await super().on_partitions_assigned(assigned, generation_id)
 

@@ -2,7 +2,7 @@
 
 A broker whose machine is gone sends no reset. aiokafka 0.14.0 has one time-out for everything, `request_timeout_ms`: a
 minute for the partition producers, since a batch may wait that long for a leader. It waits as long for a connection,
-and makes no other connection of that client meanwhile. With one of three brokers silent, a take-over fails where one of
+and makes no other connection of that client meanwhile. With one of three brokers silent, a takeover fails where one of
 its producers begins with that broker, and a member finds its new coordinator only after its session has timed out.
 
 Each aiokafka client also tries a broker that is gone for itself, every 100 ms. Here all clients of a process share what

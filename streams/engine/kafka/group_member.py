@@ -28,12 +28,12 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Place")
 
-# How long a fetch may wait. A partition sought meanwhile is read only by the next one, so this delays take-overs too.
+# How long a fetch may wait. A partition sought meanwhile is read only by the next one, so this delays takeovers too.
 FETCH_MAX_WAIT_MS = 100
 # How many full partition fetches one answer may hold: 8 MiB are 20 ms of work, and Python hardly returns used memory.
 FETCHES_IN_ANSWER = 2
 # aiokafka leaves the group if no fetch is requested for five minutes, and rejoins only at the next request. A worker
-# without partitions, or in a long take-over, requests none. So the limit is off; the watchdog watches both cases.
+# without partitions, or in a long takeover, requests none. So the limit is off; the watchdog watches both cases.
 POLL_INTERVAL_MS = 2**31 - 1
 # Longer than a rebalance takes: the coordinator answers a JoinGroup only when all members have come.
 REQUEST_SECONDS = 40.0

@@ -1,6 +1,6 @@
 """The leader's epoch in what a consumer asks (KIP-320), which aiokafka 0.14.0 leaves out.
 
-A broker that was deposed and does not know it yet answers with an old end of the log, and a take-over that believed it
+A broker that was deposed and does not know it yet answers with an old end of the log, and a takeover that believed it
 would miss rows. With the epoch of the newest leader in the request it has to refuse. An epoch cannot help a client that
 has heard of the new leader from nobody: that is what `lands_at` in `partition_producer` is for.
 

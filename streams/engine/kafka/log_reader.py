@@ -2,7 +2,7 @@
 
 Faust's recovery ends only when it has seen a record at the last offset, and so waits for ever on a changelog that ends
 in transaction markers or compacted tombstones. Here a partition is done when the consumer's position has reached the
-end offset. Readers are `read_committed`; a take-over fences the previous owner first, so no open transaction can hide
+end offset. Readers are `read_committed`; a takeover fences the previous owner first, so no open transaction can hide
 rows behind the last stable offset.
 """
 
@@ -41,7 +41,7 @@ SLICE_SECONDS = (
 class KafkaLogReader:
     """A consumer without a group: reads changelog partitions, and asks for offsets and records of any partition.
 
-    Use as an asynchronous context manager; it lives only as long as a take-over. Raises `KafkaClientError`.
+    Use as an asynchronous context manager; it lives only as long as a takeover. Raises `KafkaClientError`.
     """
 
     def __init__(

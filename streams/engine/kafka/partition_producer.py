@@ -4,7 +4,7 @@ Its start (`InitProducerId`) fences the producer that used the same transactiona
 transaction; that, and no other lock, makes a worker the owner of a partition. aiokafka 0.14 commits a transaction even
 when the broker has refused one of its batches, so every batch is awaited before the commit is asked for.
 
-A producer that has failed once is never used again: the next take-over makes a new one.
+A producer that has failed once is never used again: the next takeover makes a new one.
 """
 
 from __future__ import annotations

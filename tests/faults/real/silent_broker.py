@@ -21,7 +21,7 @@ from tests.harness.reading import TopicReader, commands, instant
 from tests.harness.workers import WorkerProcess
 
 SILENT_SECONDS = 45.0
-LATEST_SECONDS = 33.0  # session of a broker 9 s, of a member 10 s, then a take-over; 23 s were seen
+LATEST_SECONDS = 33.0  # session of a broker 9 s, of a member 10 s, then a takeover; 23 s were seen
 NODES = 12
 PODS = 84  # one in each second
 

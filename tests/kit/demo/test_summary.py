@@ -66,7 +66,7 @@ def test_good_end() -> None:
     assert "scheduled      3" in text
     assert "issued         3  evictions, 1 of them again after a failed delete" in text
     assert "p50 10 ms, max 6.00 s" in text
-    assert "max 10 ms without the 1 that fell into the take-over" in text
+    assert "max 10 ms without the 1 that fell into the takeover" in text
     assert "kills      1, survived: worker 1 took over in 7.0 s" in text
     assert "from worker 2 (process 77, SIGKILL, 5 deadlines pending)" in text
     assert "2 pods stayed" in text

@@ -140,7 +140,7 @@ def _at_once_because(claim: Claim, what: str) -> None:
     cause = claim.told.record.due_cause
     assert cause is not None
     if what == TAKE_OVER:
-        hold(cause.kind == "CatchUp", "it was no take-over")
+        hold(cause.kind == "CatchUp", "it was no takeover")
         return
     one = claim.inputs.at[cause.topic, cause.partition, cause.offset]  # type: ignore[index]
     hold(one.record.topic == f"{what}s", "the record is of another kind")
@@ -185,7 +185,7 @@ def _issued(claim: Claim, attempt: str | None, how: str) -> None:
         from_us = owed_us if decided is None else instant_us(decided[1])
         hold(decided is None or came_us == from_us, "it was decided at another time")
         if claim.told.teller is Teller.RECORDED:
-            hold(how.endswith("a closed gate, a take-over or a backlog held it"), "no cause is told")
+            hold(how.endswith("a closed gate, a takeover or a backlog held it"), "no cause is told")
         else:
             hold(how.endswith("its feed was silent") and _was_silent(claim, from_us), "its feed was not silent")
 
@@ -296,7 +296,7 @@ def _came(claim: Claim, at: str, seconds: str) -> None:
     hold(seconds == f"{(claim.told.came_us - claim.at_us) / SECOND_US:.1f}", "it was not so late")
 
 
-TAKE_OVER: Final = "a take-over, which decides everything anew"
+TAKE_OVER: Final = "a takeover, which decides everything anew"
 COVERS: Final = r"The toleration (.+?) covers the taint (\S+) of (\S+) for (\d+) s"
 SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
     "untolerated": (rf"No toleration of the pod covers the taint (\S+) of (\S+), as of {Z}\.", _untolerated),

@@ -169,7 +169,7 @@ def test_what_was_known_in_time_was_held() -> None:
     late = issued(cause=timer(after(LATER, 12)))
     text = last_of(told(decision(DecisionKind.SCHEDULED)), told(late))
     assert text == (
-        "The eviction is issued, 12.0 s after its deadline: a closed gate, a take-over or a backlog held it."
+        "The eviction is issued, 12.0 s after its deadline: a closed gate, a takeover or a backlog held it."
     )
 
 
@@ -192,7 +192,7 @@ def test_what_was_decided_late_may_be_held_too() -> None:
     text = last_of(told(decision(DecisionKind.SCHEDULED), came), told(issued(cause=timer(later))))
     assert text == (
         f"The eviction is issued, 40.0 s after its deadline. That was decided only at {came}:"
-        " from then on a closed gate, a take-over or a backlog held it."
+        " from then on a closed gate, a takeover or a backlog held it."
     )
 
 
@@ -209,7 +209,7 @@ def test_no_cause_is_named_where_no_record_holds_one() -> None:
             LAST,
             (
                 f"10.0 s after its deadline was known, which was at {LATER}:"
-                " a closed gate, a take-over or a backlog held it."
+                " a closed gate, a takeover or a backlog held it."
             ),
         ),
     ],

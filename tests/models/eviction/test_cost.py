@@ -208,7 +208,7 @@ def renamed_nodes(size: int) -> Callable[[], object]:
         pytest.param(reordered(distinct), id="taints turned round"),
         pytest.param(reordered(same_key), id="taints of one key turned round"),
         pytest.param(crowded, id="many pods with other tolerations each"),
-        pytest.param(found_again, id="decided anew after a take-over"),
+        pytest.param(found_again, id="decided anew after a takeover"),
         pytest.param(flapping, id="flapping edits"),
         pytest.param(deleted_one_by_one, id="pods deleted one by one"),
         pytest.param(renamed_nodes, id="node after node of one name"),

@@ -1,4 +1,4 @@
-"""The guards of a take-over: no answer is not "nothing committed", and what was read is all that there is."""
+"""The guards of a takeover: no answer is not "nothing committed", and what was read is all that there is."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_committed_offsets_beside_an_empty_changelog_are_refused(monkeypatch: py
 @pytest.mark.parametrize("code", [14, 16])
 def test_no_answer_of_a_coordinator_is_not_nothing_committed(code: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """COORDINATOR_LOAD_IN_PROGRESS and NOT_COORDINATOR come as an error of the whole answer, without topics."""
-    with pytest.raises(KafkaClientError, match="GroupCoordinatorNotAvailable"):  # the take-over is tried again
+    with pytest.raises(KafkaClientError, match="GroupCoordinatorNotAvailable"):  # the takeover is tried again
         ask(monkeypatch, SimpleNamespace(topics=[], error_code=code))
 
 

@@ -76,7 +76,7 @@ def test_a_worker_that_stood_still_joins_after_the_next_look(config: EngineConfi
 
 
 def test_a_worker_about_to_end_fences_nobody(config: EngineConfig) -> None:
-    """Though its take-over has begun already."""
+    """Though its takeover has begun already."""
 
     async def test() -> None:
         permit = Permit(time.monotonic)

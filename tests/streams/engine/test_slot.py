@@ -111,7 +111,7 @@ def test_a_repair_leads_back_to_a_live_writer() -> None:
 
 
 def test_a_cancelled_takeover_ends_behind_the_next_ones_begin() -> None:
-    """Faust cancels a take-over when the group rebalances, and does not wait for its end."""
+    """Faust cancels a takeover when the group rebalances, and does not wait for its end."""
     slot, _ = slot_and_failures()
     slot.begin_takeover()
     slot.detach()

@@ -100,7 +100,7 @@ def test_commit_whose_answers_are_lost_is_asked_for_again(config: EngineConfig, 
 
 
 def test_commit_that_was_asked_for_again_looks_for_its_markers(config: EngineConfig, settings: Settings) -> None:
-    """Here another application's open transaction looks like a marker that was left out; the take-over tells them."""
+    """Here another application's open transaction looks like a marker that was left out; the takeover tells them."""
 
     async def test() -> None:
         producer, v2 = await started(config)
@@ -350,7 +350,7 @@ def test_cluster_without_the_feature_has_the_old_transactions() -> None:
 
 
 def test_broker_that_has_become_older_loses_the_partition(config: EngineConfig, settings: Settings) -> None:
-    """The take-over asks anew which transactions there are."""
+    """The takeover asks anew which transactions there are."""
 
     async def test() -> None:
         producer, v2 = await started(config)
