@@ -70,7 +70,7 @@ class ExecutorHealth(Collector):
         active = GaugeMetricFamily(
             "evictstream_executor_active",
             "Whether it reads the cluster's commands; 0 if it stands by.",
-            labels=("cluster",),
+            labels=("cluster", "mode"),
         )
         blocked = GaugeMetricFamily(
             "evictstream_executor_held_seconds",
@@ -90,7 +90,7 @@ class ExecutorHealth(Collector):
                 read.add_metric([name, action], count)
             unreadable.add_metric([name], reader.unreadable + reader.left_out)
             passed_over.add_metric([name], reader.passed_over)
-            active.add_metric([name], reader.is_active)
+            active.add_metric([name, life.order.mode], reader.is_active)
             blocked.add_metric([name], reader.open_transactions.seconds(time.monotonic()))
             resets.add_metric([name], reader.starts.resets)
         yield from (read, unreadable, passed_over, active, blocked, resets)
@@ -106,7 +106,9 @@ class ExecutorHealth(Collector):
         oldest = GaugeMetricFamily(
             "evictstream_executor_oldest_seconds", "How long the oldest of them has waited.", labels=("cluster",)
         )
-        hindered = GaugeMetricFamily("evictstream_executor_hindered", "The API server takes none.", labels=("cluster",))
+        hindered = GaugeMetricFamily(
+            "evictstream_executor_hindered", "Whether it evicts nothing in the cluster now.", labels=("cluster",)
+        )
         results = CounterMetricFamily(
             "evictstream_executor_results", "Evictions answered.", labels=("cluster", "mode", "outcome")
         )

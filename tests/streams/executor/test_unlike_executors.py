@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
 import pytest
 from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssignor
+from prometheus_client.parser import text_string_to_metric_families
 
 from evictstream.kit.conformance.fake_api import FakeApi
 from evictstream.kit.conformance.fake_faults import Fault
@@ -65,6 +67,13 @@ def has_all(seen: list[Seen], name: str, outcome: str) -> bool:
     return len(found) == PODS and all(outcome in each for each in found.values())
 
 
+def active(port: int) -> list[tuple[dict[str, str], float]]:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        families = text_string_to_metric_families(answer.read().decode())
+    (found,) = [one.samples for one in families if one.name == "evictstream_executor_active"]
+    return [(sample.labels, sample.value) for sample in found]
+
+
 def test_executors_of_other_clusters_take_nothing_away(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
 ) -> None:
@@ -83,14 +92,16 @@ def test_executors_of_other_clusters_take_nothing_away(
 def test_an_observer_takes_nothing_from_one_that_acts(
     declared: Settings, writer: CommandWriter, results: TopicReader, tmp_path: Path
 ) -> None:
-    with (
-        cluster("c1", tmp_path) as (api, access),
-        run(declared, order("c1", access, ExecutorMode.OBSERVE)),
-        run(declared, order("c1", access)),
-    ):
+    ports = {mode: free_port() for mode in (ExecutorMode.OBSERVE, ExecutorMode.DELETE)}
+    with cluster("c1", tmp_path) as (api, access), contextlib.ExitStack() as both:
+        for mode, port in ports.items():
+            settings = declared.model_copy(update={"health_port": port})
+            both.enter_context(run(settings, order("c1", access, mode)))
         writer.write(*commands("c1"))
         results.wait_for(lambda seen: has_all(seen, "c1", "Succeeded"), "each pod gone")
         results.wait_for(lambda seen: has_all(seen, "c1", "Observed"), "each command observed")
+        for mode, port in ports.items():
+            assert active(port) == [({"cluster": "c1", "mode": str(mode)}, 1.0)]
     assert not any(kind == "Pod" for kind, _ in api.objects)
 
 
