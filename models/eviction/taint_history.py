@@ -1,4 +1,6 @@
-"""Since when a node has its taints, updated from the taints that are seen now (semantics.md 12.4).
+"""Since when a node has its taints, updated from the taints that are seen now (semantics.md 12.4, starts only).
+
+When a window opens and how long it lasts is decided by `decision.py`, from these starts and the pod's.
 
 A start is kept for each taint, and for the outage that the two health taints show. The controller that sets `not-ready`
 and `unreachable` swaps one for the other, sometimes with both on the node for some milliseconds. When it is restarted,

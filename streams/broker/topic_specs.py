@@ -89,7 +89,7 @@ def _output(settings: Settings, name: str, retention_hours: float) -> TopicSpec:
         partitions=settings.partitions,
         replication_factor=settings.replication_factor,
         configs={CLEANUP_POLICY: "delete", "retention.ms": _milliseconds(retention_hours), **_common(settings)},
-        # Compaction would keep one command per node and drop the rest. A partition's messages go to the partition of
+        # Compaction would keep one command per cluster and drop the rest. A partition's messages go to the partition of
         # the same number, in the transaction of its rows, so the count must be that of the inputs.
         essential=frozenset({"partitions", CLEANUP_POLICY}),
     )

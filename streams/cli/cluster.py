@@ -36,7 +36,7 @@ def forget(
     wait: Annotated[
         float,
         typer.Option(
-            help="How long to wait until all partitions have read the order; 0: do not wait.", min=0, metavar="SECONDS"
+            help="How long to wait until a worker has read the signal; 0: do not wait.", min=0, metavar="SECONDS"
         ),
     ] = 60.0,
     output: OutputOption = OutputFormat.TEXT,
@@ -46,7 +46,7 @@ def forget(
     Stop its feed first: what arrives afterwards counts again. The nodes, pods and open evictions of the cluster are
     shown before you are asked; where there are none, nothing is sent, and the exit code is 1.
 
-    A feed may send the cluster again only after a worker has read the order: pods are read from another topic, and
+    A feed may send the cluster again only after a worker has read the signal: pods are read from another topic, and
     those that were read before it would be forgotten too. Exit code 1 says that no worker has read it yet.
 
     Examples:
@@ -77,12 +77,12 @@ def forget(
         forget_cluster(publisher, settings.nodes_topic, name)
         partition = partition_of(name.encode(), len(publisher.partitions))
     if not is_json:
-        say(f"wrote the order to forget {name}")
+        say(f"wrote the signal to forget {name}")
     is_read = None
     try:
         if wait:
             is_read = not wait_until_read(settings, settings.nodes_topic, (partition,), wait)
-    finally:  # the order is written, however the wait ends
+    finally:  # the signal is written, however the wait ends
         if is_json:
             print_json(found | {"partition": partition, "isRead": is_read})
     if is_read and not is_json:

@@ -71,7 +71,7 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     ] = None,
     instance: Annotated[
         str | None,
-        typer.Option(help="Static member name: partitions stay over a quick restart.", metavar="NAME"),
+        typer.Option(help="Static member name: the cluster's partition stays over a quick restart.", metavar="NAME"),
     ] = None,
 ) -> ExitCode:
     """Carry out eviction commands in clusters, until stopped.

@@ -29,11 +29,12 @@ class TopicSettings(SettingsGroup):
     but not their work need two."""
 
     state_version: Annotated[int, Field(ge=1)] = 2
-    """Version of the state's layout; part of the application's id, so each version has its own changelog."""
+    """Version of the layout of rows; part of the names of group, transactional ids and changelog. Do not set it:
+    another number changes no layout, and a worker refuses an empty changelog next to one of another version."""
 
     partitions: Annotated[int, Field(ge=1, le=4096)] = 8
-    """Partitions of each topic; nodes, pods, results and the changelog must agree. It cannot be changed later without a
-    new state version, and bounds the number of workers: 8 suits trials, 64 a fleet."""
+    """Partitions of each topic; the topic of the feeds always has one. It bounds the number of workers that have
+    work, and cannot be changed later without new topics: 8 suits trials, 64 a fleet."""
 
     replication_factor: Annotated[int, Field(ge=1, le=7)] = 1
     """Copies of each partition. 1 because the Kafka for trials has one broker; use 3 in production."""

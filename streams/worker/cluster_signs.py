@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 # An executor that runs answers within seconds, with `Accepted` each 20 s while the eviction is queued; after 30 s of
-# silence the attempt is repeated. So two attempts, and three words about them, are missing by then.
+# silence the attempt is repeated. So by then two attempts have no answer, and three times an `Accepted` is missing.
 UNANSWERED_LIMIT_SECONDS = 60.0
 
 

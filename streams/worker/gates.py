@@ -4,14 +4,15 @@
 |---|---|
 | owner | the group rebalances, or the lease is older than the session timeout less a margin |
 | clock | the wall clock jumped forward, or differs from the brokers', or an append time lies ahead of both |
-| caught up | the inputs have not been read to the end that they had at takeover |
-| fresh view | everything in the log was last known to be applied too long ago |
+| caught-up | the inputs have not been read to the end that they had at takeover |
+| fresh-view | everything in the log was last known to be applied too long ago |
 | gap | input expired unread, and was neither listed again nor accepted |
 | feed | (by cluster) the feed sends heartbeats, and the latest is too old |
 
-All but the last close a whole partition: the timer service calls `Gates.closed` right before it fires. The answers come
-from `streams.engine.core.lease`, `clock_watch.py`, `freshness.py` and, for `gap`, `clusters.py`. `feed` is not checked
-here: `partition.firing` sets the wake-ups of silent clusters aside.
+`owner`, and `clock` except for times that lie ahead, are the same for all partitions of a worker. The timer service
+calls `Gates.closed` for a partition right before it fires. The answers come from `streams.engine.core.lease`,
+`clock_watch.py`, `freshness.py` and, for `gap`, `clusters.py`. `feed` is not checked here: `partition.firing` sets the
+wake-ups of silent clusters aside.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Key = TypeVar("Key")
 
 CLUSTERS_SHOWN = 100  # most clusters with series of their own, so that a scrape stays small; most open evictions first
-OTHER_CLUSTERS = "_other"  # no cluster has this name: Kubernetes' names do not begin with an underscore
+OTHER_CLUSTERS = "_other"  # a cluster with this name would share the series of those that are not shown
 
 OUTCOMES = (*(effect.value for effect in InputEffect), "forgotten", "dead-letter", "signal", "foreign")  # of a record
 
@@ -81,10 +81,15 @@ class WorkerMetrics(Collector):
         }
         yield _counter("evictstream_events", "Records read, by outcome.", ("input", "outcome"), events)
         yield _counter(
-            "evictstream_dead_letters", "Records set aside.", ("reason",), _zeros(REASONS) | counters.dead_letters
+            "evictstream_dead_letters",
+            "Records written to the dead letters.",
+            ("reason",),
+            _zeros(REASONS) | counters.dead_letters,
         )
         unlisted = _zeros(("removed", "newer")) | counters.unlisted
-        yield _counter("evictstream_unlisted", "Objects that a complete listing did not hold.", ("outcome",), unlisted)
+        yield _counter(
+            "evictstream_unlisted", "Known objects that a complete listing did not contain.", ("outcome",), unlisted
+        )
         commands = _zeros(Action) | counters.commands
         yield _counter("evictstream_commands", "Commands decided.", ("action",), commands)
         yield _counter("evictstream_decisions", "Decisions.", ("decision", "verdict"), counters.decisions)
@@ -115,7 +120,7 @@ class WorkerMetrics(Collector):
             partitions.transaction_seconds,
         )
         yield _histogram(
-            "evictstream_loop_pause_seconds", "How long the event loop stood still.", partitions.waits.pauses
+            "evictstream_loop_pause_seconds", "How long the event loop did not run.", partitions.waits.pauses
         )
         yield _counter("evictstream_takeovers", "Partitions taken over.", (), {(): partitions.takeovers})
         yield _counter("evictstream_partitions_lost", "Partitions that failed.", (), {(): partitions.failures})
@@ -125,13 +130,13 @@ class WorkerMetrics(Collector):
         yield _gauge("evictstream_partitions_owned", "Partitions taken over.", (), {(): len(views)})
         yield _gauge(
             "evictstream_partition_caught_up",
-            "Whether all that stood in the inputs at takeover is applied.",
+            "Whether all input that existed at the takeover is applied.",
             ("partition",),
             {view.partition: int(view.caught_up) for view in views},
         )
         yield _gauge(
             "evictstream_partition_gate_closed",
-            "Which gate its timers would wait behind.",
+            "1 for the gate that its timers would wait for, 0 for the others.",
             ("partition", "gate"),
             {
                 (view.partition, gate): int(view.closed is not None and view.closed.gate is gate)
@@ -141,7 +146,7 @@ class WorkerMetrics(Collector):
         )
         yield _gauge(
             "evictstream_view_age_seconds",
-            "Since it was last known to have applied everything.",
+            "Time since it was last known to have applied everything.",
             ("partition",),
             {view.partition: view.view_age_seconds for view in views},
         )
@@ -178,7 +183,7 @@ class WorkerMetrics(Collector):
         yield _gauge("evictstream_evictions_pending", "Open evictions.", ("cluster",), by_cluster)
         yield _gauge(
             "evictstream_evictions_waiting",
-            "Evictions that are due and may not fire.",
+            "Evictions that are due but may not fire.",
             ("gate", "cluster"),
             {place: part.count for place, part in waiting.items()},
         )

@@ -79,7 +79,7 @@ def answer(settings: Settings, *arguments: str, typed: bytes) -> tuple[int | Non
 def test_forget_is_one_record_in_the_partition_of_the_cluster(known: Settings) -> None:
     result = run(known, *FORGET, "--yes")
     assert result.returncode == 0
-    assert result.stdout.decode() == "wrote the order to forget prod-eu-1\n"
+    assert result.stdout.decode() == "wrote the signal to forget prod-eu-1\n"
     assert orders(known) == [(HERE, b"prod-eu-1", "FORGET")]
 
 
