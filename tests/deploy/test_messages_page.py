@@ -292,7 +292,7 @@ class TestTables:
             ("at most {:g} s", SETTINGS.retry_ceiling_seconds),
             ("No answer within {:g} s", SETTINGS.result_silence_seconds),
             ("not more than {:g} s (`EVICTSTREAM_MAX_EVENT_DELAY_SECONDS`) before", SETTINGS.max_event_delay_seconds),
-            ("is older than {:g} s. Send one each 10 s", SETTINGS.feed_silence_limit_seconds),
+            ("on nodes or on pods, is older than {:g} s", SETTINGS.feed_silence_limit_seconds),
             ("Stay under {:g} MiB", SETTINGS.max_object_bytes / 1_048_576),
             ("Commands are kept for {:g} days", SETTINGS.command_retention_hours / HOURS_A_DAY),
             ("any text of 1 to {:g} bytes", LONGEST_CLUSTER_NAME),

@@ -217,4 +217,4 @@ def test_every_gate_has_its_row_on_the_page() -> None:
         (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8").split("## When firing waits")[1].split("\n## ")[0]
     )
     rows = {line.split("|")[1].strip() for line in section.splitlines() if line.startswith("| ")} - {"gate"}
-    assert rows == {gate.replace("-", " ") for gate in Gate}
+    assert rows == {f"`{gate}`" for gate in Gate}
