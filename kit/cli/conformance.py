@@ -115,7 +115,7 @@ def _run(
 
 def _show_text(found: list[JudgedRule]) -> None:
     print_table(
-        ["rule", "", "what was seen"],
+        ["rule", "", "observed"],
         ([one.text, f"{one.standing}{' (recommended)' if one.is_recommended else ''}", one.seen] for one in found),
     )
 

@@ -60,18 +60,18 @@ def problem_of(asked: str, told: Told) -> tuple[str, str]:
     found = told.explanation
     if found.answer is PodAnswer.SEVERAL:
         left_out = len(found.alike) - MOST_NAMED
-        more = f" and {left_out} more, which -o json has" if left_out > 0 else ""
+        more = f" and {left_out} more (-o json lists all)" if left_out > 0 else ""
         named = ", ".join(found.alike[:MOST_NAMED])
-        return f"pods of {len(found.alike)} namespaces have the name {asked}", f"name one of {named}{more}"
-    hint = "ask for NAMESPACE/NAME, or for a UID"
+        return f"pods in {len(found.alike)} namespaces are named {asked}", f"name one of {named}{more}"
+    hint = "give NAMESPACE/NAME, or the UID"
     if found.alike:
         hint = f"did you mean {' or '.join(found.alike[:MOST_NAMED])}?"
     elif told.is_replay:
-        hint += "; a recording knows the pods that are listed in it, or change in it"
+        hint += "; a recording has only pods that it lists or that change in it"
     else:
-        hint += "; a pod that is bound to no node, or is gone without a decision about it, is not known to the service"
+        hint += "; the service does not keep unbound pods, or pods that were deleted before a decision"
     where = "" if told.cluster is None else f" of {told.cluster}"
-    return f"{told.place} knows no pod {asked}{where}", hint
+    return f"{told.place} has no pod {asked}{where}", hint
 
 
 def print_explanation(told: Told) -> None:
@@ -83,7 +83,7 @@ def print_explanation(told: Told) -> None:
     for number, pod in enumerate(told.explanation.pods):
         if number:
             say()
-        where = f"on {pod.node}" if pod.node else "on no node"
+        where = f"on {pod.node}" if pod.node else "not bound to a node"
         say_title(f"{pod.address} ({pod.uid}) {where} of {pod.cluster}")
         _print_pod(pod, told)
 
@@ -92,13 +92,13 @@ def _sources(told: Told) -> str:
     """Say where the lines come from."""
     if told.recorded_us is not None:
         first, last = map(instant_text, told.recorded_us)
-        return f"What the service has decided is recorded from {first} to {last}."
+        return f"The recording has the decisions of the service from {first} to {last}."
     results = (
-        "It plays that each eviction succeeds, and that the pod goes a second later."
+        "The replay assumes that each eviction succeeds and its pod is gone a second later."
         if told.is_played
-        else "Results of executors are those that were recorded."
+        else "Results of executors are taken from the recording."
     )
-    return f"What a service has decided is not recorded here: a replay tells what it would have decided. {results}"
+    return f"The recording has no decisions; a replay shows what the service would have decided. {results}"
 
 
 def _print_pod(pod: ExplainedPod, told: Told) -> None:
@@ -106,19 +106,19 @@ def _print_pod(pod: ExplainedPod, told: Told) -> None:
     replayed = pod.told(Teller.REPLAY, Teller.PLAYED)
     otherwise = beside(recorded, replayed) if recorded else replayed
     if not pod.decisions:
-        say(f"Nothing was decided about it{_how_far(told)}.")
+        say(f"The service decided nothing about it{_how_far(told)}.")
         _print_cases(pod.cases)
         return
     if told.recorded and not recorded:
-        say("None of those records is about it; a replay decides:")
+        say("None of these decisions is about it. A replay decides:")
     left_out = (StoryLine(one.at, one.teller, one.why.text) for one in pod.left_out)
     lines = sorted([*story(recorded), *_lines_of(replayed, otherwise), *left_out], key=lambda line: line.at)
     print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
     if recorded and told.is_replay:
         say(
-            "Of what a replay decides, the rest is the same within a second."
+            "All other decisions of a replay are the same within a second."
             if otherwise
-            else "A replay decides the same, within a second."
+            else "A replay decides the same within a second."
         )
 
 
@@ -126,7 +126,7 @@ def _how_far(told: Told) -> str:
     """Say what was looked at where nothing was found."""
     if not told.is_replay:
         return ", as far as the decisions topic reaches back"
-    return ", and a replay decides nothing" if told.recorded else ""
+    return ", and neither does a replay" if told.recorded else ""
 
 
 def _lines_of(whole: list[ToldDecision], chosen: list[ToldDecision]) -> Iterator[StoryLine]:
@@ -142,7 +142,7 @@ def _print_cases(cases: list[CaseLine]) -> None:
     if shown:
         print_table(["when", "from", "what"], [[one.at, one.teller, one.why.text] for one in shown])
     if len(cases) > len(shown):
-        say(f"{len(cases) - len(shown):,} earlier ones are omitted; -o json has them")
+        say(f"{len(cases) - len(shown):,} earlier lines are omitted; -o json has all")
 
 
 def print_explanation_json(asked: str, told: Told) -> None:

@@ -140,9 +140,9 @@ def _what_ended(ended: WatchEnded, clusters: list[str]) -> str:
     source, cluster = ended.source, " and ".join(clusters) or "its cluster"
     kinds = " and ".join(f"{kind.lower()}s" for kind in ended.kinds)
     happened = (
-        f"the watch of {kinds} of {cluster} has ended ({source}): what changes there from now on is not known"
+        f"the watch of {kinds} of {cluster} has ended ({source}): later changes are not imported"
         if kinds
-        else f"{source} ended before its first event: it said nothing about {cluster}"
+        else f"{source} ended before its first event: nothing of {cluster} was imported"
     )
     name = clusters[0] if len(clusters) == 1 else "NAME"
     return (

@@ -31,7 +31,7 @@ def refused(records: int) -> Iterator[Shortfall]:
 
     if records:
         yield Shortfall(
-            ShortfallKind.REFUSED, records, f"{records:,} records are refused by the service, which leaves them out"
+            ShortfallKind.REFUSED, records, f"{records:,} records are invalid; the service ignores them and writes dead letters"
         )
 
 
@@ -44,5 +44,5 @@ def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[ShortfallKind]
             warn(one.text)
         if refused_kinds:
             options = " ".join(f"--allow {kind}" for kind in refused_kinds)
-            warn(f"so the answer may be wrong, and the exit code is 1; {options} accepts this")
+            warn(f"the answer may be wrong, so the exit code is 1; {options} accepts this")
     return ExitCode.FOUND_PROBLEM if refused_kinds else ExitCode.DONE

@@ -27,14 +27,14 @@ def _flag(name: str, metavar: str, help_: str) -> Any:
 
 
 MonitorPeriod: TypeAlias = Annotated[
-    str | None, _flag("--node-monitor-period", "DURATION", "Between two looks at all nodes [5s].")
+    str | None, _flag("--node-monitor-period", "DURATION", "Time between two checks of all nodes [5s].")
 ]
 GracePeriod: TypeAlias = Annotated[
     str | None,
-    _flag("--node-monitor-grace-period", "DURATION", "Longest silence of a node [50s; 40s before Kubernetes 1.32]."),
+    _flag("--node-monitor-grace-period", "DURATION", "Time without heartbeats until a node is not ready [50s; 40s before Kubernetes 1.32]."),
 ]
 EvictionRate: TypeAlias = Annotated[
-    float | None, _flag("--node-eviction-rate", "RATE", "Nodes of a zone that are tainted in a second [0.1].")
+    float | None, _flag("--node-eviction-rate", "RATE", "Nodes tainted per second in each zone [0.1].")
 ]
 SecondaryRate: TypeAlias = Annotated[
     float | None,
@@ -48,13 +48,13 @@ UnhealthyShare: TypeAlias = Annotated[
     _flag(
         "--unhealthy-zone-threshold",
         "SHARE",
-        "Share of nodes that are not ready from which a zone is in partial disruption [0.55].",
+        "Share of not-ready nodes at which a zone is in partial disruption [0.55].",
     ),
 ]
 ApiQps: TypeAlias = Annotated[
-    float | None, _flag("--kube-api-qps", "RATE", "Requests of the manager in a second [20].")
+    float | None, _flag("--kube-api-qps", "RATE", "API requests per second [20].")
 ]
-ApiBurst: TypeAlias = Annotated[int | None, _flag("--kube-api-burst", "COUNT", "Requests at once [30].")]
+ApiBurst: TypeAlias = Annotated[int | None, _flag("--kube-api-burst", "COUNT", "API requests in a burst [30].")]
 
 _SETTINGS: Final = {
     "--node-monitor-period": "monitor_period_us",

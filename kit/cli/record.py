@@ -79,7 +79,7 @@ def record(
         _print(writer.manifest)
     unseen = sorted(set(cluster or ()) - writer.manifest.clusters.keys())
     for name in unseen:
-        warn(f"nothing of {name} was read: is that its name?")
+        warn(f"the topics have no records of {name}: check the name")
     return stop_signals.exit_code or (ExitCode.FOUND_PROBLEM if unseen else ExitCode.DONE)
 
 

@@ -63,7 +63,7 @@ def replay(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Compare with `upstream`, or with a file of commands, one JSON a line.", metavar="WHAT"),
+        typer.Option(help="Compare with `upstream`, or with a file of commands, one JSON object per line.", metavar="WHAT"),
     ] = None,
     at: Annotated[
         str | None,
@@ -80,13 +80,13 @@ def replay(
     results: Annotated[
         Results | None,
         typer.Option(
-            help="recorded, or played: each eviction succeeds and its pod goes. By default recorded if there are some."
+            help="recorded, or played: each eviction succeeds and its pod is deleted. Default: recorded, if there are any."
         ),
     ] = None,
     toleration_seconds: Annotated[
         list[str] | None,
         typer.Option(
-            help="As if all tolerations of a key that have a time had this one; may be given several times.",
+            help="Replace `tolerationSeconds` in all tolerations of a key that have one; repeatable.",
             metavar="KEY=SECONDS",
         ),
     ] = None,
@@ -188,7 +188,7 @@ def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
     say()
     counts = Counter((one.kind, one.reason) for one in found.differences)
     print_table(
-        [f"beside {found.against}", "pods", "row", "reason"],
+        [f"compared with {found.against}", "pods", "row", "reason"],
         [["the same", str(found.same), "", ""]]
         + [
             [_words(kind), str(count), str((reason and reason.row) or ""), reason.text if reason else ""]

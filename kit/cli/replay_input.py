@@ -43,7 +43,7 @@ def read_files(
     """
     if files:
         if since is not None or until is not None:
-            raise WrongUseError("--since and --until are for topics", next_step="record the range, then replay that")
+            raise WrongUseError("--since and --until apply only to topics", next_step="record the range, then replay the recording")
         with open_inputs(files, stop_signals) as inputs:
             yield inputs
         return
@@ -68,7 +68,7 @@ def read_files(
                 progress=lambda role, count: line.show(count, role),
             )
         if cluster is not None and cluster not in writer.manifest.clusters and not stop_signals.is_stopped():
-            raise FoundProblemError(f"nothing about {cluster} was found", next_step="omit --cluster to read all")
+            raise FoundProblemError(f"the topics have no records of {cluster}", next_step="omit --cluster to read all")
         yield [Input("the topics", Path(folder) / "topics")]
 
 
@@ -109,5 +109,5 @@ def show_check(
         places = [[kind, place] for kind in ASSUMED for place in check.places[kind]]
         if places:
             say()
-            print_table(["what", "the first places"], places)
+            print_table(["what", "first occurrences"], places)
     return stop_signals.exit_code or tell_shortfalls(source.shortfalls(), allow)

@@ -71,7 +71,7 @@ def what_if(
     toleration_seconds: Annotated[
         list[str] | None,
         typer.Option(
-            help="As if all tolerations of a key that have a time had this one; several times.", metavar="KEY=SECONDS"
+            help="Replace `tolerationSeconds` in all tolerations of a key that have one; repeatable.", metavar="KEY=SECONDS"
         ),
     ] = None,
     nodes: Annotated[
@@ -82,7 +82,7 @@ def what_if(
     ] = "",
     zone: Annotated[str | None, typer.Option(help="Nodes of a zone.", metavar="ZONE")] = None,
     silent: Annotated[
-        bool, typer.Option("--silent", help="As if these nodes stopped sending heartbeats: a range, see below.")
+        bool, typer.Option("--silent", help="Assume that these nodes stop sending heartbeats; gives ranges, see below.")
     ] = False,
     seconds: Annotated[
         int, typer.Option("--for", help="With --silent: for this long.", min=1, max=86_400, metavar="SECONDS")
@@ -96,7 +96,7 @@ def what_if(
     kube_api_qps: ApiQps = None,
     kube_api_burst: ApiBurst = None,
     at: Annotated[
-        str | None, typer.Option(help="Time. Default: that of the newest record, or now.", metavar="WHEN")
+        str | None, typer.Option(help="Time of the change. Default: the newest record, or now.", metavar="WHEN")
     ] = None,
     allow: AllowOption = None,
     output: OutputOption = OutputFormat.TEXT,
@@ -225,7 +225,7 @@ def _check_asked(change: PlannedChange, choice: NodeChoice, flags: ManagerFlags,
     if silent:
         return
     if not change.changes_nodes and not change.toleration_seconds:
-        problem = "nothing would change"
+        problem = "no change is given"
         raise WrongUseError(
             problem, next_step="give --taint, --remove-taint, --cordon or --toleration-seconds (see --help)"
         )
@@ -271,7 +271,7 @@ def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signa
 
     now_us = SYSTEM_CLOCK.now_us()
     if at_us is not None and at_us < now_us:
-        raise WrongUseError("a running service only knows the present", next_step="name a recording, or a later --at")
+        raise WrongUseError("the running service has only the current state", next_step="name a recording, or a later --at")
     with ProgressLine("reading the state") as line:
         tables = read_live(
             settings,
@@ -291,7 +291,7 @@ def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
     if cluster is None and known:
         raise WrongUseError(f"there are several clusters: {names}", next_step="give --cluster")
     if cluster not in known:
-        problem = "no cluster is known" if cluster is None else f"no node of {cluster} is known"
+        problem = "there are no clusters" if cluster is None else f"there are no nodes of {cluster}"
         raise FoundProblemError(problem, next_step=f"known clusters: {names}")
     return cluster
 
@@ -305,7 +305,7 @@ def _check_names(known: KnownCluster, choice: NodeChoice) -> None:
 
 def _nothing_chosen(known: KnownCluster, unlabelled: int) -> FoundProblemError:
     zones = sorted({node.facts.zone for node in known.nodes.values() if node.facts.zone is not None})
-    unknown = f"; not all labels of {unlabelled} of them are known, so no selector chooses these" if unlabelled else ""
+    unknown = f"; {unlabelled} of them have incomplete labels and match no selector" if unlabelled else ""
     return FoundProblemError(
         f"none of {len(known.nodes)} nodes matches{unknown}", next_step=f"known zones: {_listed(zones)}"
     )

@@ -60,7 +60,7 @@ def print_silence(
         ],
     )
     if found.unlabelled:
-        say(f"labels of {found.unlabelled:,} nodes are not all known: their zones may be others")
+        say(f"{found.unlabelled:,} nodes have incomplete labels: their zones may be wrong")
     if surely or possibly:
         say()
         rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]

@@ -24,20 +24,20 @@ from evictstream.streams.cli.output import print_long_json, print_table, say
 MOST_PODS: Final = 50
 MOST_GROUPS: Final = 20
 MOST_TIMES: Final = 20
-UNKNOWN: Final = "(not known)"
+UNKNOWN: Final = "(unknown)"
 
 STAYS: Final[dict[NothingDue, str]] = {
-    NothingDue.TERMINATING: "is terminating already",
+    NothingDue.TERMINATING: "is already terminating",
     NothingDue.FINISHED: "has finished",
-    NothingDue.MIRROR: "stands for a static pod",
-    NothingDue.NODE_UNKNOWN: "its node is not known",
+    NothingDue.MIRROR: "is a mirror pod",
+    NothingDue.NODE_UNKNOWN: "its node is unknown",
     NothingDue.NO_TAINT: "its node has no NoExecute taint",
-    NothingDue.TOLERATED: "tolerates all taints for ever",
-    NothingDue.UNDECIDABLE: "lists beyond a limit: it is left alone",
+    NothingDue.TOLERATED: "tolerates all taints forever",
+    NothingDue.UNDECIDABLE: "is ignored: too many taints or tolerations",
 }
 PLACES: Final[dict[PlaceToGo | None, str]] = {
     PlaceToGo.SOMEWHERE: "",
-    PlaceToGo.FOR_A_WHILE: "nowhere for good",
+    PlaceToGo.FOR_A_WHILE: "no permanent place",
     PlaceToGo.NOWHERE: "nowhere",
     PlaceToGo.NOT_KNOWN: UNKNOWN,
     None: "",
@@ -96,9 +96,9 @@ def _summary(found: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
     if whole.undrainable:
         yield ["stay, with nowhere else to go", f"{whole.undrainable:,}"]
     if whole.not_known:
-        yield ["where they could go is not known", f"{whole.not_known:,}"]
+        yield ["unknown where they could go", f"{whole.not_known:,}"]
     if found.unlabelled:
-        yield ["nodes whose labels are not all known", f"{found.unlabelled:,}"]
+        yield ["nodes with incomplete labels", f"{found.unlabelled:,}"]
 
 
 def _times(found: Preview) -> Iterator[list[str]]:

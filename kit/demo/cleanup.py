@@ -31,19 +31,19 @@ def remove_leftovers(settings: Settings, topics: Iterable[str], now_us: int) -> 
         try:
             newest_us = _newest_us(run)
             if newest_us is None or now_us - newest_us < SILENT_US:
-                yield f"topics {name}* are of another demo, which runs, or was killed; remove them if it does not run"
+                yield f"topics {name}* belong to another demo; if it is not running, delete them"
                 continue
             delete_own(run)
         except FoundProblemError as error:
-            yield f"topics {name}* are left of a demo that was killed: {error}"
+            yield f"topics {name}* of a killed demo could not be deleted: {error}"
         else:
-            yield f"topics {name}* were left of a demo that was killed; they are removed"
+            yield f"deleted the topics {name}* of a killed demo"
 
 
 def _newest_us(run: Settings) -> int | None:
     """Return when the newest record of a run's nodes was appended, microseconds since 1970; None without any."""
     topic = run.nodes_topic
-    with admin_client(run, "look at an earlier demo's topics") as client:
+    with admin_client(run, "list topics of earlier demos") as client:
         if topic not in client.list_topics():
             return None
         numbers = [partition["partition_index"] for partition in client.describe_topics([topic])[0]["partitions"]]

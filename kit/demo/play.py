@@ -131,7 +131,7 @@ class Play:
             self._take_commands(min(one for one in soonest if one is not None))
         if self.kill is None or self.kill.heir is not None:
             return []
-        return [f"nobody took over the partitions {listed(self.kill.partitions)} of worker {self.kill.worker}"]
+        return [f"no worker took over partitions {listed(self.kill.partitions)} of worker {self.kill.worker}"]
 
     def _turn(self, now: int, coming: deque[Event]) -> None:
         """Do what is due."""
@@ -210,7 +210,7 @@ class Play:
             pending=pending(mine),
         )
         text = f"worker {victim.number} (process {victim.pid}) killed with SIGKILL: {self.kill.pending} of"
-        text += f" {len(self._pending)} pending deadlines were its own; nothing is started in its place"
+        text += f" {len(self._pending)} pending deadlines were its own; it is not replaced"
         self._progress.say(text)
 
     def _look_for_heir(self, kill: Kill) -> None:
@@ -221,7 +221,7 @@ class Play:
             heir = self._workers.all[max(heirs) - 1]
             kill.heir, kill.taken_over_us = heir.number, max(at_us for at_us, _ in heir.taken)
             text = f"worker {heir.number} has taken over partitions {listed(kill.partitions)}, {kill.seconds:.1f} s"
-            self._progress.say(f"{text} after the kill; deadlines are as they were")
+            self._progress.say(f"{text} after the kill; deadlines are unchanged")
 
 
 def _next_us(coming: Sequence[Event]) -> int | None:

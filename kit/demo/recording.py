@@ -79,11 +79,11 @@ def read_recording(folder: Path) -> Recording:
         events = tuple(event for event in found if event["type"] in _CHANGES)
         instant_us(events[0]["observedAt"])  # there is one, and it has a time
     except FileNotFoundError as error:
-        problem = f"{folder} holds no recorded incident (no {Path(error.filename).name})"
+        problem = f"{folder} has no recorded incident (no {Path(error.filename).name})"
         raise WrongUseError(problem, next_step="name one of the folders in examples/incidents") from error
     except (OSError, EOFError, ValueError, KeyError, IndexError, TypeError) as error:
-        problem = f"{folder} holds no recorded incident that can be read: {error!r}"
-        raise WrongUseError(problem, next_step="examples/incidents/README.md tells the format") from error
+        problem = f"{folder} has no readable recorded incident: {error!r}"
+        raise WrongUseError(problem, next_step="examples/incidents/README.md describes the format") from error
     return Recording(name=folder.resolve().name, title=_title(folder), events=events)
 
 

@@ -67,7 +67,7 @@ def tell(recording: Recording, settings: Settings, options: Options, out: TextIO
         FoundProblemError: a worker did not start, or ended by itself.
     """
     progress = DemoProgress(out)
-    progress.say("looking for a Kafka, or starting one")
+    progress.say("looking for Kafka, or starting it")
     with locate(settings) as broker, _own_topics(settings, broker, progress) as mine:
         logs = Path(tempfile.mkdtemp(prefix="evictstream-demo-"))
         try:
@@ -105,7 +105,7 @@ def _own_topics(settings: Settings, broker: Broker, progress: DemoProgress) -> I
             try:
                 delete_own(mine)
             except FoundProblemError as error:  # what the story came to matters more
-                progress.say(f"topics {mine.topic_prefix}* are left behind: {error}")
+                progress.say(f"topics {mine.topic_prefix}* could not be deleted: {error}")
 
 
 def _perform(
@@ -129,7 +129,7 @@ def _perform(
         )
         problems = play.run(speed=options.speed, kill=options.kill)
         end_us = now_us()
-        progress.say("all is played and done; the workers get SIGTERM")
+        progress.say("the recording is played; stopping the workers with SIGTERM")
         problems += workers.stop()
         publisher.flush()
     log = read_log(settings)

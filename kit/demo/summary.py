@@ -120,7 +120,7 @@ class Summary:
             *self._kill_lines(),
         ]
         if self.spared:
-            lines.append(f"             {self.spared} pods stayed: their taint went before anybody had taken over")
+            lines.append(f"             {self.spared} pods stayed: their taint was removed before a worker took over")
         if not self.problems:
             return [*lines, f"The oracle agrees: every command about {self.pods} pods was right, and none was missing."]
         shown = self.problems[:PROBLEMS_SHOWN]
@@ -145,7 +145,7 @@ class Summary:
             return ["  kills      none"]
         who = f"             from worker {kill.worker} (process {kill.pid}, SIGKILL, {kill.pending} deadlines pending)"
         if kill.seconds is None:
-            return ["  kills      1, not survived: nobody took over", who]
+            return ["  kills      1, not survived: no worker took over", who]
         return [f"  kills      1, survived: worker {kill.heir} took over in {kill.seconds:.1f} s", who]
 
     def as_json(self) -> dict[str, Any]:

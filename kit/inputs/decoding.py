@@ -41,8 +41,8 @@ _NOT_UNPACKED: Final = {
     b"\x04\x22\x4d\x18": ("lz4 data", "give what `lz4 -dc` writes"),
     b"PK\x03\x04": ("a zip archive", "give the files in it"),
     b"7z\xbc\xaf": ("a 7z archive", "give the files in it"),
-    b"<!DOCTYPE": ("a page for browsers", "whatever answered was no API server"),
-    b"<html": ("a page for browsers", "whatever answered was no API server"),
+    b"<!DOCTYPE": ("an HTML page", "the server was not an API server"),
+    b"<html": ("an HTML page", "the server was not an API server"),
     b"SQLite format 3": ("a database", "export it as JSON"),
     b"PAR1": ("a Parquet file", "export it as JSON"),
 }

@@ -11,7 +11,7 @@ from evictstream.kit.inputs.pieces import Broken, Piece
 from evictstream.kit.inputs.yaml_documents import is_yaml, yaml_documents
 from evictstream.streams.errors import RecordingError
 
-CUT: Final = "the compressed data ends in the middle, somewhere behind this line"
+CUT: Final = "the compressed data is cut off somewhere after this line"
 
 _BEGINNING_BYTES: Final = 65_536  # comments may stand first
 

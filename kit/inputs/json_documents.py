@@ -31,7 +31,7 @@ LONGEST_LINE_BYTES: Final = 2_097_152
 """2 MiB: the largest object of Kubernetes (1.5 MiB) with an envelope. A longer line is not waited for as a whole."""
 
 BEHIND_A_PREFIX: Final = (
-    "JSON behind something else on its line: cut that off, for example with `sed 's/^[^{]*//'`, and give what is left"
+    "JSON after other text on its line: remove that text, for example with `sed 's/^[^{]*//'`"
 )
 
 _BETWEEN: Final = re.compile(rb"(?:[\s,]++|^(?:---|\.\.\.)[ \t\r]*$)*", re.MULTILINE)

@@ -83,7 +83,7 @@ def kept(names: Iterable[str], folder: Path) -> Iterator[Input]:
                     shutil.copyfileobj(file, copy, READ_BYTES)
             except OSError as error:
                 problem = f"{found.source} cannot be kept: {error.strerror}"
-                raise WrongUseError(problem, next_step="TMPDIR names the folder for it") from error
+                raise WrongUseError(problem, next_step="set TMPDIR to a folder with enough space") from error
         yield Input(found.source, path)
 
 

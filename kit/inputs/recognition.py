@@ -20,9 +20,9 @@ from evictstream.kit.inputs.log_records import unwrapped
 from evictstream.kit.inputs.pieces import Broken, Document, ListItem, Piece
 from evictstream.models.messages.envelope import DECODE_ERRORS, unreadable
 
-A_PAGE: Final = "a page of a list: what was to follow it is missing; list without a limit"
+A_PAGE: Final = "one page of a list, without the next pages; list without a limit"
 NO_LIST: Final = "a list whose items are no list"
-WITHIN: Final = "an audit event inside a record of an unknown kind; take it out of there, for example with jq"
+WITHIN: Final = "an audit event inside a record of an unknown kind; extract it, for example with jq"
 
 DEEPEST: Final = 3
 """Lists within lists, and records within records: `kubectl get` of several lists makes two of the former."""

@@ -66,7 +66,7 @@ class ObjectLoader(Composer, CParser, SafeConstructor, Resolver):  # type: ignor
         for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
             if key.tag != _MERGE and isinstance(key, yaml.ScalarNode):
                 if key.value in seen:
-                    problem = f'the field "{key.value}" stands twice in one object'
+                    problem = f'the field "{key.value}" appears twice in one object'
                     raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
                 seen.add(key.value)
         return super().construct_mapping(node, deep)

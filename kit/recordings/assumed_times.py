@@ -156,7 +156,7 @@ class AssumedTimes:
             at_us = self.listed_at_us if begins else latest_instant_us(item.object)
             latest_us = max(latest_us, FIRST_INSTANT_US if at_us is None else at_us)
             if latest_us == FIRST_INSTANT_US:
-                problem = f"{item.source}, line {item.line}: no time was recorded, and the object tells none"
+                problem = f"{item.source}, line {item.line}: no time was recorded, and the object has none"
                 raise WrongUseError(problem, next_step="give whole objects; for lists give --at")
             self.listed += item.is_listed
             self.events += not item.is_listed

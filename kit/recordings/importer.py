@@ -147,7 +147,7 @@ class Importer:
         cluster = self._cluster or entry.cluster
         if not cluster:
             if not self.counts.clusters:
-                problem = f"{entry.source} does not say which cluster it is of"
+                problem = f"{entry.source} does not name its cluster"
                 raise WrongUseError(problem, next_step="name it with --cluster")
             self._flawed(Flaw(entry.source, entry.line, "no cluster"))
             return
@@ -210,6 +210,6 @@ class Importer:
 def _refusal(cluster: str, written_at_us: int) -> FoundProblemError:
     return FoundProblemError(
         f"{cluster} is a cluster that a feed follows (it wrote last at {instant_text(written_at_us)}): what is imported"
-        " would be taken for its nodes and pods, and stay until its next listing, or for ever",
+        " would be taken for its nodes and pods, and stay until its next listing, or forever",
         next_step=f"name the recording otherwise, --cluster {cluster}-recorded; --into-fed-cluster does it after all",
     )

@@ -29,7 +29,7 @@ from evictstream.kit.recordings.watch_files import read_watch_event
 from evictstream.models.instants import FIRST_INSTANT_US
 from evictstream.models.kubernetes.shapes import Kind
 
-LATE_EVENT: Final = "an event of an audit log behind something else in a pipe; give it as a file"
+LATE_EVENT: Final = "an audit event after other input in a pipe; give the audit log as a file"
 
 _T = TypeVar("_T")
 _Items: TypeAlias = Iterator[Item | WatchEnded]

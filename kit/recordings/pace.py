@@ -55,7 +55,7 @@ def read_pace(text: str) -> float | None:
         return 1.0
     found = _TIMES.fullmatch(text)
     if found is None or not 0 < (factor := float(found[1])) <= FASTEST:
-        raise WrongUseError(f"{text!r} is no pace", next_step="use recorded, fast, or a factor such as 10x")
+        raise WrongUseError(f"{text!r} is not a pace", next_step="use recorded, fast, or a factor such as 10x")
     return factor
 
 

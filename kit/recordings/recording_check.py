@@ -26,12 +26,12 @@ UNREADABLE: Final = "records that are no events"
 SILENCES: Final = "minutes and more without a record of a cluster"
 
 ASSUMED: Final = {
-    MISSING_OFFSETS: "compacted away, or markers of transactions: nothing is put in their place",
-    TIMES_BACK: "they count as having come with the record before",
+    MISSING_OFFSETS: "compacted, or transaction markers: nothing replaces them",
+    TIMES_BACK: "they get the time of the record before",
     VERSIONS_BACK: "an older version is dropped as stale, unless a new epoch or listing explains it",
-    FOREIGN: "the service makes dead letters of them, and so does a replay",
-    UNREADABLE: "the service makes dead letters of them, and so does a replay",
-    SILENCES: "evictions are held meanwhile, if its feed sends heartbeats otherwise",
+    FOREIGN: "dead letters, as in the service",
+    UNREADABLE: "dead letters, as in the service",
+    SILENCES: "evictions wait, if the feed sends heartbeats otherwise",
 }
 """What a replay makes of each."""
 

@@ -133,7 +133,7 @@ class RecordingWriter:
         except OSError as error:
             raise WrongUseError(f"{folder} cannot be written: {error.strerror}") from error
         if is_taken:
-            raise WrongUseError(f"{folder} is not empty", next_step="name a folder that is not there yet")
+            raise WrongUseError(f"{folder} is not empty", next_step="name a folder that does not exist")
         self._folder = folder
         self._streams: dict[str, gzip.GzipFile] = {}
         self._opened = ExitStack()
@@ -237,7 +237,7 @@ def read_manifest(folder: Path) -> Manifest | None:
         problem = f"{folder} has format {found.format}"
         raise WrongUseError(problem, next_step=f"read it with evictstream {found.version}")
     if found.sha256 and found.sha256 != _own_checksum(found):
-        raise RecordingError(str(folder / MANIFEST), line=0, reason="its checksum is another")
+        raise RecordingError(str(folder / MANIFEST), line=0, reason="its checksum differs")
     return found
 
 
@@ -257,7 +257,7 @@ def read_folder(folder: Path) -> Iterator[RecordedRecord]:
     manifest = read_manifest(folder)
     names = file_names(folder) if manifest is None else _names(folder, manifest)
     if manifest is None and not names:
-        raise WrongUseError(f"{folder} holds no recording", next_step="make one with `evictstream record`")
+        raise WrongUseError(f"{folder} has no recording", next_step="make one with `evictstream record`")
     with ExitStack() as stack:
         logs: list[Iterator[tuple[int, int, RecordedRecord]]] = []
         for name, (topic, partition) in names.items():
@@ -281,7 +281,7 @@ def _names(folder: Path, manifest: Manifest) -> dict[str, tuple[Role, int]]:
     for name, file in sorted(manifest.files.items()):
         match = _FILE_NAME.fullmatch(name)
         if match is None or (match[1], int(match[2])) != (file.topic, file.partition):
-            reason = f"{name} is no file of partition {file.partition} of {file.topic} in this folder"
+            reason = f"{name} is not the file of partition {file.partition} of {file.topic} in this folder"
             raise RecordingError(str(folder / MANIFEST), line=0, reason=reason)
         names[name] = (file.topic, file.partition)
     return names
@@ -306,14 +306,14 @@ def _as_expected(path: Path, records: Iterator[RecordedRecord], expected: Record
     number = 0
     for record in records:
         if not expected.set_back and not expected.first_timestamp <= record.timestamp <= expected.last_timestamp:
-            raise RecordingError(str(path), line=number, reason="its times are others than were recorded")
+            raise RecordingError(str(path), line=number, reason="its times differ from the manifest")
         yield record
         number += 1
     if number != expected.records:
         raise RecordingError(str(path), line=number, reason=f"{expected.records} records were recorded")
     with open_plain(path) as stream:
         if expected.sha256 and hashlib.file_digest(stream, "sha256").hexdigest() != expected.sha256:
-            raise RecordingError(str(path), line=number, reason="its checksum is another")
+            raise RecordingError(str(path), line=number, reason="its checksum differs")
 
 
 def _lines(stream: gzip.GzipFile) -> Iterator[_Line]:

@@ -54,18 +54,18 @@ _OF_SKIPPED: Final[dict[str, tuple[ShortfallKind, str]]] = {
     WITHOUT_OBJECT: (
         ShortfallKind.OBJECTS,
         (
-            "changes of nodes or pods stand in audit logs without their object: an audit policy has to log nodes and"
-            " pods, with their subresources, at the level RequestResponse"
+            "changes of nodes or pods are in audit logs without their object: the audit policy must log nodes and"
+            " pods, with their subresources, at level RequestResponse"
         ),
     ),
     UNKNOWN: (
         ShortfallKind.LISTING,
         (
-            "changes in audit logs are about nodes or pods that were never seen: give a list of them from before,"
+            "changes in audit logs are about unknown nodes or pods: also give an earlier list of them,"
             " `kubectl get nodes,pods -A -o json`"
         ),
     ),
-    LATE: (ShortfallKind.LATE, "changes come too late to be put in order: give the log as a file, which is sorted"),
+    LATE: (ShortfallKind.LATE, "changes come too late to be sorted: give the log as a file, which is sorted as a whole"),
     NOTHING: (ShortfallKind.UNREADABLE, "of the files are empty"),
 }
 

@@ -64,10 +64,10 @@ def other_run_reason(difference: RunDifference, here: EvictionsOfRun, there: Evi
         if side.issued_at_us is None:
             return Reason(None, f"{place} it was cancelled: {side.cancelled_for}" if side.cancelled_for else NOT_DUE)
     if one.window_start_us != other.window_start_us:
-        return Reason(None, "pod and taint are together since another instant")
+        return Reason(None, "the toleration window starts at another time")
     if one.deadline_us != other.deadline_us:
-        return Reason(None, f"another time to stay: {one.taint} here, {other.taint} there")
-    return Reason(None, "the same deadline: one of the two was held, or decided later")
+        return Reason(None, f"another toleration time: {one.taint} here, {other.taint} there")
+    return Reason(None, "the same deadline: one of the two was delayed, or decided later")
 
 
 def upstream_reason(difference: RunDifference, upstream: UpstreamRun) -> Reason:

@@ -151,8 +151,8 @@ class ListingCoverage:
 
 def _no_listing(cluster: str, nodes: int, pods: int) -> Shortfall:
     text = (
-        f"no listing of {cluster}: {_counted(nodes, 'node')} and {_counted(pods, 'pod')} were never seen as they were"
-        " before, and nothing is known of what did not change; record from a listing on, or give a list from before,"
+        f"no listing of {cluster}: the earlier state of {_counted(nodes, 'node')} and {_counted(pods, 'pod')} is missing,"
+        " and so are objects that did not change; start the recording before a listing, or also give an earlier list,"
         " `kubectl get nodes,pods -A -o json`"
     )
     return Shortfall(ShortfallKind.LISTING, nodes + pods, text)
@@ -161,8 +161,8 @@ def _no_listing(cluster: str, nodes: int, pods: int) -> Shortfall:
 def _no_nodes(cluster: str, names: list[str]) -> Shortfall:
     more = f" and {len(names) - MOST_NAMES:,} more" if len(names) > MOST_NAMES else ""
     text = (
-        f"pods of {cluster} are bound to {_counted(len(names), 'node')} in no recording:"
-        f" {', '.join(names[:MOST_NAMES])}{more}; nothing is said about these pods"
+        f"pods of {cluster} are bound to {_counted(len(names), 'node')} that the recording does not have:"
+        f" {', '.join(names[:MOST_NAMES])}{more}; the answer leaves these pods out"
     )
     return Shortfall(ShortfallKind.NODES, len(names), text)
 

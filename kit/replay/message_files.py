@@ -37,7 +37,7 @@ class MessageFiles:
         self._folder = folder
         taken = [name for name in NAMES.values() if (folder / name).exists()]
         if taken:
-            raise WrongUseError(f"{folder} holds {', '.join(taken)}", next_step="name another folder")
+            raise WrongUseError(f"{folder} already has {', '.join(taken)}", next_step="name another folder")
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._parts = Path(tempfile.mkdtemp(prefix=".parts-", dir=folder))

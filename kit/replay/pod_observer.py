@@ -209,12 +209,12 @@ _objects: Final = msgspec.json.Decoder(_Object)
 
 def _as_recorded(seen: _Heading) -> WhyNothing:
     if seen.type == "DELETED":
-        return WhyNothing(PodCase.GONE, "In the recording it is gone.")
+        return WhyNothing(PodCase.GONE, "In the recording the pod is deleted.")
     if seen.object.metadata.deletion_timestamp is not None:
-        return WhyNothing(PodCase.TERMINATING, "In the recording it is terminating.")
+        return WhyNothing(PodCase.TERMINATING, "In the recording the pod is terminating.")
     if seen.object.status is not None and seen.object.status.phase in TERMINAL_PHASES:
-        return WhyNothing(PodCase.FINISHED, "In the recording it has finished.")
-    return WhyNothing(PodCase.THERE, "In the recording it is still there.")
+        return WhyNothing(PodCase.FINISHED, "In the recording the pod has finished.")
+    return WhyNothing(PodCase.THERE, "In the recording the pod still exists.")
 
 
 def _read(record: RecordedRecord) -> _Heading | None:

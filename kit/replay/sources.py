@@ -224,7 +224,7 @@ class WatchFiles:
     def _record(self, entry: Entry, places: dict[bytes, int], offsets: Counter[tuple[Role, int]]) -> RecordedRecord:
         cluster = self._cluster or entry.cluster or self._unnamed
         if cluster is None:
-            raise WrongUseError(f"{entry.source} names no cluster", next_step="give --cluster")
+            raise WrongUseError(f"{entry.source} does not name its cluster", next_step="give --cluster")
         assert entry.observed_at_us is not None  # noqa: S101 - `AssumedTimes` gives one to each
         if cluster not in self.clusters:
             self.clusters.add(check_cluster_name(cluster))
@@ -277,7 +277,7 @@ def open_source(
             listed_at_us=listed_at_us,
         )
     if cluster is not None:
-        raise WrongUseError("a recording names its clusters", next_step="leave --cluster out")
+        raise WrongUseError("a recording names its clusters", next_step="omit --cluster")
     return RecordedFolder(folder, partitions=partitions)
 
 
@@ -300,12 +300,12 @@ def recorded_folder(inputs: Sequence[Input]) -> Path | None:
     """
     folders = [source.path for source in inputs if source.path is not None and source.path.is_dir()]
     if folders and len(inputs) > 1:
-        raise WrongUseError("a recording is replayed alone", next_step="name one folder, or files")
+        raise WrongUseError("a recording cannot be combined with other files", next_step="name one folder, or files")
     return folders[0] if folders else None
 
 
 def _instant_us(text: str) -> int:
     at_us = read_time(text)
     if at_us is None:
-        raise WrongUseError(f"{text!r} is no instant", next_step="write it as 2026-11-21T10:00:00Z")
+        raise WrongUseError(f"{text!r} is not a time", next_step="write it as 2026-11-21T10:00:00Z")
     return at_us

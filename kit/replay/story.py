@@ -185,7 +185,7 @@ def _stay(it: DecisionRecord) -> str:
     if it.toleration is None:
         return f"No toleration of the pod covers the taint {taint} of {it.node}, as of {it.deadline}."
     seconds = bounded_seconds(it.toleration)
-    stay = "for ever" if seconds is None else f"for {seconds} s"
+    stay = "forever" if seconds is None else f"for {seconds} s"
     covers = f"The toleration {toleration_text(it.toleration)} covers the taint {taint} of {it.node} {stay}"
     if it.outage_start is None:
         return f"{covers} since {it.window_start}."
@@ -228,7 +228,7 @@ CAUSES: Final[dict[CauseKind, str]] = {
 ENDED_BY: Final[dict[Verdict, Callable[[DecisionRecord], str]]] = {
     Verdict.TAINT_REMOVED: lambda it: f"the taint {taint_text(it.taint)} is gone",
     # By its key alone: its value may be another now.
-    Verdict.TOLERATED: lambda it: f"the pod tolerates the taint {it.taint.key} for ever now",
+    Verdict.TOLERATED: lambda it: f"the pod tolerates the taint {it.taint.key} forever now",
     Verdict.POD_GONE: lambda _: "the pod is gone",
     Verdict.POD_REPLACED: lambda _: "another pod has its name",
     Verdict.POD_FINISHED: lambda _: "the pod has finished",

@@ -196,7 +196,7 @@ class UpstreamReasons:
         return any((self._seconds(tolerations, taint.taint) or 0) >= OVERFLOWING_SECONDS for taint in taints)
 
     def _seconds(self, tolerations: Tolerations, taint: Taint) -> int | None:
-        """Return how long a taint is tolerated; None for ever."""
+        """Return how long a taint is tolerated; None forever."""
         match = first_match(tolerations, taint, comparison_operators=self._compares)
         return _UNTOLERATED if match is None else bounded_seconds(match)
 

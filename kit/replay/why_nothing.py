@@ -43,7 +43,7 @@ class WhyNothing(NamedTuple):
 
 UNBOUND: Final = WhyNothing(PodCase.UNBOUND, "It is bound to no node.")
 GONE: Final = WhyNothing(PodCase.GONE, "It is gone.")
-REFUSED: Final = WhyNothing(PodCase.REFUSED, "The service refuses what was recorded of it, as a dead letter says.")
+REFUSED: Final = WhyNothing(PodCase.REFUSED, "The recorded object is invalid; the service writes a dead letter.")
 
 _OF_POD: Final[dict[NothingDue, WhyNothing]] = {
     NothingDue.TERMINATING: WhyNothing(PodCase.TERMINATING, "It is terminating already."),
@@ -86,7 +86,7 @@ def _tolerations(aggregate: NodeAggregate, pod: PodState, rules: RuleParameters)
     for state in taints[:MOST_TAINTS]:
         match = first_match(pod.tolerations, state.taint, comparison_operators=rules.comparison_operators)
         seconds = None if match is None else bounded_seconds(match)
-        stay = "for ever" if seconds is None else f"for {seconds} s, which end after the year 9999,"
+        stay = "forever" if seconds is None else f"for {seconds} s, which end after the year 9999,"
         by = "" if match is None else f" by its toleration {toleration_text(match)}"
         yield f"It tolerates the taint {taint_text(state.taint)} of {aggregate.name} {stay}{by}."
     if len(taints) > MOST_TAINTS:

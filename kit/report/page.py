@@ -184,7 +184,7 @@ def _timeline(shown: Drawn, timeline: Timeline, evictions: ColumnDataSource, vie
     count = len(shown.nodes)
     rows = min(max(count, 3), NODES_SHOWN)
     made = _figure(
-        "Nodes: taints above, pods from the taint to their eviction or its end below",
+        "Nodes: taints above; below, pods from the taint to their eviction or its cancellation",
         rows * ROW_PIXELS + 90,
         times,
         y_range=Range1d(count - rows - 0.5, count - 0.5, bounds=(-0.5, max(count, 3) - 0.5)),

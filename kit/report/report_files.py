@@ -32,7 +32,7 @@ class ReportFile:
             if importlib.util.find_spec("bokeh") is None:
                 raise WrongUseError("bokeh is not installed", next_step="pip install 'evictstream[report]'")
             if not page.parent.is_dir():
-                raise WrongUseError(f"{page.parent} is no folder", next_step="make it, or name another one")
+                raise WrongUseError(f"{page.parent} is not a folder", next_step="create it, or name another folder")
         self._page = page
         self._collector = None if page is None else TimelineCollector()
         self._is_read = False

@@ -130,7 +130,7 @@ class TimelineCollector:
             line = self._teller.tell(ToldDecision(decision, message.at_us, how))
             lines.append(f"{line.at}  {line.text}{' (played)' if message.is_played else ''}")
         elif len(lines) == MOST_SENTENCES:
-            lines.append("Further decisions are left out here; `evictstream explain` has all.")
+            lines.append("Further decisions are omitted; `evictstream explain` has all.")
 
     def timeline(self, evictions: EvictionsOfRun) -> Timeline:
         """Return the timeline, with the evictions of the same replay."""

@@ -79,7 +79,7 @@ class ToleratedTaint(msgspec.Struct, frozen=True, gc=False):
         since_us: since when it is in use for this taint as far as the node tells: since the taint, or its value, came.
         window_us: how long it is tolerated, from the start of the window; never negative, of any size.
         outage_us: how long an outage may last before the pod has to leave, whatever the two health taints do
-            meanwhile; None if the taint is no health taint, the other health taint is tolerated for ever, or a value
+            meanwhile; None if the taint is no health taint, the other health taint is tolerated forever, or a value
             that plays a part has changed since its taint came.
     """
 

@@ -129,7 +129,7 @@ def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
     `models.eviction.decision`.
 
     Returns:
-        Seconds, 0 for "evict now", or None for ever.
+        Seconds, 0 for "evict now", or None forever.
     """
     if not in_use:
         return 0
@@ -138,7 +138,7 @@ def stay_seconds(in_use: Sequence[Toleration]) -> int | None:
 
 
 def bounded_seconds(toleration: Toleration) -> int | None:
-    """Return the seconds of a toleration: negative seconds count as 0, and None means for ever."""
+    """Return the seconds of a toleration: negative seconds count as 0, and None means forever."""
     seconds = toleration.toleration_seconds
     return None if seconds is None else max(0, seconds)
 
@@ -146,7 +146,7 @@ def bounded_seconds(toleration: Toleration) -> int | None:
 def is_shadowing(tolerations: Sequence[Toleration], taint: Taint, *, comparison_operators: bool = False) -> bool:
     """Return whether a later toleration for the same taint would have set another time.
 
-    The first match decides between 5 s and for ever, and Kubernetes does not say so; evictstream's output warns
+    The first match decides between 5 s and forever, and Kubernetes does not say so; evictstream's output warns
     (semantics.md 13 row 23).
 
     Returns:

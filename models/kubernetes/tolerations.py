@@ -31,7 +31,7 @@ class Toleration(msgspec.Struct, frozen=True, gc=False, rename="camel", omit_def
     effect: Annotated[str, Meta(description="Effect of the taint; absent matches every effect.")] = ""
     toleration_seconds: Annotated[
         int | None,
-        Meta(description="How long the taint is tolerated, in seconds of any size; absent means for ever."),
+        Meta(description="How long the taint is tolerated, in seconds of any size; absent means forever."),
     ] = None
 
 

@@ -36,9 +36,9 @@ class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
 
     Attributes:
         eviction: never, now or after some seconds.
-        stay_seconds: how long it may stay: 0 for now, None for ever; beyond 64 bit if the toleration is.
+        stay_seconds: how long it may stay: 0 for now, None forever; beyond 64 bit if the toleration is.
         taint: the taint that decided; None without taints. Of several that would decide (all untolerated, all with the
-            same shortest time, or all tolerated for ever) it is the first in node order.
+            same shortest time, or all tolerated forever) it is the first in node order.
         toleration: the one in use for that taint; None if it is untolerated or there is no taint.
         coverage: every `NoExecute` taint in node order with its toleration, to be shown. Once one taint is untolerated,
             Kubernetes uses none of these tolerations; see `in_use`.

@@ -33,7 +33,7 @@ def wait_until_read(
         ends = client.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
     unread = partitions
     while True:
-        # A new client each time: a client keeps the group's coordinator for ever, and the coordinator may move.
+        # A new client each time: a client keeps the group's coordinator forever, and the coordinator may move.
         operation = "tell how far the service has read"
         with admin_client(settings, operation, next_step=NEXT_STEP) as client, contextlib.suppress(RetriableError):
             read = client.list_group_offsets({settings.faust_app_id: places})[settings.faust_app_id]

@@ -87,8 +87,8 @@ def _sentence(gap: GapJson) -> str:
 
 def _no_gap(asked: Sequence[str] | None, waiting: Collection[str]) -> str:
     if asked is not None and waiting:
-        return f"{_listed(sorted(asked))} waits for no gap; {_listed(sorted(waiting))} does"
-    return "no gap is known; a worker finds one when it takes a partition over"
+        return f"no gap to accept in {_listed(sorted(asked))}; there is one in {_listed(sorted(waiting))}"
+    return "there is no gap; workers detect gaps when they take a partition over"
 
 
 def _listed(names: Sequence[str]) -> str:

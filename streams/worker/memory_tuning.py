@@ -3,7 +3,7 @@
 By default the collector runs every 700 new objects, several times for each batch of records. Only the state of a whole
 partition contains cycles, so here the collector runs less often. A full collection takes a second with a million pods:
 the engine asks for one when it drops a partition's state. glibc keeps freed memory for later use: after a backlog a
-worker would keep tens of megabytes for ever. So an idle worker returns them.
+worker would keep tens of megabytes forever. So an idle worker returns them.
 """
 
 from __future__ import annotations

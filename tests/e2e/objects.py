@@ -50,7 +50,7 @@ def pod(
 
 
 def tolerates(key: str, seconds: int | None = None, effect: str = "NoExecute") -> Object:
-    """Return a toleration of any value, for some seconds or for ever."""
+    """Return a toleration of any value, for some seconds or forever."""
     return {"key": key, "operator": "Exists", "effect": effect} | (
         {} if seconds is None else {"tolerationSeconds": seconds}
     )

@@ -52,7 +52,7 @@ def stage(changes: list[Change], *faults: Fault) -> Simulation:
 
 
 def test_a_worker_takes_over_again_after_losing_every_partition() -> None:
-    """It committed no offsets any more, so the group never confirmed it, and the repair waited for that for ever."""
+    """It committed no offsets any more, so the group never confirmed it, and the repair waited for that forever."""
     changes = [*tainted(2), tell(Node("c0", "n1", "other"), 1.5, 3)]
     violations, evictions = play(changes, Fault(FaultKind.DISK_FULL, 1.2, 2.0))
     assert violations == []
@@ -77,7 +77,7 @@ def test_a_slow_transaction_does_not_confirm_a_fast_clock() -> None:
 
 
 def test_firing_resumes_without_input_after_the_clock_is_corrected() -> None:
-    """The old transaction said for ever that the clock was ahead, and a quiet partition had no new one."""
+    """The old transaction said forever that the clock was ahead, and a quiet partition had no new one."""
     changes = [*tainted(6), tell(Node("c0", "n1", "other"), 2.0, 3)]
     violations, evictions = play(changes, Fault(FaultKind.CLOCK_STEP, 1.5, 3.0, 2.0))
     assert violations == []
@@ -99,5 +99,5 @@ def test_many_simultaneous_timers_neither_spin_nor_wait() -> None:
 @pytest.mark.parametrize("has_kip_890", [False, True], ids=["before KIP-890", "KIP-890"])
 @pytest.mark.parametrize("seed", [1090, 1765])
 def test_other_partitions_after_a_failed_take_over_are_taken_over(seed: int, *, has_kip_890: bool) -> None:
-    """The worker waited for the group to take offsets of partitions that were not assigned to it any more: for ever."""
+    """The worker waited for the group to take offsets of partitions that were not assigned to it any more: forever."""
     assert Simulation(generate(seed, Shape()), has_kip_890=has_kip_890).run().violations == ()

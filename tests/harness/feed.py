@@ -18,7 +18,7 @@ def taint(key: str = "lab", value: str = "", effect: str = "NoExecute", **more: 
 
 
 def tolerates(seconds: float | None = FOREVER, key: str = "lab") -> dict[str, object]:
-    """Make a toleration for a key, for some seconds or for ever."""
+    """Make a toleration for a key, for some seconds or forever."""
     toleration: dict[str, object] = {"key": key, "operator": "Exists", "effect": "NoExecute"}
     return toleration if seconds is None else {**toleration, "tolerationSeconds": seconds}
 

@@ -65,6 +65,6 @@ class AssumedDefaults(NamedTuple):
         """Say what was assumed of how many pods."""
         which = "1 pod" if pods == 1 else f"{pods} pods"
         return (
-            f"assumed of {which} without UID, as DefaultTolerationSeconds adds it on creation: not-ready is tolerated"
+            f"assumed for {which} without UID, as DefaultTolerationSeconds adds on creation: not-ready is tolerated"
             f" for {self.not_ready_seconds} s, unreachable for {self.unreachable_seconds} s"
         )

@@ -27,8 +27,8 @@ NODE = "Node"
 POD = "Pod"
 
 _WITHOUT_COMPARISON: Final = (
-    'supported values: "Equal", "Exists"; "Gt" and "Lt" are where the gate TaintTolerationComparisonOperators is on: to'
-    " judge as there give --comparison-operators"
+    'supported values: "Equal", "Exists"; "Gt" and "Lt" need the feature gate TaintTolerationComparisonOperators:'
+    " give --comparison-operators if it is on"
 )
 
 

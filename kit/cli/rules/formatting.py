@@ -5,7 +5,7 @@ from __future__ import annotations
 from evictstream.models.kubernetes import Taint, Toleration, taint_text
 from evictstream.models.kubernetes.tolerations import EQUAL, EXISTS
 
-FOR_EVER = "for ever"
+FOR_EVER = "forever"
 NOTHING = "-"
 
 

@@ -73,13 +73,13 @@ def _objects(source: str) -> Iterator[dict[object, object]]:
 def _refusal(found: Recognised) -> str:
     match found:
         case ChangeOfWatch():
-            return f"it is a watch (line {found.line}), which `evictstream what-if` reads"
+            return f"it is a watch (line {found.line}); use `evictstream what-if`"
         case AuditEvent() | OtherLine():
-            return f"it is an audit log (line {found.line}), which `evictstream what-if` reads"
+            return f"it is an audit log (line {found.line}); use `evictstream what-if`"
         case Broken():
             return f"{found.problem} (line {found.line})"
         case _:
-            return f"what begins on line {found.line} is not an object"
+            return f"the document on line {found.line} is not an object"
 
 
 def _value(source: str, line: int, text: bytes) -> dict[object, object]:
@@ -98,5 +98,5 @@ def _unique(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
     found = dict(pairs)
     if len(found) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
-        raise ValueError(f'the field "{twice}" stands twice in one object')
+        raise ValueError(f'the field "{twice}" appears twice in one object')
     return found

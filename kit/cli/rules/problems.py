@@ -87,4 +87,4 @@ def require(found: Iterable[object], kind: str, source: str, objects: Iterable[F
 
     if not list(found):
         there = ", ".join(kinds_of(objects)) or "nothing"
-        raise ObjectFileError(source, f"it holds no v1 {kind}, only {there}")
+        raise ObjectFileError(source, f"it has no v1 {kind}, only {there}")

@@ -27,8 +27,8 @@ def stay_us(in_use: Sequence[Toleration]) -> int | None:
     """Return how long a pod may stay with these tolerations in use.
 
     Returns:
-        Microseconds, rounded up because a timer never fires early; 0 for "evict now"; None for ever. A wrapped negative
-        duration and the largest 64-bit number mean for ever too. Larger numbers, which the API cannot hold, count as
+        Microseconds, rounded up because a timer never fires early; 0 for "evict now"; None forever. A wrapped negative
+        duration and the largest 64-bit number mean forever too. Larger numbers, which the API cannot hold, count as
         the largest.
     """
     seconds = stay_seconds(in_use)

@@ -40,7 +40,7 @@ class Ownership:
         partitions = self._partitions
         await partitions.revoked()
         # A worker that was thrown out gets no confirmation, and so does not fence the new owner again. The group
-        # confirms by taking offsets of assigned partitions: without any, the worker would wait for ever.
+        # confirms by taking offsets of assigned partitions: without any, the worker would wait forever.
         if self._failures and any(number in numbers for _, number in partitions.durable_positions()):
             await partitions.confirmed_since(self._failed_at)
         await partitions.assign(numbers, generation)

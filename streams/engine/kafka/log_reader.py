@@ -1,6 +1,6 @@
 """Reading rows back: whole batches straight into the logic, until the position has reached the end.
 
-Faust's recovery ends only when it has seen a record at the last offset, and so waits for ever on a changelog that ends
+Faust's recovery ends only when it has seen a record at the last offset, and so waits forever on a changelog that ends
 in transaction markers or compacted tombstones. Here a partition is done when the consumer's position has reached the
 end offset. Readers are `read_committed`; a takeover fences the previous owner first, so no open transaction can hide
 rows behind the last stable offset.

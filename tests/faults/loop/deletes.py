@@ -46,7 +46,7 @@ def wrong_delete(deleted: Deleted, together: Together) -> Iterator[str]:
 
 
 def stays_us(pod: Object, node: Object) -> int | None:
-    """Return how long a pod may stay from the first taint on, at least; None for ever, as for an absurd one."""
+    """Return how long a pod may stay from the first taint on, at least; None forever, as for an absurd one."""
     seen, there = read_seen_pod(json.dumps(pod).encode()), read_seen_node(json.dumps(node).encode())
     if not there.taints or len(seen.tolerations) > LARGEST_LIST:
         return None

@@ -53,7 +53,7 @@ class Fetching:
         return {place: self._epochs[place] for place in positions}
 
     async def run(self) -> None:
-        """Fetch for ever."""
+        """Fetch forever."""
         broker = self._worker.connection.broker
         while True:
             wanted = dict(self._positions)
@@ -91,7 +91,7 @@ class Fetching:
         self._sought.set()
 
     async def run_agent(self, topic: str) -> None:
-        """Deliver batches of one topic, for ever."""
+        """Deliver batches of one topic, forever."""
         while True:
             batch = await self._queues[topic].get()
             held_seconds = self._world.chance.choice(HOLD_SECONDS)

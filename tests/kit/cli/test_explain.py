@@ -111,7 +111,7 @@ def test_what_was_recorded_is_told_as_what_happened(tmp_path: Path) -> None:
     told = [(line.split()[1], line.partition("The eviction")[1]) for line in lines[3:-1]]
     assert told == [("replay", ""), ("replay", "The eviction"), ("recorded", "The eviction"), *[("replay", "")] * 2]
     assert "issued, 10.0 s after its deadline; what held it is not in these records" in lines[5]
-    assert lines[-1] == "Of what a replay decides, the rest is the same within a second."
+    assert lines[-1] == "All other decisions of a replay are the same within a second."
 
 
 @pytest.mark.kafka

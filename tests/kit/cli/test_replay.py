@@ -79,7 +79,7 @@ def test_other_tolerations_are_compared_with_the_recorded_ones(tmp_path: Path) -
     assert {one["reason"].partition(":")[0] for one in differences} == {
         "another time to stay",
         "there it was cancelled",
-        "pod and taint are together since another instant",
+        "the toleration window starts at another time",
     }
 
 

@@ -66,7 +66,7 @@ def test_a_table_for_people() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        pytest.param(("--zone", "z-a"), 2, b"nothing would change", id="no change"),
+        pytest.param(("--zone", "z-a"), 2, b"no change is given", id="no change"),
         pytest.param(("--cordon",), 2, b"no nodes are selected", id="no nodes"),
         pytest.param(("--taint", "a", "--zone", "z-a"), 2, b"invalid taint spec", id="no taint"),
         pytest.param(("--taint", "a:NoExecute-", "--zone", "z-a"), 2, b"use --remove-taint", id="a removal"),
@@ -158,7 +158,7 @@ def test_the_running_service(settings: Settings, tmp_path: Path) -> None:
     declare_topics(settings)
     asked = ("what-if", "--taint", "maintenance:NoExecute", "--zone", "z-b", "-o", "json")
     found = run(settings, *asked)
-    assert (found.returncode, b"no cluster is known" in found.stderr) == (1, True), found.stderr
+    assert (found.returncode, b"there are no clusters" in found.stderr) == (1, True), found.stderr
     assert run(settings, "import", INCIDENT, "--pace", "fast", "--restamp").returncode == 0
     with WorkerProcess(settings, tmp_path) as worker:
         worker.wait_ready()

@@ -116,5 +116,5 @@ def test_nothing_happened() -> None:
 
 def test_kill_that_nobody_survived() -> None:
     summary = dataclasses.replace(SUMMARY, kill=dataclasses.replace(KILL, heir=None, taken_over_us=None))
-    assert "1, not survived: nobody took over" in "\n".join(summary.lines())
+    assert "1, not survived: no worker took over" in "\n".join(summary.lines())
     assert summary.as_json()["killsSurvived"] == 0

@@ -145,7 +145,7 @@ def test_an_event_inside_an_unknown_record_is_named() -> None:
         pytest.param(b"\x28\xb5\x2f\xfd....", "zstd -dc", id="zstd"),
         pytest.param(b"now.json\0".ljust(257, b"\0") + b"ustar\0", "a tar archive", id="tar"),
         pytest.param(gzip.compress(b"now.json\0".ljust(257, b"\0") + b"ustar\0"), "a tar archive", id="tar-gz"),
-        pytest.param(b"<!DOCTYPE html>", "a page for browsers", id="html"),
+        pytest.param(b"<!DOCTYPE html>", "an HTML page", id="html"),
         pytest.param(b"kind: " + b"x" * 5_000_000, "bytes of YAML", id="much-yaml"),
     ],
 )

@@ -32,7 +32,7 @@ RIGHT = [
         .pod(14, kind="DELETED"),
         id="12.7 seconds made shorter: measured from the recorded start",
     ),
-    pytest.param(tainted(tolerating(None)), id="12.5 tolerated for ever: nothing"),
+    pytest.param(tainted(tolerating(None)), id="12.5 tolerated forever: nothing"),
     pytest.param(tainted(tolerating(300_000_000_000)), id="12.5 past the year 9999: nothing"),
     pytest.param(
         tainted({"operator": "Exists", "key": "other"})
@@ -126,7 +126,7 @@ WRONG = [
         tainted().say("Schedule", 10.1).say("Evict", 15.01, attempt=2), "does not grow", id="an attempt is left out"
     ),
     pytest.param(evicted().say("Evict", 15.2, uid="nobody", name="e9"), "unfounded", id="about nobody"),
-    pytest.param(tainted(tolerating(None)).say("Evict", 20, 15), "unfounded", id="tolerated for ever, and evicted"),
+    pytest.param(tainted(tolerating(None)).say("Evict", 20, 15), "unfounded", id="tolerated forever, and evicted"),
     pytest.param(evicted().hear("pods", 20, b"{"), "no dead letter", id="an unreadable record without dead letter"),
     pytest.param(evicted().bury(0), "needless dead letter", id="a dead letter of a good record"),
     pytest.param(evicted().hear("pods", 20, None).bury(2).bury(2), "dead letters", id="two dead letters of one record"),

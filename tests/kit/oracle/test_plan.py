@@ -151,7 +151,7 @@ CASES = {
     "12.5.4 other health taint not tolerated counts as 0": Case(
         [node(0, UR), pod(0, tolerates(UNREACHABLE, 30))], scheduled=(30,), evicted=30
     ),
-    "12.5.4 other health taint tolerated for ever is no bound": Case(
+    "12.5.4 other health taint tolerated forever is no bound": Case(
         [node(0, NR), both(30, None), node(20, UR)], scheduled=(50,), evicted=50
     ),
     "12.5.4 bound counts from the first sight of the pod": Case(
@@ -163,7 +163,7 @@ CASES = {
     "12.5.3 one untolerated taint is enough": Case(
         [node(0, taint()), pod(1, tolerates(seconds=60)), node(5, taint(), taint("j"))], scheduled=(61,), evicted=5
     ),
-    "12.5 tolerated for ever": Case([node(0, taint()), pod(1, tolerates())]),
+    "12.5 tolerated forever": Case([node(0, taint()), pod(1, tolerates())]),
     "12.5 negative seconds are 0": Case([node(0, taint()), pod(1, tolerates(seconds=-7))], evicted=1),
     "12.5.4 past the year 9999 is no deadline": Case([node(0, taint()), pod(1, tolerates(seconds=10**12))]),
     "12.5.1 mirror pod": Case([node(0, taint()), pod(1, annotations={"kubernetes.io/config.mirror": "x"})]),
@@ -208,7 +208,7 @@ CASES = {
         moved=(110,),
         evicted=110,
     ),
-    "12.7 toleration for ever added before": Case(
+    "12.7 toleration forever added before": Case(
         [node(0, taint()), pod(0, tolerates(seconds=9)), pod(5, tolerates(), tolerates(seconds=9))],
         scheduled=(9,),
         cancelled=("Tolerated",),
@@ -287,7 +287,7 @@ def in_seconds(pod_plan: PodPlan | None) -> Case:
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 def test_what_happens_to_a_pod(case: Case) -> None:
     found = in_seconds(planned(case.events).get("pod-1"))
-    # Of a pod that is tolerated for ever both words are named; which one holds depends on the command's taint.
+    # Of a pod that is tolerated forever both words are named; which one holds depends on the command's taint.
     cancelled = tuple(why.replace("TaintRemoved/Tolerated", "Tolerated") for why in found.cancelled)
     assert (found.scheduled, found.moved, cancelled, found.evicted) == (
         case.scheduled,

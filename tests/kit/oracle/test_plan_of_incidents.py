@@ -75,7 +75,7 @@ def test_recovery() -> None:
 
 
 def test_flapping() -> None:
-    # On each of four nodes 20 of 24 pods do not tolerate the taint for ever; it stays on for the last 14 s.
+    # On each of four nodes 20 of 24 pods do not tolerate the taint forever; it stays on for the last 14 s.
     assert totals("flapping-taints")[3] == 80
     assert all(one.course().evicted_us is None for one in pods("flapping-taints").values() if "forever" in one.pod)
 

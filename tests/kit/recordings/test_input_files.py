@@ -60,5 +60,5 @@ def test_records_that_cannot_be_read_name_their_file_and_line(tmp_path: Path) ->
 
 
 def test_a_folder_without_a_recording_is_wrong_use(tmp_path: Path) -> None:
-    with pytest.raises(WrongUseError, match="holds no recording"), open_recordings([str(tmp_path)]) as items:
+    with pytest.raises(WrongUseError, match="has no recording"), open_recordings([str(tmp_path)]) as items:
         list(items)

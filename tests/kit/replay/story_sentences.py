@@ -253,7 +253,7 @@ def _done(claim: Claim, why: str) -> None:
 def _ended(claim: Claim, why: str) -> None:
     claim.so_far.is_ended = True
     gone = re.fullmatch(r"the taint (\S+) is gone", why)
-    tolerated = re.fullmatch(r"the pod tolerates the taint (\S+) for ever now", why)
+    tolerated = re.fullmatch(r"the pod tolerates the taint (\S+) forever now", why)
 
     def holds(one: Moment) -> bool:
         due = one.due

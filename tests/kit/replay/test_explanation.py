@@ -76,8 +76,8 @@ def test_the_toleration_of_each_taint_is_named() -> None:
         (
             PodCase.TOLERATED,
             (
-                "It tolerates the taint k:NoExecute of n for ever by its toleration k:NoExecute."
-                " It tolerates the taint other=v:NoExecute of n for ever by its toleration of any key."
+                "It tolerates the taint k:NoExecute of n forever by its toleration k:NoExecute."
+                " It tolerates the taint other=v:NoExecute of n forever by its toleration of any key."
             ),
         )
     ]

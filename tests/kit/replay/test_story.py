@@ -129,7 +129,7 @@ CASES = [
             attempt=3,
             previous=PreviousDecision(state=EvictionState.RETRYING, deadline=START, revision=1, attempt=3),
         ),
-        "The eviction is cancelled after attempt 3: the pod tolerates the taint k for ever now.",
+        "The eviction is cancelled after attempt 3: the pod tolerates the taint k forever now.",
         id="cancelled after attempts",
     ),
     pytest.param(

@@ -153,13 +153,13 @@ STORIES: dict[str, tuple[Callable[[], Seen], DifferenceKind, int, float | None]]
         -90,
     ),
     "an edit to more": (lambda: tolerating(tolerate("a", 30)).node(1, "a").pod(11, A100), LATER, 5, 70),
-    "an edit from for ever to some seconds": (
+    "an edit from forever to some seconds": (
         lambda: tolerating(A).node(1, "a").pod(11, tolerate("a", 30)),
         EARLIER,
         5,
         -10,
     ),
-    "an edit from for ever to what is over": (
+    "an edit from forever to what is over": (
         lambda: tolerating(A).node(1, "a").pod(61, tolerate("a", 30)),
         EARLIER,
         5,

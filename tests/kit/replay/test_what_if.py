@@ -177,7 +177,7 @@ def evictions(records: Iterable[RecordedRecord]) -> dict[str, list[tuple[int, st
 
 
 def agrees(found: Preview, outcome: PodOutcome, commands: list[tuple[int, str]]) -> bool:
-    """Tell whether commands are what was foreseen. Nobody answers, so what is open is repeated for ever."""
+    """Tell whether commands are what was foreseen. Nobody answers, so what is open is repeated forever."""
     now_us = NOW_MS * 1_000
     later = [at_us for at_us, action in commands if action == "Evict" and at_us > now_us]
     match found.fate(outcome):

@@ -15,7 +15,7 @@ TAINT = Taint("k", "v", NO_EXECUTE)
 @pytest.mark.parametrize(
     ("tolerations", "taint", "expected"),
     [
-        pytest.param((FIVE, FOR_EVER), TAINT, (0, 1), id="3.4 Exists for 5 s before Exists for ever"),
+        pytest.param((FIVE, FOR_EVER), TAINT, (0, 1), id="3.4 Exists for 5 s before Exists forever"),
         pytest.param((FOR_EVER, FIVE), TAINT, (0, 1), id="3.4 the reverse order"),
         pytest.param((FIVE, FIVE), TAINT, None, id="same time twice"),
         pytest.param((FIVE,), TAINT, None, id="one alone"),

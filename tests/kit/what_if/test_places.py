@@ -45,7 +45,7 @@ TRIMMED = NodeFacts(labels={"zone": "a"})
         pytest.param(
             [node(cordoned=True)], (Toleration("", "Exists"),), ANYWHERE, "Somewhere", id="a cordon that is tolerated"
         ),
-        pytest.param([node(EXECUTE)], FOR_EVER, ANYWHERE, "Somewhere", id="tolerated for ever"),
+        pytest.param([node(EXECUTE)], FOR_EVER, ANYWHERE, "Somewhere", id="tolerated forever"),
         pytest.param([node(EXECUTE)], FOR_300_S, ANYWHERE, "ForAWhile", id="tolerated for some seconds"),
         pytest.param([node(EXECUTE), node()], FOR_300_S, ANYWHERE, "Somewhere", id="another node for good"),
         pytest.param([node(zone="a")], (), labelled("zone", "In", "a"), "Somewhere", id="affinity"),

@@ -66,7 +66,7 @@ def see(known: KnownCluster, planned: PlannedChange, choice: NodeChoice = N1) ->
     [
         pytest.param(node("n-1", {"p": ()}), change("down:NoExecute"), "LeavesAtOnce", 0, True, id="taint"),
         pytest.param(node("n-1", {"p": SOME}), change("down:NoExecute"), "LeavesLater", 30, True, id="tolerated"),
-        pytest.param(node("n-1", {"p": EVER}), change("down:NoExecute"), "Stays", None, False, id="for ever"),
+        pytest.param(node("n-1", {"p": EVER}), change("down:NoExecute"), "Stays", None, False, id="forever"),
         pytest.param(node("n-1", {"p": ()}), change("down:NoSchedule"), "Stays", None, False, id="another effect"),
         pytest.param(
             node("n-1", {"p": SOME}, DOWN), change("down:NoExecute"), "LeavesLater", 20, False, id="runs already"

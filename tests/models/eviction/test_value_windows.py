@@ -19,7 +19,7 @@ def compare(operator: str, value: str, seconds: int | None = None) -> Toleration
 @pytest.mark.parametrize(
     ("tolerations", "values", "deadline"),
     [
-        pytest.param([compare("Equal", "x"), compare("Equal", "y", 300)], [X, Y], 400, id="for ever until now"),
+        pytest.param([compare("Equal", "x"), compare("Equal", "y", 300)], [X, Y], 400, id="forever until now"),
         pytest.param([compare("", "x", 150), compare("", "y", 300)], [X, Y], 400, id="for a while until now, longer"),
         pytest.param([compare("", "x", 150), compare("", "y", 10)], [X, Y], 110, id="for a while until now, shorter"),
         pytest.param([compare("", "x", 150), compare("", "y", 0)], [X, Y], 100, id="for no time at all"),
@@ -97,7 +97,7 @@ def test_an_outage_is_no_bound_for_another_value(own: str, other: str, deadline:
 
 
 def test_an_outage_is_no_bound_with_the_others_new_value() -> None:
-    """12.5: until 100 the other one was tolerated for ever, which is no bound."""
+    """12.5: until 100 the other one was tolerated forever, which is no bound."""
     scene = Scene()
     sick = [Toleration(SICK.key, "Equal", "planned"), Toleration(SICK.key, "Equal", "now", NO_EXECUTE, 700)]
     scene.pod(0, *sick, tolerate(SILENT.key, 600))

@@ -79,7 +79,7 @@ def look(
         pytest.param(pod(), node(), Outcome.OBSOLETE, id="no taint left"),
         pytest.param(pod(), node(taint(effect="NoSchedule")), Outcome.OBSOLETE, id="only another effect left"),
         pytest.param(
-            pod(spec={"tolerations": [tolerates()]}), node(taint()), Outcome.OBSOLETE, id="tolerated for ever now"
+            pod(spec={"tolerations": [tolerates()]}), node(taint()), Outcome.OBSOLETE, id="tolerated forever now"
         ),
         pytest.param(
             pod(spec={"tolerations": [tolerates(seconds=60)]}), node(taint()), Outcome.OBSOLETE, id="tolerated a while"
@@ -100,7 +100,7 @@ def test_a_command_of_an_untolerated_pod(
         pytest.param([tolerates(seconds=300)], [taint()], True, id="deadline passed"),
         pytest.param([tolerates(seconds=600)], [taint()], False, id="given more time"),
         pytest.param([tolerates(seconds=100)], [taint()], True, id="given less time"),
-        pytest.param([tolerates()], [taint()], False, id="for ever now"),
+        pytest.param([tolerates()], [taint()], False, id="forever now"),
         pytest.param([], [taint()], True, id="toleration removed"),
         pytest.param([tolerates(seconds=300)], [], False, id="untainted"),
         pytest.param(
@@ -108,7 +108,7 @@ def test_a_command_of_an_untolerated_pod(
         ),
         pytest.param([tolerates(seconds=300)], [taint(), taint("other")], True, id="another taint, untolerated"),
         pytest.param(
-            [tolerates(), tolerates("other", 9)], [taint(), taint("other")], False, id="reason tolerated for ever"
+            [tolerates(), tolerates("other", 9)], [taint(), taint("other")], False, id="reason tolerated forever"
         ),
     ],
 )

@@ -120,7 +120,7 @@ K1, K2 = Taint("key1", "", NO_EXECUTE), Taint("key2", "", NO_EXECUTE)
         pytest.param((ONE, HUNDRED), (K2, K1), (HUNDRED, ONE), id="in node order"),
         pytest.param((ONE,), (K1, K2), None, id="one taint without: nothing in use"),
         pytest.param((FIVE_SECONDS, FOR_EVER), (K1,), (FIVE_SECONDS,), id="first match: 5 s"),
-        pytest.param((FOR_EVER, FIVE_SECONDS), (K1,), (FOR_EVER,), id="first match: for ever"),
+        pytest.param((FOR_EVER, FIVE_SECONDS), (K1,), (FOR_EVER,), id="first match: forever"),
         pytest.param((ONE, HUNDRED), (K2,), (HUNDRED,), id="one for a taint that is not there does not count"),
         pytest.param((FIVE_SECONDS,), (K1, K2), (FIVE_SECONDS, FIVE_SECONDS), id="one for several taints"),
     ],
@@ -140,9 +140,9 @@ def test_tolerations_in_use(
         pytest.param([-5], 0, id="negative counts as 0"),
         pytest.param([60, -1], 0, id="any with 0 or less"),
         pytest.param([60, 20], 20, id="the smallest"),
-        pytest.param([None, 60], 60, id="for ever and 60 s"),
-        pytest.param([None], None, id="for ever"),
-        pytest.param([None, None], None, id="all for ever"),
+        pytest.param([None, 60], 60, id="forever and 60 s"),
+        pytest.param([None], None, id="forever"),
+        pytest.param([None, None], None, id="all forever"),
         pytest.param([10**30], 10**30, id="beyond 64 bit"),
     ],
 )
@@ -159,8 +159,8 @@ def test_no_match_gives_none() -> None:
 @pytest.mark.parametrize(
     ("tolerations", "warns"),
     [
-        pytest.param((FIVE_SECONDS, FOR_EVER), True, id="5 s hides for ever"),
-        pytest.param((FOR_EVER, FIVE_SECONDS), True, id="for ever hides 5 s"),
+        pytest.param((FIVE_SECONDS, FOR_EVER), True, id="5 s hides forever"),
+        pytest.param((FOR_EVER, FIVE_SECONDS), True, id="forever hides 5 s"),
         pytest.param((FIVE_SECONDS, FIVE_SECONDS), False, id="same time"),
         pytest.param((FIVE_SECONDS, Toleration("other", "Exists")), False, id="the later one does not match"),
         pytest.param((FIVE_SECONDS,), False, id="only one"),

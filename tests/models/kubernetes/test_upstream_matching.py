@@ -186,14 +186,14 @@ def test_find_matching_untolerated_taint(
     ("seconds", "stay"),
     [
         pytest.param([], 0, id="none"),
-        pytest.param([None], None, id="for ever"),
+        pytest.param([None], None, id="forever"),
         pytest.param([1, 2], 1, id="the smaller"),
-        pytest.param([1, None], 1, id="1 s and for ever"),
-        pytest.param([None, 1], 1, id="for ever and 1 s"),
+        pytest.param([1, None], 1, id="1 s and forever"),
+        pytest.param([None, 1], 1, id="forever and 1 s"),
     ],
 )
 def test_get_min_toleration_time(seconds: list[int | None], stay: int | None) -> None:
-    """taint_eviction_test.go TestGetMinTolerationTime; -1 is for ever there"""
+    """taint_eviction_test.go TestGetMinTolerationTime; -1 is forever there"""
     assert stay_seconds([Toleration(toleration_seconds=value) for value in seconds]) == stay
 
 

@@ -50,19 +50,19 @@ def stay(key: str = "", seconds: int | None = None, effect: str = NO_EXECUTE) ->
         pytest.param((stay("key1"),), (K1, K2), NOW, 0, K2, None, id="3.4 one of two is untolerated"),
         pytest.param((stay("key2"),), (K1, K2, K3), NOW, 0, K1, None, id="3.3 the first untolerated, in node order"),
         pytest.param((stay("key1", 5),), (K1, K2), NOW, 0, K2, None, id="4 untolerated beats seconds"),
-        pytest.param((stay("key1"),), (K1,), NEVER, None, K1, stay("key1"), id="4 for ever"),
+        pytest.param((stay("key1"),), (K1,), NEVER, None, K1, stay("key1"), id="4 forever"),
         pytest.param(
-            (stay("key1"), stay("key2")), (K2, K1), NEVER, None, K2, stay("key2"), id="4 all for ever: the first taint"
+            (stay("key1"), stay("key2")), (K2, K1), NEVER, None, K2, stay("key2"), id="4 all forever: the first taint"
         ),
         pytest.param((stay("key1", 60),), (K1,), AFTER, 60, K1, stay("key1", 60), id="4 seconds"),
         pytest.param(
             (stay("key1", 60), stay("key2", 20)), (K1, K2), AFTER, 20, K2, stay("key2", 20), id="4 the smallest"
         ),
         pytest.param(
-            (stay("key1"), stay("key2", 20)), (K1, K2), AFTER, 20, K2, stay("key2", 20), id="4 for ever and 20 s"
+            (stay("key1"), stay("key2", 20)), (K1, K2), AFTER, 20, K2, stay("key2", 20), id="4 forever and 20 s"
         ),
         pytest.param(
-            (stay("key1", 20), stay("key2")), (K1, K2), AFTER, 20, K1, stay("key1", 20), id="4 20 s and for ever"
+            (stay("key1", 20), stay("key2")), (K1, K2), AFTER, 20, K1, stay("key1", 20), id="4 20 s and forever"
         ),
         pytest.param(
             (stay("key1", 7), stay("key2", 7)), (K2, K1), AFTER, 7, K2, stay("key2", 7), id="4 same time: first taint"
@@ -73,10 +73,10 @@ def stay(key: str = "", seconds: int | None = None, effect: str = NO_EXECUTE) ->
             (stay("key1", 60), stay("key2", -1)), (K1, K2), NOW, 0, K2, stay("key2", -1), id="4 any with 0 or less"
         ),
         pytest.param(
-            (stay("key1", 0), stay("key2")), (K2, K1), NOW, 0, K1, stay("key1", 0), id="4 zero beside for ever"
+            (stay("key1", 0), stay("key2")), (K2, K1), NOW, 0, K1, stay("key1", 0), id="4 zero beside forever"
         ),
         pytest.param((stay(seconds=5), stay()), (K1,), AFTER, 5, K1, stay(seconds=5), id="3.4 order decides: 5 s"),
-        pytest.param((stay(), stay(seconds=5)), (K1,), NEVER, None, K1, stay(), id="3.4 order decides: for ever"),
+        pytest.param((stay(), stay(seconds=5)), (K1,), NEVER, None, K1, stay(), id="3.4 order decides: forever"),
         pytest.param(
             (stay("key9", 1), stay("key1", 9)), (K1,), AFTER, 9, K1, stay("key1", 9), id="3.4 taint that is not there"
         ),

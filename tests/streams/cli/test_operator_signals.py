@@ -215,7 +215,7 @@ def test_accept_gap_tells_the_one_named(known: Settings) -> None:
         pytest.param(
             ["--cluster", "heard"],
             True,
-            "heard waits for no gap; prod-eu-1, staging does",
+            "no gap to accept in heard; there is one in prod-eu-1, staging",
             id="others",
         ),
     ],

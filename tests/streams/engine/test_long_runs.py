@@ -45,7 +45,7 @@ def test_nothing_is_kept_of_batches_that_were_taken(config: EngineConfig) -> Non
 
 
 def test_a_worker_without_partitions_ages_while_its_group_is_silent(config: EngineConfig) -> None:
-    """It asks aiokafka's old addresses for ever, where all brokers have new ones."""
+    """It asks aiokafka's old addresses forever, where all brokers have new ones."""
 
     async def test() -> None:
         async with member(config) as owner:

@@ -196,7 +196,7 @@ def test_an_owner_killed_in_mid_transaction_leaves_nothing_behind(config: Engine
 
 
 def test_reading_ends_by_position_where_the_log_ends_in_markers(config: EngineConfig, settings: Settings) -> None:
-    """The end of the changelog is always a marker or a hole, never a record: stock recovery would wait for ever."""
+    """The end of the changelog is always a marker or a hole, never a record: stock recovery would wait forever."""
 
     async def test() -> None:
         producer = PartitionProducer(0, config)

@@ -153,7 +153,7 @@ def test_waiting_ends_with_the_event_or_the_time() -> None:
 
 @pytest.mark.parametrize("turns", range(5))
 def test_a_cancellation_is_never_taken_away(turns: int) -> None:
-    """Not by an event that was set some turns of the loop before: a worker that stops would wait for it for ever."""
+    """Not by an event that was set some turns of the loop before: a worker that stops would wait for it forever."""
 
     async def test() -> None:
         event = asyncio.Event()

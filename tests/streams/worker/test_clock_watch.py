@@ -75,7 +75,7 @@ def test_a_small_jump_counts_against_the_brokers_at_once() -> None:
 
 
 def test_a_corrected_clock_is_trusted_without_another_transaction() -> None:
-    """Found by the torture: on a quiet partition firing waited for ever."""
+    """Found by the torture: on a quiet partition firing waited forever."""
     clock = watch()
     clock.tick(START_US + 10 * SECOND_US, 1000.0)
     committed = Committed(START_US // 1000, 999.995, 1000.0)

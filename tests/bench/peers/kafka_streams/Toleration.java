@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-/** One entry of a pod's tolerations; null seconds mean for ever. */
+/** One entry of a pod's tolerations; null seconds mean forever. */
 record Toleration(String key, String operator, String value, String effect, Long seconds) {
     static List<Toleration> readAll(byte[] json) throws IOException {
         var found = new ArrayList<Toleration>();

@@ -164,7 +164,7 @@ def test_text(rules: Rules, write: WriteFile) -> None:
 def test_text_of_a_warning(rules: Rules, write: WriteFile) -> None:
     lines = rules("tolerations", write(pod(FOR_EVER, FIVE, metadata=STORED))).out.splitlines()
     assert lines[-1] == (
-        "warning: order decides for node.kubernetes.io/unreachable:NoExecute: for ever by toleration 1,"
+        "warning: order decides for node.kubernetes.io/unreachable:NoExecute: forever by toleration 1,"
         " where toleration 2 says 5 s"
     )
 

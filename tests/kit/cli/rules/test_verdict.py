@@ -45,7 +45,7 @@ def only(answer: object) -> dict[str, dict[str, object]]:
             "evict-never",
             None,
             {"key": "k", "operator": "Exists"},
-            id="4 tolerated for ever",
+            id="4 tolerated forever",
         ),
         pytest.param(
             NO_EXECUTE,

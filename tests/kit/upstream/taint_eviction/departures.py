@@ -19,7 +19,7 @@ GAP = 5
 
 
 def finite(pod: Pod, taints: Sequence[Taint], *, compare: bool) -> dict[str, int] | None:
-    """Give the seconds in use by taint key, without those for ever; None if some taint is untolerated."""
+    """Give the seconds in use by taint key, without those forever; None if some taint is untolerated."""
     seconds: dict[str, int] = {}
     for taint in taints:
         match = first_match(pod.tolerations, taint, comparison_operators=compare)
@@ -69,9 +69,9 @@ def node_departure(
         was = finite(pod, before, compare=compare)
         will = finite(pod, after, compare=compare)
         if not will:
-            continue  # untolerated, or for ever: evicted now, or cancelled, by both
+            continue  # untolerated, or forever: evicted now, or cancelled, by both
         if pod.name not in waiting:
-            continue  # for ever until now, and by another value or another taint: both begin now
+            continue  # forever until now, and by another value or another taint: both begin now
         if was != will:
             return "12.4, rows 4, 6 and 37: other finite taints under a pending timer"
         if any(_begins_anew(pod, taint, before, compare=compare) for taint in after if taint.key in will):

@@ -115,7 +115,7 @@ class Two:
             Two().node(0, A).pod(0, tolerate("a")).pod(10, tolerate("a", 30)),
             40,
             30,
-            id="row 5: edited, for ever until now",
+            id="row 5: edited, forever until now",
         ),
         pytest.param(
             Two().node(0, A).pod(0, tolerate("a", 100)).pod(10, tolerate("a", 100), uid="pod-2"),

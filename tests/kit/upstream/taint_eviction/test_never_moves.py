@@ -30,7 +30,7 @@ NEVER_MOVES = [
         "100 delete p1",
     ),
     case("6.7 seconds set to 0", [*WAITING, pod(5, tol("a", 0))], "0 set p1 100", "5 keep p1 100", "100 delete p1"),
-    case("6.7 seconds taken away: for ever", [*WAITING, pod(5, tol("a"))], "0 set p1 100", "5 cancel p1"),
+    case("6.7 seconds taken away: forever", [*WAITING, pod(5, tol("a"))], "0 set p1 100", "5 cancel p1"),
     case(
         "6.7 order of the tolerations changed",
         [node(0, A), pod(0, tol("a", 10), tol("", 50)), pod(5, tol("", 50), tol("a", 10))],

@@ -62,9 +62,9 @@ STEP_BY_STEP = [
         "7 keep p1 30",
         "30 delete p1",
     ),
-    case("6.12 NoExecute taint added, tolerated for ever", [node(0), pod(0, tol("a")), node(7, A)]),
+    case("6.12 NoExecute taint added, tolerated forever", [node(0), pod(0, tol("a")), node(7, A)]),
     case(
-        "6.12 one of several removed, the rest tolerated for ever",
+        "6.12 one of several removed, the rest tolerated forever",
         [node(0, A, B), pod(0, tol("a", 30), tol("b")), node(7, B)],
         "0 set p1 30",
         "7 cancel p1",
@@ -107,7 +107,7 @@ STEP_BY_STEP = [
         "30 delete p1",
     ),
     case(
-        "6.12 value of a taint changed, tolerated for ever now",
+        "6.12 value of a taint changed, tolerated forever now",
         [node(0, A_V1), pod(0, tol("a", 30, "v1"), tol("a", None, "v2")), node(7, A_V2)],
         "0 set p1 30",
         "7 cancel p1",
@@ -184,7 +184,7 @@ EDGE_CASES = [
         [node(0, A), pod(0, tol("a", effect=PREFER_NO_SCHEDULE))],
         "0 delete p1",
     ),
-    case("6.13 toleration without effect helps for ever", [node(0, A), pod(0, tol("a", effect=""))]),
+    case("6.13 toleration without effect helps forever", [node(0, A), pod(0, tol("a", effect=""))]),
     case(
         "6.13 Exists, NoExecute, n seconds: every NoExecute taint",
         [node(0, A, B), pod(0, tol("", 12))],
@@ -200,13 +200,13 @@ EDGE_CASES = [
         "1 delete p1",
     ),
     case(
-        "6.13 two taints, for ever and 60 s",
+        "6.13 two taints, forever and 60 s",
         [node(0, A, B), pod(0, tol("a"), tol("b", 60))],
         "0 set p1 60",
         "60 delete p1",
     ),
     case(
-        "6.13 two taints, for ever and 60 s, the second goes",
+        "6.13 two taints, forever and 60 s, the second goes",
         [node(0, A, B), pod(0, tol("a"), tol("b", 60)), node(20, A)],
         "0 set p1 60",
         "20 cancel p1",

@@ -200,7 +200,7 @@ def test_only_no_execute_taints_count() -> None:
 
 
 def test_update_node_with_multiple_taints() -> None:
-    """TestUpdateNodeWithMultipleTaints: none, the one for ever, both, the one for ever again; nothing is deleted."""
+    """TestUpdateNodeWithMultipleTaints: none, the one forever, both, the one forever again; nothing is deleted."""
     stage = Stage()
     for_ever = Toleration("testTaint1", "Exists", "", NO_EXECUTE)
     minute = Toleration("testTaint2", "Exists", "", NO_EXECUTE, 60)
@@ -217,10 +217,10 @@ def test_update_node_with_multiple_taints() -> None:
     ("seconds", "expected_us"),
     [
         pytest.param([], 0, id="TestGetMinTolerationTime/none"),
-        pytest.param([None], None, id="TestGetMinTolerationTime/for ever"),
+        pytest.param([None], None, id="TestGetMinTolerationTime/forever"),
         pytest.param([1, 2], 1_000_000, id="TestGetMinTolerationTime/1 and 2"),
-        pytest.param([1, None], 1_000_000, id="TestGetMinTolerationTime/1 and for ever"),
-        pytest.param([None, 1], 1_000_000, id="TestGetMinTolerationTime/for ever and 1"),
+        pytest.param([1, None], 1_000_000, id="TestGetMinTolerationTime/1 and forever"),
+        pytest.param([None, 1], 1_000_000, id="TestGetMinTolerationTime/forever and 1"),
         pytest.param([None, None], None, id="4 all without seconds"),
         pytest.param([300, 0, 20], 0, id="4 any with 0"),
         pytest.param([300, -1], 0, id="4 any below 0"),
