@@ -61,7 +61,7 @@ class Reach:
         self._open: weakref.WeakSet[object] = weakref.WeakSet()
         self._away_since: float | None = None
         self._unanswered_since: float | None = None
-        self._told_since: float | None = None
+        self._reported_since: float | None = None
         self._watcher: threading.Thread | None = None
         self._looked_at: float | None = None
 
@@ -94,9 +94,10 @@ class Reach:
         """Say that Kafka is away, or `None`."""
         with self._lock:
             self._tell_if_away()
-            if self._told_since is None:
+            if self._reported_since is None:
                 return None
-            return f"Kafka unavailable: no broker has answered for {self._now() - self._told_since:.0f} s"
+            seconds = self._now() - self._reported_since
+            return f"Kafka unavailable: no broker has answered for {seconds:.0f} s; check the brokers"
 
     def asked(self) -> None:
         """Note that a broker was asked for something that it answers at once."""
@@ -106,7 +107,7 @@ class Reach:
     def answered(self) -> None:
         """Note that a broker has answered, whatever."""
         self._unanswered_since = None
-        if self._told_since is not None:
+        if self._reported_since is not None:
             with self._lock:
                 self._tell_back()
 
@@ -161,22 +162,22 @@ class Reach:
         return self._looked_at is not None and self._now() - self._looked_at > STOOD_STILL_SECONDS
 
     def _tell_back(self) -> None:
-        if self._told_since is not None:
+        if self._reported_since is not None:
             log.warning(
                 "Kafka available again",
-                away_seconds=round(self._now() - self._told_since, 1),
+                away_seconds=round(self._now() - self._reported_since, 1),
                 lines_kept_back=let_libraries_speak(),
             )
-        self._away_since = self._told_since = None
+        self._away_since = self._reported_since = None
 
     def _tell_if_away(self) -> None:
-        if self._told_since is not None:
+        if self._reported_since is not None:
             return
         now, silent_since = self._now(), self._unanswered_since
         if self._away_since is not None and now - self._away_since >= AWAY_SECONDS:
-            self._told_since = self._away_since
+            self._reported_since = self._away_since
         elif silent_since is not None and now - silent_since >= SILENT_SECONDS and not self._stood_still():
-            self._told_since = silent_since
+            self._reported_since = silent_since
         else:
             return
         brokers = sorted(str(address) for address in self._failing)  # only clients of aiokafka name them

@@ -170,8 +170,8 @@ class Gap(msgspec.Struct, frozen=True):
     @property
     def reason(self) -> str:
         """Why firing waits, and what an operator can do."""
-        lost = ", ".join(f"{count} of {topic}" for topic, count in sorted(self.lost.items()))
-        return f"input expired unread ({lost}); list again, or run `evictstream accept-gap`"
+        lost = ", ".join(f"{count} records of {topic}" for topic, count in sorted(self.lost.items()))
+        return f"input expired before it was read ({lost}); have its feeds list again, or run `evictstream accept-gap`"
 
     def after_listing(self, signal: Heartbeat, *, on_nodes: bool) -> "Gap | None":
         """Return what is left of the gap after a heartbeat that counts; `None` if nothing is."""

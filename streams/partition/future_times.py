@@ -92,7 +92,8 @@ class FutureTimes:
         """Return why this partition's view of the time cannot be trusted now, or `None`."""
         left_us = self._held_until_us - self._now_us()
         if 0 < left_us <= HOLD_US:
-            return f"an append time lies in the future; {left_us / SECOND_US:.0f} s of waiting are left"
+            left = f"evictions wait {left_us / SECOND_US:.0f} s more"
+            return f"a record has an append time in the future; {left}; check NTP on the brokers"
         return None
 
 

@@ -58,15 +58,18 @@ class ClockWatch:
 
     def objection(self, monotonic_seconds: float) -> str | None:
         """Return why the clock cannot be trusted now, or `None`."""
-        if monotonic_seconds < self._held_until:
-            return f"the clock jumped forward; {self._held_until - monotonic_seconds:.0f} s of waiting are left"
+        left = self._held_until - monotonic_seconds
+        if left > 0:
+            return f"this worker's clock jumped forward; evictions wait {left:.0f} s more; check NTP here"
         if self._offset_us is not None and self._brokers_offset_us is not None:
             least, _ = self._brokers_offset_us
             ahead_us = self._offset_us - least
             if ahead_us > self._skew_limit_us:
-                return f"the clock may be {ahead_us / SECOND_US:.1f} s ahead of the brokers"
+                return (
+                    f"this worker's clock may be {ahead_us / SECOND_US:.1f} s ahead of the brokers'; check NTP on both"
+                )
             if -ahead_us > self._skew_limit_us:
-                return f"the clock is {-ahead_us / SECOND_US:.1f} s behind the brokers, or theirs is ahead"
+                return f"this worker's clock is {-ahead_us / SECOND_US:.1f} s behind the brokers'; check NTP on both"
         return None
 
     def brokers_now_us(self, monotonic_seconds: float) -> int:

@@ -51,14 +51,12 @@ def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
             unanswered[cluster] = unanswered.get(cluster, NONE_WAITING).joined(part)
     found = []
     for cluster, part in held.items():
-        reason = (
-            f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s: does a feed run for this cluster?"
-        )
+        reason = f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s; check that its feed runs"
         found.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
     for cluster, part in unanswered.items():
         age = _seconds(part, snapshot)
         if age > UNANSWERED_LIMIT_SECONDS:
-            reason = f"issued and unanswered, the oldest for {age:.0f} s: does an executor run for this cluster?"
+            reason = f"issued, and the oldest is unanswered for {age:.0f} s; check that its executor runs"
             found.append(ClusterSign(cluster, None, part.count, reason))
     return sorted(found, key=lambda sign: (sign.cluster, sign.gate or ""))
 

@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from evictstream.streams.worker.served_partition import ServedPartition
 
 
-CONFIRMED = "the group confirmed this worker {} s ago"
-NOT_CONFIRMED = "the group has not confirmed this worker yet"
-APPLIED = "everything in the log was last known to be applied {} s ago"
-NOT_APPLIED = "it is not known yet that everything in the log is applied"
+REBALANCING = "the group rebalances; wait, and if this repeats, look for workers that restart"
+CONFIRMED = "the group last confirmed this worker {} s ago; check the connection to the brokers"
+NOT_CONFIRMED = "the group has not confirmed this worker yet; wait, then check the connection to the brokers"
+CATCHING_UP = "the input from before the takeover is still being read; wait"
+APPLIED = "this worker last reached the end of its input {} s ago; check its CPU and the brokers"
+NOT_APPLIED = "this worker has not reached the end of its input yet; wait, then check its CPU and the brokers"
+"""Each reason says what to do. Reasons of the gates `clock`, `gap` and `feed` are made where these are checked."""
 
 
 class Gate(enum.StrEnum):
@@ -98,7 +101,7 @@ class Gates:
     def closed(self, writer: PartitionWriter[ServedPartition]) -> Closed | None:
         """Return the first closed gate of a partition, or `None` when its timers may fire."""
         if self._group.is_rebalancing:
-            return Closed(Gate.OWNER, "the group rebalances")
+            return Closed(Gate.OWNER, REBALANCING)
         if not self._lease.valid:
             return Closed(Gate.OWNER, _since(self._lease.age_seconds, CONFIRMED, NOT_CONFIRMED))
         objection = self._clock_watch.objection(self._clock.monotonic())
@@ -108,7 +111,7 @@ class Gates:
         if objection is not None:
             return Closed(Gate.CLOCK, objection)
         if not writer.caught_up:
-            return Closed(Gate.CAUGHT_UP, "the inputs are still being read to the end they had at takeover")
+            return Closed(Gate.CAUGHT_UP, CATCHING_UP)
         age = self._freshness.age_seconds(writer.partition)
         if age > self._lag_limit_seconds:
             return Closed(Gate.FRESH_VIEW, _since(age, APPLIED, NOT_APPLIED))

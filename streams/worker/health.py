@@ -50,14 +50,16 @@ class Health:
         reasons: list[dict[str, object]] = []
         loop_age = self._watchdog.ages(now)[WaitKind.LOOP]
         if loop_age > OLDEST_SNAPSHOT_SECONDS:
-            reasons.append({"reason": f"the event loop has not run for {loop_age:.1f} s"})
+            reasons.append(
+                {"reason": f"the event loop has been blocked for {loop_age:.1f} s; check the CPU of this machine"}
+            )
         kafka = REACH.problem()
         if kafka is not None:
             reasons.append({"reason": kafka})
         if self._watchdog.is_stopping:
-            reasons.append({"reason": "the worker stops"})
+            reasons.append({"reason": "the worker is stopping"})
         if not snapshot.is_settled:
-            reasons.append({"reason": "the group assigns, or what it has assigned is not taken over yet"})
+            reasons.append({"reason": "partitions are being assigned or taken over; wait"})
         reasons += [
             {"partition": view.partition, "gate": str(view.closed.gate), "reason": view.closed.reason}
             for view in snapshot.partitions

@@ -16,7 +16,7 @@ from evictstream.streams.engine.core.ports import KafkaClientError, Place
 from evictstream.streams.engine.core.writer import PartitionWriter
 from evictstream.streams.worker.clock_watch import ClockWatch
 from evictstream.streams.worker.freshness import Freshness
-from evictstream.streams.worker.gates import Closed, Gate, Gates
+from evictstream.streams.worker.gates import APPLIED, CONFIRMED, NOT_APPLIED, NOT_CONFIRMED, Closed, Gate, Gates
 from evictstream.streams.worker.served_partition import ServedPartition
 from evictstream.streams.worker.timer_service import TimerService
 from tests.deploy.pages import ROOT
@@ -168,17 +168,15 @@ def test_an_infinite_age_is_said_in_words() -> None:
     world = World()
     writer = cast("PartitionWriter[ServedPartition]", world.writer)
     world.lease.drop()
-    assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group has not confirmed this worker yet")
+    assert world.gates.closed(writer) == Closed(Gate.OWNER, NOT_CONFIRMED)
     world.lease.renew(time.monotonic() - 60)
-    assert world.gates.closed(writer) == Closed(Gate.OWNER, "the group confirmed this worker 60.0 s ago")
+    assert world.gates.closed(writer) == Closed(Gate.OWNER, CONFIRMED.format("60.0"))
     world.lease.renew(time.monotonic())
     world.freshness._fresh_at.clear()
     world.freshness._samples.clear()
-    reason = "it is not known yet that everything in the log is applied"
-    assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, reason)
+    assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, NOT_APPLIED)
     world.freshness._fresh_at[0] = time.monotonic() - 60
-    reason = "everything in the log was last known to be applied 60.0 s ago"
-    assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, reason)
+    assert world.gates.closed(writer) == Closed(Gate.FRESH_VIEW, APPLIED.format("60.0"))
 
 
 def test_the_view_is_as_fresh_as_the_last_passed_answer() -> None:
