@@ -125,7 +125,7 @@ def last_look(
 
 def _of_pod(command: EvictionCommand, pod: SeenPod) -> str | None:
     if pod.is_terminating:
-        return "the pod is terminating already"
+        return "the pod is already terminating"
     if pod.phase in TERMINAL_PHASES:
         return f"the pod has ended: {pod.phase}"
     if pod.node != command.node:

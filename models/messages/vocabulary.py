@@ -58,7 +58,7 @@ class Verdict(enum.StrEnum):
     POD_TERMINATING = "PodTerminating"
     """Its deletion timestamp is set."""
     POD_MIRROR = "PodMirror"
-    """It stands for a static pod, which only its kubelet can end."""
+    """It is a mirror pod; only its kubelet can end the static pod."""
     NODE_GONE = "NodeGone"
     """The node is deleted, or another one was registered under its name."""
     CLUSTER_FORGOTTEN = "ClusterForgotten"

@@ -131,7 +131,7 @@ def probe(bootstrap_servers: str) -> Probe | None:
     """Ask an unprotected cluster; `None` without an answer within 2 s."""
     try:
         settings = Settings(bootstrap_servers=bootstrap_servers)
-        with admin_client(settings, "look at the cluster", first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
+        with admin_client(settings, "describe the cluster", first_answer_seconds=PROBE_TIMEOUT_SECONDS) as client:
             answer = client.describe_cluster()
     except (BrokerUnreachableError, BrokerRefusedError):
         return None
@@ -143,7 +143,7 @@ def probe(bootstrap_servers: str) -> Probe | None:
 def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bool) -> TopicsReport:
     wanted = topic_specs(settings) if specs is None else tuple(specs)
     next_step = "give this user the rights to create and describe topics"
-    with admin_client(settings, "look at topics", next_step=next_step) as client:
+    with admin_client(settings, "describe topics", next_step=next_step) as client:
         present = set(client.list_topics())
         missing = [spec for spec in wanted if spec.name not in present]
         if create and missing:
@@ -177,7 +177,7 @@ def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
         BrokerUnreachableError: no broker answered in time.
         BrokerRefusedError: Kafka refused.
     """
-    with admin_client(settings, "look at topics") as client:
+    with admin_client(settings, "describe topics") as client:
         _, configs = _described(client, list(names))
     found = [int(configs[name]["retention.ms"]["value"]) for name in names]
     return min(math.inf if milliseconds < 0 else milliseconds / 1_000 for milliseconds in found)
@@ -230,7 +230,7 @@ def _described(client: KafkaAdminClient, names: list[str]) -> tuple[dict[str, An
     if hidden := [name for name in names if partitions.get(name) and not configs.get(name)]:
         raise BrokerRefusedError(
             f"describe the settings of {', '.join(hidden)}",
-            reason="it shows none",
+            reason="it shows no settings",
             next_step="give this user the right DescribeConfigs on these topics",
         )
     return partitions, configs

@@ -219,7 +219,7 @@ def _cluster_id(folder: Path, nodes: int) -> str:
         known = json.loads(path.read_text(encoding="utf-8"))
         if known["nodes"] != nodes:
             problem = f"{folder} belongs to an embedded Kafka of {known['nodes']} node(s), not {nodes}"
-            raise WrongUseError(problem, next_step="name another folder, or ask for as many nodes")
+            raise WrongUseError(problem, next_step="name another folder, or use the same number of nodes")
         return str(known["cluster_id"])
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # Kafka's own tool reads an id that begins with a dash as an option.

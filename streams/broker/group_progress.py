@@ -29,12 +29,12 @@ def wait_until_read(
     """
     give_up_at = time.monotonic() + patience_seconds
     places = [TopicPartition(topic, number) for number in partitions]
-    with admin_client(settings, "tell where a topic ends") as client:
+    with admin_client(settings, "read the end offsets of a topic") as client:
         ends = client.list_partition_offsets(dict.fromkeys(places, OffsetSpec.LATEST))
     unread = partitions
     while True:
         # A new client each time: a client keeps the group's coordinator forever, and the coordinator may move.
-        operation = "tell how far the service has read"
+        operation = "read the service's offsets"
         with admin_client(settings, operation, next_step=NEXT_STEP) as client, contextlib.suppress(RetriableError):
             read = client.list_group_offsets({settings.faust_app_id: places})[settings.faust_app_id]
             # -1 where the group has never committed; an input that is empty then counts as read.

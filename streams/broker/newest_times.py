@@ -22,6 +22,6 @@ def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> di
         BrokerRefusedError: Kafka refused, or is older than 3.0.
     """
     wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}
-    with admin_client(settings, "tell the times of newest records") as client:
+    with admin_client(settings, "read the times of the newest records") as client:
         found = client.list_partition_offsets(wanted)
     return {(tp.topic, tp.partition): at.timestamp * MILLISECOND_US for tp, at in found.items() if at.timestamp >= 0}

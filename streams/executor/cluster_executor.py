@@ -140,7 +140,7 @@ class ClusterExecutor:
     def expire(self, now: float) -> list[tuple[QueuedEviction, CommandAnswer]]:
         """Remove the evictions that have waited for `WAIT_SECONDS`, also if no worker is free, with their answers."""
         with self._changed:
-            answer = CommandAnswer(Outcome.FAILED, self.hindrance or f"it has waited for {WAIT_SECONDS:g} s")
+            answer = CommandAnswer(Outcome.FAILED, self.hindrance or f"not tried within {WAIT_SECONDS:g} s")
             expired = self._queue.remove_older(now - WAIT_SECONDS)
             self.outcomes[Outcome.FAILED] += len(expired)
             for eviction in expired:
@@ -237,10 +237,10 @@ class ClusterExecutor:
         if not put_off.is_of_cluster:
             return
         if self.hindrance is None:
-            log.warning("cluster does not take evictions", cluster=self.name, reason=put_off.reason)
+            log.warning("cluster refuses evictions", cluster=self.name, reason=put_off.reason)
         self.hindrance = put_off.reason
 
     def _open(self) -> None:
         if self.hindrance is not None:
-            log.info("cluster takes evictions again", cluster=self.name)
+            log.info("cluster accepts evictions again", cluster=self.name)
             self.hindrance = None

@@ -62,7 +62,7 @@ class ClusterIdentity:
         if uid == self._uid:
             return None
         seen = self._seen_uid
-        reason = f"it is for the cluster with UID {uid}, and at {self._connection.host} answers the one with {seen}"
+        reason = f"the command is for the cluster with UID {uid}, but the one at {self._connection.host} has {seen}"
         if self._fed_uid == self._uid == seen:
             return CommandAnswer(Outcome.OBSOLETE, reason)
         is_of_cluster = self._fed_uid == uid or seen != self._uid

@@ -88,7 +88,7 @@ class ClusterLife(threading.Thread):
     def __init__(self, order: ClusterOrder, options: ExecutionOptions, *, settings: Settings, producer: Any) -> None:
         super().__init__(name=f"{order.name} executor", daemon=True)
         self.order = order
-        self.problem: str | None = "it is being checked"
+        self.problem: str | None = "being checked"
         self.refusal: Exception | None = None
         self.executor: ClusterExecutor | None = None
         self.reader: CommandConsumer | None = None
@@ -125,13 +125,13 @@ class ClusterLife(threading.Thread):
             except EvictstreamError as error:
                 self._refuse(error)
             except Exception as error:  # of any kind: it must not end the other clusters
-                log.exception("cluster cannot be served", cluster=self.order.name)
+                log.exception("cluster failed", cluster=self.order.name)
                 self._refuse(error)
 
     def _wait(self, error: Exception, seconds: float, *, needs_a_change: bool = False) -> None:
         self.refusal = error if needs_a_change else None
         if self.problem != str(error):
-            log.warning("cluster is not served", cluster=self.order.name, error=str(error))
+            log.warning("cluster unavailable", cluster=self.order.name, error=str(error))
         self.problem = str(error)
         self._stopped.wait(seconds)
 

@@ -157,7 +157,7 @@ class CommandConsumer:
         now = time.monotonic()
         stalled = now - self.polled_at
         if stalled > STALL_SECONDS and self.is_active:
-            log.warning("process stalled; its partition is read again", seconds=round(stalled, 1))
+            log.warning("process stalled; reading its partition again", seconds=round(stalled, 1))
             self._answers.drop()
         self.polled_at = now
         self._cluster.permit(now + STALL_SECONDS)

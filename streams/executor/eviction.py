@@ -104,7 +104,7 @@ class PodEvictor:
                 ahead does not shorten `delete_after_seconds`.
         """
         if not (_is_segment(command.namespace) and _is_segment(command.pod) and _is_segment(command.node)):
-            return CommandAnswer(Outcome.REFUSED, "a name in the command cannot be that of an object")
+            return CommandAnswer(Outcome.REFUSED, "the command has a name that no object can have")
         done = self._evict(command, tries, seen_at)
         if isinstance(done, CommandAnswer):
             self._others.forget(command.pod_uid)
@@ -123,7 +123,7 @@ class PodEvictor:
             return PutOff(seconds=CREDENTIALS_SECONDS, reason=str(error), is_of_cluster=True)
         return CommandAnswer(
             Outcome.FAILED,
-            f"{MOST_LOOKS} looks were out of date before the write: the pod changed, or requests are slow",
+            f"the pod changed between check and write {MOST_LOOKS} times, or requests are slow",
         )
 
     def _look_and_write(self, command: EvictionCommand, tries: int, seen_at: float) -> CommandAnswer | PutOff | None:

@@ -47,6 +47,6 @@ def contexts_by_cluster(texts: Iterable[str]) -> dict[str, str | None]:
         if name in found:
             raise WrongUseError(f"--cluster {name} is given twice")
         if equals and not context:
-            raise WrongUseError(f"--cluster {text} names no context", next_step="leave out = for the current one")
+            raise WrongUseError(f"--cluster {text} has no context after =", next_step="omit = for the current context")
         found[name] = context or None
     return found

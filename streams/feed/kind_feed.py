@@ -120,7 +120,7 @@ class KindFeed(threading.Thread):
                 backoff.reset()
             if self._counts.watches > watches and self.progress.is_behind(time.monotonic()):
                 self.progress.stand_still()
-                self._list_again("the watch does not show what etcd has had for long")
+                self._list_again("watch lags behind etcd")
             self._relisting.begin_if_due()
             if self._relisting.failure is not None:
                 self.failure = self._relisting.failure
@@ -134,7 +134,7 @@ class KindFeed(threading.Thread):
 
     def _say(self, error: KubernetesError, *, is_new: bool) -> None:
         if is_too_late(error):
-            self._list_again("the API server cannot resume the watch")
+            self._list_again("API server cannot resume the watch")
             self._lists_from = 0.0  # it says so itself
         elif is_new:
             self._log.warning("API server unavailable", error=str(error))
@@ -199,7 +199,7 @@ class KindFeed(threading.Thread):
                     return
                 self._take(line)
         if time.monotonic() - opened_at < SHORTEST_WATCH_SECONDS:
-            raise ApiUnreachableError(host=self._connection.host, reason="watches end at once")
+            raise ApiUnreachableError(host=self._connection.host, reason="watches end immediately")
 
     def _take(self, line: bytes) -> None:
         try:
@@ -240,7 +240,7 @@ class KindFeed(threading.Thread):
         """
         if not self.progress.is_outstanding:
             self.progress.miss()
-            raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
+            raise ApiUnreachableError(host=self._connection.host, reason="unreadable line in the watch") from error
         type_, found = piece(line, b"type"), piece(line, b"object")
         unread = identify(self.kind, b"" if found is None else found.value)
         try:
@@ -248,8 +248,8 @@ class KindFeed(threading.Thread):
         except BROKEN:
             is_known = False
         if not is_known or type_ is None:
-            self._list_again("a line of the watch names no object")
-            raise ApiUnreachableError(host=self._connection.host, reason="a line cannot be read") from error
+            self._list_again("watch line without an object")
+            raise ApiUnreachableError(host=self._connection.host, reason="unreadable line in the watch") from error
         with self._order.of_watch():
             self._counts.unread += 1
         unread.say(self._log, type=type_.text, error=str(error), bytes=len(line))

@@ -160,7 +160,7 @@ def _apart(pieces: Iterable[bytes], take: Take, connection: Connection, path: st
 
 
 def _unreadable(connection: Connection, path: str) -> ApiUnreachableError:
-    return ApiUnreachableError(host=connection.host, reason=f"{path}: a list cannot be read")
+    return ApiUnreachableError(host=connection.host, reason=f"{path}: unreadable list")
 
 
 def _given(held: list[bytes]) -> Iterator[bytes]:

@@ -104,7 +104,7 @@ class Publisher:
         with self._changed:
             if self._failure is not None:
                 raise self._failure
-        with our_errors(self._settings, "take the last records"):
+        with our_errors(self._settings, "accept the last records"):
             self._producer.flush(DELIVERY_SECONDS + self._settings.request_timeout_seconds)
         with self._changed:
             self._changed.wait_for(lambda: self._records == 0, timeout=LAST_CALLBACKS_SECONDS)
@@ -165,7 +165,7 @@ def open_publisher(
 
 
 def _same_partitions(producer: Any, settings: Settings, names: list[str]) -> tuple[int, ...]:
-    with our_errors(settings, "look at topics"):
+    with our_errors(settings, "describe topics"):
         nodes, pods = (partitions_of(producer, name) for name in names)
     if nodes != pods:
         raise TopicsDifferError([f"{names[0]} has {len(nodes)} partitions, {names[1]} has {len(pods)}"])

@@ -148,7 +148,7 @@ class ClusterAccess:
                 and target.server.startswith("http:")
                 and len(set(names)) < len(names)
             ):
-                raise ConfigException("several groups of its user cannot be sent to http:// through a proxy")
+                raise ConfigException("a user with several groups cannot use http:// through a proxy")
             return ClusterClient(target=target, pool=pool, credentials=credentials, read_at=time.time())
         except _UNREADABLE as error:
             raise CredentialsError(self.place, _reason(error)) from error
@@ -185,9 +185,9 @@ def _in_cluster_target() -> ClusterTarget:
 def _target_of(context: KubeconfigContext) -> ClusterTarget:
     server, proxy, name = (text_of(context.cluster, field) for field in ("server", "proxy-url", "tls-server-name"))
     if urlsplit(server).scheme not in {"http", "https"} or not urlsplit(server).hostname:
-        raise ConfigException("server of its cluster is no address that begins with https://")
+        raise ConfigException("the cluster's server must start with https://")
     if proxy and urlsplit(proxy).scheme not in _PROXIES:  # as client-go
-        raise ConfigException("proxy-url of its cluster begins with none of http://, https:// and socks5://")
+        raise ConfigException("the cluster's proxy-url must start with http://, https:// or socks5://")
     return ClusterTarget(
         context=context.name,
         server=server.rstrip("/"),

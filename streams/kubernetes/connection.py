@@ -227,7 +227,7 @@ class Connection:
         try:
             self._identity.check(client, self._uid(exchange.answer()))
         except ApiRefusedError as error:  # is about the cluster, not about what was to be sent
-            reason = f"it does not say who it is: {error}"
+            reason = f"the UID of its namespace kube-system cannot be read: {error}"
             raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error
         finally:
             exchange.close()
@@ -239,7 +239,7 @@ class Connection:
         try:
             return msgspec.json.decode(answer.body, type=_Namespace).metadata.uid
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            reason = "it does not say who it is"
+            reason = "the UID of its namespace kube-system cannot be read"
             raise ApiUnreachableError(host=self.host, reason=reason, is_answered=True) from error
 
 

@@ -59,7 +59,7 @@ def read_credentials(context: KubeconfigContext) -> Credentials:
     """
     user = context.user
     if user.get("auth-provider") is not None:
-        raise ConfigException("auth-provider of its user is not supported: use a plugin (exec) that signs in")
+        raise ConfigException("the user's auth-provider is not supported; use an exec plugin")
     authorization = _authorization(user)
     certificate = _certificate(user)
     expires_at = None
@@ -81,11 +81,11 @@ def _authorization(user: Section) -> str:
     if user.get("tokenFile"):
         token = Path(text_of(user, "tokenFile")).read_text().strip()
         if not token:
-            raise ConfigException("tokenFile of its user is empty")
+            raise ConfigException("the user's tokenFile is empty")
     if password and not name:
-        raise ConfigException("its user has a password and no username")
+        raise ConfigException("the user has a password but no username")
     if token and name:
-        raise ConfigException("its user has a token and a username: only one is allowed")
+        raise ConfigException("the user has a token and a username; only one is allowed")
     if name:
         return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
     return f"Bearer {token}" if token else ""
@@ -94,7 +94,7 @@ def _authorization(user: Section) -> str:
 def _certificate(user: Section) -> Section:
     found = {field: text_of(user, field) for field in _CERTIFICATE if user.get(field)}
     if found and len({field.removesuffix("-data") for field in found}) == 1:
-        raise ConfigException("its user has one of client-certificate and client-key: both are needed")
+        raise ConfigException("the user has only one of client-certificate and client-key")
     return found
 
 
@@ -104,7 +104,7 @@ def _impersonation(user: Section) -> list[Header]:
     if not name:
         asked = [field for field in _IMPERSONATED if user.get(field)]
         if asked:
-            raise ConfigException(f"its user has {', '.join(asked)} without as")
+            raise ConfigException(f"the user has {', '.join(asked)} without as")
         return []
     headers = [("Impersonate-User", name)]
     if user.get("as-uid"):
@@ -112,7 +112,7 @@ def _impersonation(user: Section) -> list[Header]:
     headers += [("Impersonate-Group", group) for group in _texts(user.get("as-groups"), "as-groups")]
     extra = user.get("as-user-extra") or {}
     if not isinstance(extra, Mapping):
-        raise ConfigException("as-user-extra of its user is malformed")
+        raise ConfigException("the user's as-user-extra is malformed")
     for key, values in extra.items():
         field = f"Impersonate-Extra-{_escaped(str(key))}"
         headers += [(field, value) for value in _texts(values, "as-user-extra")]
@@ -123,7 +123,7 @@ def _texts(values: Any, field: str) -> list[str]:
     if values is None:
         return []
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
-        raise ConfigException(f"{field} of its user is no list of texts")
+        raise ConfigException(f"the user's {field} is not a list of strings")
     return values
 
 
@@ -135,5 +135,5 @@ def _escaped(key: str) -> str:
 def _header(name: str, value: str) -> str:
     """Return what `http.client` writes as UTF-8, as Go does; it takes each character for a byte."""
     if _NO_HEADER.search(value):
-        raise ConfigException(f"what its user has for {name} cannot be sent: it has control characters")
+        raise ConfigException(f"the user's {name} has control characters")
     return value.encode().decode("latin-1")

@@ -180,7 +180,7 @@ class Exchange:
 
     def _broken(self, error: Exception) -> ApiUnreachableError:
         if self._limit.is_over:
-            return self._unreachable(f"no whole answer within {REQUEST_SECONDS:g} s")
+            return self._unreachable(f"no complete answer within {REQUEST_SECONDS:g} s")
         return self._unreachable(_reason(error))
 
     def _cause(self, error: Exception) -> Exception | None:

@@ -56,6 +56,15 @@ class _ExecCredential(msgspec.Struct, rename="camel"):
     status: _Status
 
 
+class PluginError(ConfigException):
+    """The plugin `command` gives no credentials, for `reason`."""
+
+    def __init__(self, command: str, reason: str) -> None:
+        self.command = command
+        self.reason = reason
+        super().__init__(f"the plugin {command} {reason}")
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PluginCredentials:
     """What a plugin has printed.
@@ -79,13 +88,14 @@ def run_plugin(plugin: Any, cluster: Section) -> PluginCredentials:
         cluster: what it may be told of the cluster.
 
     Raises:
-        ConfigException: it is missing, fails, takes too long, or prints something else.
+        ConfigException: the kubeconfig names no command.
+        PluginError: it is missing, fails, takes too long, or prints something else.
     """
     command, version = (text_of(plugin, field) for field in ("command", "apiVersion"))
     if not command or not version:
-        raise ConfigException("exec of its user lacks command or apiVersion")
+        raise ConfigException("the user's exec has no command or apiVersion")
     if plugin.get("interactiveMode") == "Always":
-        raise ConfigException(f"the plugin {command} wants a terminal (interactiveMode: Always)")
+        raise PluginError(command, "needs a terminal (interactiveMode: Always)")
     environment = {str(one["name"]): str(one["value"]) for one in plugin.get("env") or ()}
     spec: dict[str, Any] = {"interactive": False}
     if plugin.get("provideClusterInfo"):
@@ -96,17 +106,17 @@ def run_plugin(plugin: Any, cluster: Section) -> PluginCredentials:
     try:
         shown = msgspec.json.decode(output, type=_ExecCredential)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        raise ConfigException(f"the plugin {command} printed no ExecCredential with a status") from None
+        raise PluginError(command, "did not print an ExecCredential with a status") from None
     if shown.kind != "ExecCredential" or shown.api_version != version:
-        raise ConfigException(f"the plugin {command} printed something else than an ExecCredential of {version}")
+        raise PluginError(command, f"did not print an ExecCredential of {version}")
     return _credentials(command, shown.status)
 
 
 def _credentials(command: str, status: _Status) -> PluginCredentials:
     if bool(status.client_certificate_data) != bool(status.client_key_data):
-        raise ConfigException(f"the plugin {command} printed one of certificate and key: both are needed")
+        raise PluginError(command, "printed only one of certificate and key")
     if not status.token and not status.client_certificate_data:
-        raise ConfigException(f"the plugin {command} printed neither a token nor a certificate")
+        raise PluginError(command, "printed neither a token nor a certificate")
     certificate = {}
     if status.client_certificate_data and status.client_key_data:
         certificate = {
@@ -115,7 +125,7 @@ def _credentials(command: str, status: _Status) -> PluginCredentials:
         }
     expires = status.expiration_timestamp
     if expires is not None and expires.tzinfo is None:
-        raise ConfigException(f"the plugin {command} printed an expirationTimestamp without a zone")
+        raise PluginError(command, "printed an expirationTimestamp without a zone")
     return PluginCredentials(
         token=status.token or "", certificate=certificate, expires_at=None if expires is None else expires.timestamp()
     )
@@ -145,24 +155,24 @@ def _output_of(arguments: list[str], environment: dict[str, str]) -> bytes:
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        raise ConfigException(f"the plugin {arguments[0]} cannot be run: {error}") from error
+        raise PluginError(arguments[0], f"cannot be run: {error}") from error
     with process:
         try:
-            output, errors = _read_to(process, end_at)
+            output, errors = _read_to(process, arguments[0], end_at)
             code = process.wait(max(0.0, end_at - time.monotonic()))
         except BaseException as error:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             if not isinstance(error, subprocess.TimeoutExpired):
                 raise
-            raise ConfigException(f"the plugin {arguments[0]} took longer than {PLUGIN_SECONDS:g} s") from None
+            raise PluginError(arguments[0], f"took longer than {PLUGIN_SECONDS:g} s") from None
     if code:
-        lines = errors.decode(errors="replace").strip().splitlines() or ["it says nothing"]
-        raise ConfigException(f"the plugin {arguments[0]} ended with {code}: {lines[-1][-LONGEST_QUOTE:]}")
+        lines = errors.decode(errors="replace").strip().splitlines() or ["no output"]
+        raise PluginError(arguments[0], f"ended with {code}: {lines[-1][-LONGEST_QUOTE:]}")
     return output
 
 
-def _read_to(process: subprocess.Popen[bytes], end_at: float) -> tuple[bytes, bytes]:
+def _read_to(process: subprocess.Popen[bytes], command: str, end_at: float) -> tuple[bytes, bytes]:
     """Read both outputs to their ends, to the end of the time, or to the largest size."""
     found: dict[int, bytearray] = {}
     with selectors.DefaultSelector() as selector:
@@ -176,7 +186,7 @@ def _read_to(process: subprocess.Popen[bytes], end_at: float) -> tuple[bytes, by
             if left <= 0:
                 raise subprocess.TimeoutExpired(process.args, PLUGIN_SECONDS)
             if sum(map(len, found.values())) > LARGEST_OUTPUT_BYTES:
-                raise ConfigException(f"its plugin printed more than {LARGEST_OUTPUT_BYTES} bytes")
+                raise PluginError(command, f"printed more than {LARGEST_OUTPUT_BYTES} bytes")
             for key, _ in selector.select(left):
                 piece = os.read(key.fd, 65_536)
                 found[key.fd] += piece

@@ -65,7 +65,9 @@ class ExpectedCluster:
             ApiUnreachableError: another one has been asking for too long.
         """
         if not self._lock.acquire(timeout=max(end_at - time.monotonic(), 0.0)):
-            raise ApiUnreachableError(host=self._host, reason="it does not say who it is")
+            raise ApiUnreachableError(
+                host=self._host, reason="the UID of its namespace kube-system was not read in time"
+            )
         try:
             yield
         finally:

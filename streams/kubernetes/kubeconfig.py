@@ -54,7 +54,7 @@ def read_context(paths: str, wanted: str | None) -> KubeconfigContext:
     current = ""
     files = [path for path in (Path(one).expanduser() for one in paths.split(os.pathsep) if one) if path.exists()]
     if not files:
-        raise ConfigException("there is no such file")
+        raise ConfigException("the file does not exist")
     for file in files:
         whole = _mapping(yaml.safe_load(file.read_text()) or {}, str(file))
         current = current or text_of(whole, "current-context")
@@ -64,7 +64,7 @@ def read_context(paths: str, wanted: str | None) -> KubeconfigContext:
                 found[plural].setdefault(text_of(entry, "name"), _absolute(section, file.absolute().parent))
     name = wanted or current
     if not name:
-        raise ConfigException("it names no current context")
+        raise ConfigException("it has no current context")
     context = _named(found["contexts"], "context", name)
     user = text_of(context, "user")
     return KubeconfigContext(
@@ -84,7 +84,7 @@ def text_of(section: Section, field: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise ConfigException(f"{field} is no text")
+        raise ConfigException(f"{field} is not a string")
     return value
 
 

@@ -82,7 +82,7 @@ class _Renewal(threading.Thread):
         """Read them; what had credentials before does not become anonymous."""
         found, before = self._access.client(), self._before
         if before is not None and found.credentials.are_none and not before.credentials.are_none:
-            raise CredentialsError(self._place, "its user has none any more")
+            raise CredentialsError(self._place, "the user no longer has any")
         return found
 
     def result(self, seconds: float) -> ClusterClient:
@@ -93,7 +93,7 @@ class _Renewal(threading.Thread):
             ClusterMovedError: they belong to another address.
         """
         if not self._ended.wait(max(seconds, 0.0)):
-            raise CredentialsError(self._place, "they were not read in time: a plugin, or a file, is slow")
+            raise CredentialsError(self._place, "they were not read in time; an exec plugin or a file is slow")
         if self._found is None:
             assert self._failure is not None  # noqa: S101 - one of both is set
             raise self._failure

@@ -42,7 +42,7 @@ def seen(rules: Sequence[dict[str, object]]) -> dict[object, object]:
 
 def runs(settings: Settings) -> set[str]:
     """Name the runs that have topics or groups on this Kafka."""
-    with admin_client(settings, "look at topics") as client:
+    with admin_client(settings, "describe topics") as client:
         groups = [group["group_id"] for group in client.list_groups()]
         return {name[: len(PREFIX) + 8] for name in (*client.list_topics(), *groups) if name.startswith(PREFIX)}
 

@@ -59,7 +59,7 @@ def play(
         started.set()
         if by_hand:
             thread.join()
-    with admin_client(settings, "look at topics") as client:
+    with admin_client(settings, "describe topics") as client:
         assert [name for name in client.list_topics() if name.startswith(playground.settings.topic_prefix)] == []
     assert playground.settings.topic_prefix.startswith(PREFIX)
     return {one.name: one.standing.value for one in judge(EXECUTOR_RULES, found)}

@@ -120,7 +120,7 @@ def test_a_refused_page_says_how_long_to_wait(api: FakeApi, connection: Connecti
 @pytest.mark.parametrize("body", ["{}", "<html>", '{"kind":"Status","metadata":{"uid":"u"}}'])
 def test_only_a_namespace_says_which_cluster_it_is(api: FakeApi, connection: Connection, body: str) -> None:
     api.trouble["get namespaces"] = [Fault(status=200, text=body)]
-    with pytest.raises(ApiUnreachableError, match="who it is"):
+    with pytest.raises(ApiUnreachableError, match="its namespace kube-system"):
         connection.cluster_uid()
 
 

@@ -88,7 +88,7 @@ def test_credentials_that_vanish_are_an_error(api: FakeApi, tmp_path: Path) -> N
     assert connection.get(PODS)
     api.token = "second"
     connect(api, tmp_path, {})
-    with pytest.raises(CredentialsError, match="has none any more"):
+    with pytest.raises(CredentialsError, match="no longer has any"):
         connection.get(PODS)
     assert all("authorization" in one for one in api.headers)
 
