@@ -71,7 +71,9 @@ def demo(
     out = sys.stderr if output is OutputFormat.JSON else sys.stdout  # which else is for a program
     if settings.bootstrap_servers is not None and loaded.origins["bootstrap_servers"] != "flag":
         servers = settings.bootstrap_servers  # those of a shell or a file are for the service, perhaps production's
-        print(f"the demo does not use the configured Kafka at {servers}; `evictstream -b {servers} demo` does", file=out)
+        print(
+            f"the demo does not use the configured Kafka at {servers}; `evictstream -b {servers} demo` does", file=out
+        )
         settings = settings.model_copy(update={"bootstrap_servers": None})
     try:
         summary = tell(recording, settings, Options(speed=speed, kill=not no_kill), out)

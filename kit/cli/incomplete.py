@@ -31,7 +31,9 @@ def refused(records: int) -> Iterator[Shortfall]:
 
     if records:
         yield Shortfall(
-            ShortfallKind.REFUSED, records, f"{records:,} records are invalid; the service ignores them and writes dead letters"
+            ShortfallKind.REFUSED,
+            records,
+            f"{records:,} records are invalid; the service ignores them and writes dead letters",
         )
 
 

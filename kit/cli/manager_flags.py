@@ -31,7 +31,11 @@ MonitorPeriod: TypeAlias = Annotated[
 ]
 GracePeriod: TypeAlias = Annotated[
     str | None,
-    _flag("--node-monitor-grace-period", "DURATION", "Time without heartbeats until a node is not ready [50s; 40s before Kubernetes 1.32]."),
+    _flag(
+        "--node-monitor-grace-period",
+        "DURATION",
+        "Time without heartbeats until a node is not ready [50s; 40s before Kubernetes 1.32].",
+    ),
 ]
 EvictionRate: TypeAlias = Annotated[
     float | None, _flag("--node-eviction-rate", "RATE", "Nodes tainted per second in each zone [0.1].")
@@ -51,9 +55,7 @@ UnhealthyShare: TypeAlias = Annotated[
         "Share of not-ready nodes at which a zone is in partial disruption [0.55].",
     ),
 ]
-ApiQps: TypeAlias = Annotated[
-    float | None, _flag("--kube-api-qps", "RATE", "API requests per second [20].")
-]
+ApiQps: TypeAlias = Annotated[float | None, _flag("--kube-api-qps", "RATE", "API requests per second [20].")]
 ApiBurst: TypeAlias = Annotated[int | None, _flag("--kube-api-burst", "COUNT", "API requests in a burst [30].")]
 
 _SETTINGS: Final = {

@@ -63,7 +63,9 @@ def replay(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Compare with `upstream`, or with a file of commands, one JSON object per line.", metavar="WHAT"),
+        typer.Option(
+            help="Compare with `upstream`, or with a file of commands, one JSON object per line.", metavar="WHAT"
+        ),
     ] = None,
     at: Annotated[
         str | None,
@@ -80,7 +82,7 @@ def replay(
     results: Annotated[
         Results | None,
         typer.Option(
-            help="recorded, or played: each eviction succeeds and its pod is deleted. Default: recorded, if there are any."
+            help="recorded, or played: each eviction succeeds, its pod is deleted. Default: recorded, if there are any."
         ),
     ] = None,
     toleration_seconds: Annotated[

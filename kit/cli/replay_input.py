@@ -43,7 +43,9 @@ def read_files(
     """
     if files:
         if since is not None or until is not None:
-            raise WrongUseError("--since and --until apply only to topics", next_step="record the range, then replay the recording")
+            raise WrongUseError(
+                "--since and --until apply only to topics", next_step="record the range, then replay the recording"
+            )
         with open_inputs(files, stop_signals) as inputs:
             yield inputs
         return

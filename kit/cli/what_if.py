@@ -71,7 +71,8 @@ def what_if(
     toleration_seconds: Annotated[
         list[str] | None,
         typer.Option(
-            help="Replace `tolerationSeconds` in all tolerations of a key that have one; repeatable.", metavar="KEY=SECONDS"
+            help="Replace `tolerationSeconds` in all tolerations of a key that have one; repeatable.",
+            metavar="KEY=SECONDS",
         ),
     ] = None,
     nodes: Annotated[
@@ -271,7 +272,9 @@ def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signa
 
     now_us = SYSTEM_CLOCK.now_us()
     if at_us is not None and at_us < now_us:
-        raise WrongUseError("the running service has only the current state", next_step="name a recording, or a later --at")
+        raise WrongUseError(
+            "the running service has only the current state", next_step="name a recording, or a later --at"
+        )
     with ProgressLine("reading the state") as line:
         tables = read_live(
             settings,

@@ -30,9 +30,7 @@ a value of a list; twice this is held in memory at most."""
 LONGEST_LINE_BYTES: Final = 2_097_152
 """2 MiB: the largest object of Kubernetes (1.5 MiB) with an envelope. A longer line is not waited for as a whole."""
 
-BEHIND_A_PREFIX: Final = (
-    "JSON after other text on its line: remove that text, for example with `sed 's/^[^{]*//'`"
-)
+BEHIND_A_PREFIX: Final = "JSON after other text on its line: remove that text, for example with `sed 's/^[^{]*//'`"
 
 _BETWEEN: Final = re.compile(rb"(?:[\s,]++|^(?:---|\.\.\.)[ \t\r]*$)*", re.MULTILINE)
 """Between documents: white space, what separates the values of a list that was cut, and YAML's lines."""

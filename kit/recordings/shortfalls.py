@@ -65,7 +65,10 @@ _OF_SKIPPED: Final[dict[str, tuple[ShortfallKind, str]]] = {
             " `kubectl get nodes,pods -A -o json`"
         ),
     ),
-    LATE: (ShortfallKind.LATE, "changes come too late to be sorted: give the log as a file, which is sorted as a whole"),
+    LATE: (
+        ShortfallKind.LATE,
+        "changes come too late to be sorted: give the log as a file, which is sorted as a whole",
+    ),
     NOTHING: (ShortfallKind.UNREADABLE, "of the files are empty"),
 }
 

@@ -151,9 +151,9 @@ class ListingCoverage:
 
 def _no_listing(cluster: str, nodes: int, pods: int) -> Shortfall:
     text = (
-        f"no listing of {cluster}: the earlier state of {_counted(nodes, 'node')} and {_counted(pods, 'pod')} is missing,"
-        " and so are objects that did not change; start the recording before a listing, or also give an earlier list,"
-        " `kubectl get nodes,pods -A -o json`"
+        f"no listing of {cluster}: the earlier state of {_counted(nodes, 'node')} and {_counted(pods, 'pod')} is"
+        " missing; unchanged objects are missing too; start the recording before a listing, or also give an earlier"
+        " list, `kubectl get nodes,pods -A -o json`"
     )
     return Shortfall(ShortfallKind.LISTING, nodes + pods, text)
 

@@ -123,17 +123,17 @@ def _attempt(told: ToldDecision, known: _Known | None) -> Iterator[str]:
     if it.decision is DecisionKind.RETRIED:
         yield f"Attempt {it.attempt} is issued. {_knowledge(it)}"
     else:
-        anew = "" if it.attempt == 1 else f" anew, as attempt {it.attempt}"
+        anew = "" if it.attempt == 1 else f" again, as attempt {it.attempt}"
         yield f"The eviction is issued{anew}, {_late(told, known)}."
 
 
 def _knowledge(it: DecisionRecord) -> str:
     """Say that a repeat rests on what the feed has said, which may be over."""
     if it.heard_at is None:
-        return "By what the service knew, whose age is not recorded, the pod is still there and has to leave."
+        return "In the service's view, of unknown age, the pod still exists and has to leave."
     age_us = max(0, instant_us(it.cause.at) - instant_us(it.heard_at))
-    knew = f"By what the service knew, up to {_seconds(age_us)} s old (its feed's heartbeats of {it.heard_at})"
-    return f"{knew}, the pod is still there and has to leave."
+    view = f"In the service's view, up to {_seconds(age_us)} s old (last heartbeats of its feed: {it.heard_at})"
+    return f"{view}, the pod still exists and has to leave."
 
 
 def _late(told: ToldDecision, known: _Known | None) -> str:
@@ -145,16 +145,16 @@ def _late(told: ToldDecision, known: _Known | None) -> str:
         return "on time" if it.known_at is None else f"as soon as {since}"
     late = f"{_seconds(issued_us - owed_us)} s after {since}"
     if known is None or known.deadline != it.deadline:
-        return f"{late}; what held it is not in these records"
+        return f"{late}; these records do not show why"
     if known.came_us - owed_us < ON_TIME_US:
         return f"{late}: {_HELD[told.teller]}"
     if issued_us - known.came_us < ON_TIME_US:
         return f"{late}, as soon as that was decided"
-    return f"{late}. That was decided only at {instant_text(known.came_us)}: from then on {_HELD[told.teller]}"
+    return f"{late}. It was decided only at {instant_text(known.came_us)}; after that, {_HELD[told.teller]}"
 
 
 _HELD: Final[dict[Teller, str]] = {
-    Teller.RECORDED: "a closed gate, a takeover or a backlog held it",
+    Teller.RECORDED: "a closed gate, a takeover or a backlog delayed it",
     Teller.REPLAY: "its feed was silent",
     Teller.PLAYED: "its feed was silent",
 }
@@ -166,7 +166,7 @@ def _reported(it: DecisionRecord) -> str:
     again = (
         ""
         if it.next_attempt_at is None
-        else f" Should nothing change, the next attempt comes at {it.next_attempt_at} at the earliest."
+        else f" If nothing changes, the next attempt is at {it.next_attempt_at} or later."
     )
     return f"The executor reports {it.outcome} of attempt {it.attempt}{reason}.{again}"
 
@@ -218,11 +218,11 @@ def _seconds(microseconds: int) -> str:
 
 
 CAUSES: Final[dict[CauseKind, str]] = {
-    CauseKind.NODE: "news of the node",
-    CauseKind.POD: "news of the pod",
+    CauseKind.NODE: "a change of the node",
+    CauseKind.POD: "a change of the pod",
     CauseKind.RESULT: "a result",
-    CauseKind.TIMER: "its timer, at which the service decides anew",
-    CauseKind.CATCH_UP: "a takeover, which decides everything anew",
+    CauseKind.TIMER: "its timer, when the service decides again",
+    CauseKind.CATCH_UP: "a takeover, after which everything is decided again",
     CauseKind.FORGET: "an operator",
 }
 ENDED_BY: Final[dict[Verdict, Callable[[DecisionRecord], str]]] = {
@@ -233,16 +233,16 @@ ENDED_BY: Final[dict[Verdict, Callable[[DecisionRecord], str]]] = {
     Verdict.POD_REPLACED: lambda _: "another pod has its name",
     Verdict.POD_FINISHED: lambda _: "the pod has finished",
     Verdict.POD_TERMINATING: lambda _: "the pod is terminating",
-    Verdict.POD_MIRROR: lambda _: "it stands for a static pod",
+    Verdict.POD_MIRROR: lambda _: "it is a mirror pod",
     Verdict.NODE_GONE: lambda _: "the node is gone",
-    Verdict.CLUSTER_FORGOTTEN: lambda _: "an operator took the cluster out of the service",
-    Verdict.UNDECIDABLE: lambda _: "lists of the pod or of its node are beyond a limit, so it is left alone",
+    Verdict.CLUSTER_FORGOTTEN: lambda _: "an operator removed the cluster from the service",
+    Verdict.UNDECIDABLE: lambda _: "the pod or its node has too many or too long taints or tolerations",
 }
 _PLANNED: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
     DecisionKind.SCHEDULED: lambda it: f"It has to leave at {it.deadline}.",
     DecisionKind.DUE: lambda it: f"It has to leave at once{'' if it.toleration is None else f', since {it.deadline}'}.",
     DecisionKind.MOVED: _moved,
-    DecisionKind.WITHDRAWN: lambda it: f"What was issued is withdrawn; it has to leave at {it.deadline}.",
+    DecisionKind.WITHDRAWN: lambda it: f"The issued eviction is withdrawn; it has to leave at {it.deadline}.",
 }
 _DONE: Final[dict[DecisionKind, Callable[[DecisionRecord], str]]] = {
     DecisionKind.REPORTED: _reported,

@@ -30,21 +30,21 @@ class Reason(NamedTuple):
     text: str
 
 
-UNEXPLAINED: Final = Reason(None, "no reason is known")
+UNEXPLAINED: Final = Reason(None, "reason unknown")
 
 _EDITED: Final = Reason(5, "its tolerations were edited")
-_NODE_GONE: Final = Reason(9, "its node was deleted, the timer went on")
-_NEW_NODE: Final = Reason(9, "its node was registered anew, the timer went on")
+_NODE_GONE: Final = Reason(9, "its node was deleted, but the timer kept running")
+_NEW_NODE: Final = Reason(9, "its node was registered again, but the timer kept running")
 _OVERFLOWS: Final = Reason(33, "its toleration has more seconds than upstream can count")
-_REVALUED: Final = Reason(37, "a value of a taint begins a window, and moved no timer there")
-_HELD: Final = Reason(38, "its feed was silent, which holds the eviction back")
+_REVALUED: Final = Reason(37, "a taint's new value starts a window here, and moved no timer upstream")
+_HELD: Final = Reason(38, "its feed was silent, which delays the eviction")
 LATE: Final = Reason(38, "its feed was late")
 
 _LEFT_ALONE: Final = {
     NothingDue.MIRROR: Reason(13, "a mirror pod"),
     NothingDue.FINISHED: Reason(12, "the pod had finished"),
-    NothingDue.TERMINATING: Reason(14, "the pod was terminating already"),
-    NothingDue.UNDECIDABLE: Reason(39, "the pod or its node is beyond a limit"),
+    NothingDue.TERMINATING: Reason(14, "the pod was already terminating"),
+    NothingDue.UNDECIDABLE: Reason(39, "the pod or its node is over a limit"),
 }
 
 
@@ -100,7 +100,7 @@ class UpstreamReasons:
         if timer is None:
             return _otherwise(it)
         if timer.pod_uid != pod_uid:
-            return Reason(8, "the timer was that of an earlier pod of its name")
+            return Reason(8, "the timer belonged to an earlier pod with the same name")
         if it.due is NothingDue.NODE_UNKNOWN:
             return _NODE_GONE
         if self._overflows(timer.node, timer.tolerations):
@@ -123,16 +123,16 @@ class UpstreamReasons:
             None if the pod need not leave by what is known, and more may be heard of.
         """
         if there.has_left:
-            return Reason(2, "its eviction was not carried out, and is owed anew")
+            return Reason(2, "its eviction was not carried out, and is due again")
         if it.pod is None or not isinstance(it.due, Due) or it.due.deadline_us > at_us:
             return _otherwise(it) if is_last else None
         if there.holder_uid != pod_uid:
-            return Reason(3, "another pod has its name, here it is known by its UID")
+            return Reason(3, "another pod has its name; here pods are identified by UID")
         timer = there.timer
         if timer is None:
             return _OVERFLOWS if self._overflows(it.node, it.pod.tolerations) else _otherwise(it)
         if timer.pod_uid != pod_uid or it.due.verdict is Verdict.UNTOLERATED:
-            return Reason(3, "the timer of an earlier pod of its name was in the way")
+            return Reason(3, "the timer of an earlier pod with the same name was kept instead")
         if self._overflows(timer.node, timer.tolerations):
             return _OVERFLOWS
         return self._moved(it, it.pod, it.due, timer) or _otherwise(it)
@@ -144,11 +144,11 @@ class UpstreamReasons:
         for then in self._deciding(timer):
             now = _taint(it.node, then.taint.key)
             if now is None and not it.node.taints:
-                return Reason(32, "the taint was gone, an eviction that had fired was not taken back")
+                return Reason(32, "the taint was gone, but an eviction that had fired was not cancelled")
             if now is None or (now.since_us != then.since_us and then.taint.key not in it.renewed):
-                return Reason(4, "the taint that decided was gone, its timer was kept")
+                return Reason(4, "the deciding taint was gone, but its timer was kept")
             if now.since_us != then.since_us:
-                return Reason(7, "a later timeAdded: the taint was away, its timer was kept")
+                return Reason(7, "a later timeAdded: the taint was removed and added again, but its timer was kept")
             found = self._changed(then.taint, now.taint, timer.tolerations, pod.tolerations)
             if found is not None or now.value_since_us != then.value_since_us:
                 return found or _REVALUED
@@ -165,7 +165,7 @@ class UpstreamReasons:
         if due.outage_since_us is not None:
             health = [Taint(key, effect=NO_EXECUTE) for key in HEALTH_KEYS]
             is_edited = any(self._changed(taint, taint, timer.tolerations, pod.tolerations) for taint in health)
-            return _EDITED if is_edited else Reason(31, "the window began anew when the taint came back")
+            return _EDITED if is_edited else Reason(31, "the window started again when the taint came back")
         if then is None or then.since_us != now.since_us:
             before, after = (self._seconds(one, now.taint) for one in (timer.tolerations, pod.tolerations))
             is_shorter = after is not None and (before is None or after < before)

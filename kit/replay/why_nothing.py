@@ -41,16 +41,16 @@ class WhyNothing(NamedTuple):
     text: str
 
 
-UNBOUND: Final = WhyNothing(PodCase.UNBOUND, "It is bound to no node.")
+UNBOUND: Final = WhyNothing(PodCase.UNBOUND, "It is not bound to a node.")
 GONE: Final = WhyNothing(PodCase.GONE, "It is gone.")
 REFUSED: Final = WhyNothing(PodCase.REFUSED, "The recorded object is invalid; the service writes a dead letter.")
 
 _OF_POD: Final[dict[NothingDue, WhyNothing]] = {
-    NothingDue.TERMINATING: WhyNothing(PodCase.TERMINATING, "It is terminating already."),
+    NothingDue.TERMINATING: WhyNothing(PodCase.TERMINATING, "It is already terminating."),
     NothingDue.FINISHED: WhyNothing(PodCase.FINISHED, "It has finished."),
-    NothingDue.MIRROR: WhyNothing(PodCase.MIRROR, "It stands for a static pod, which only its kubelet can end."),
+    NothingDue.MIRROR: WhyNothing(PodCase.MIRROR, "It is a mirror pod; only its kubelet can end the static pod."),
     NothingDue.UNDECIDABLE: WhyNothing(
-        PodCase.UNDECIDABLE, "Lists of it or of its node are beyond a limit, so it is left alone."
+        PodCase.UNDECIDABLE, "It or its node has too many or too long taints or tolerations, so it is ignored."
     ),
 }
 
@@ -66,7 +66,7 @@ def why_nothing(aggregate: NodeAggregate, uid: str, rules: RuleParameters) -> Wh
     if found is NothingDue.NODE_UNKNOWN:
         if aggregate.earlier_nodes:
             return WhyNothing(PodCase.NODE_GONE, f"Its node {aggregate.name} is gone.")
-        return WhyNothing(PodCase.NODE_UNKNOWN, f"Nothing is known of its node {aggregate.name}.")
+        return WhyNothing(PodCase.NODE_UNKNOWN, f"Its node {aggregate.name} is unknown.")
     if found is NothingDue.NO_TAINT:
         return WhyNothing(PodCase.NO_TAINT, f"Its node {aggregate.name} has no NoExecute taint.")
     if found is NothingDue.TOLERATED:
@@ -90,4 +90,4 @@ def _tolerations(aggregate: NodeAggregate, pod: PodState, rules: RuleParameters)
         by = "" if match is None else f" by its toleration {toleration_text(match)}"
         yield f"It tolerates the taint {taint_text(state.taint)} of {aggregate.name} {stay}{by}."
     if len(taints) > MOST_TAINTS:
-        yield f"So it does {len(taints) - MOST_TAINTS} more."
+        yield f"It tolerates {len(taints) - MOST_TAINTS} more taints."

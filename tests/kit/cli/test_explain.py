@@ -65,11 +65,11 @@ def listed(folder: Path) -> str:
 
 def test_the_story_says_that_it_is_a_replays() -> None:
     lines = lines_of(EDITED, INCIDENT)
-    assert "not recorded here: a replay tells" in lines[0]
+    assert "has no decisions; a replay shows" in lines[0]
     assert lines[1].startswith(EDITED)
     assert [line.split()[1] for line in lines[3:]] == ["replay", "replay", "replay", "played"]
     assert "for 20 s since" in lines[3]
-    assert "because of news of the pod" in lines[4]
+    assert "because of a change of the pod" in lines[4]
     assert "issued, on time" in lines[5]
 
 
@@ -85,7 +85,7 @@ def test_the_story_for_programs_by_uid() -> None:
 def test_a_pod_that_is_not_known_is_no_answer() -> None:
     asked = "lab/addtol.20-seconds-to-6-n-004-9"
     result = run(NOWHERE, "explain", asked, INCIDENT, "-o", "json")
-    assert (result.returncode, f"knows no pod {asked}".encode() in result.stderr) == (1, True)
+    assert (result.returncode, f"has no pod {asked}".encode() in result.stderr) == (1, True)
     found = json.loads(result.stdout)
     assert (found["answer"], EDITED in found["alike"]) == ("Unknown", True)
 
@@ -93,7 +93,7 @@ def test_a_pod_that_is_not_known_is_no_answer() -> None:
 def test_a_pod_without_a_decision_says_why(tmp_path: Path) -> None:
     file = listed(tmp_path)
     lines = lines_of("web-0", file, "--cluster", "lab", "--at", LATER)
-    assert lines[-3] == "Nothing was decided about it."
+    assert lines[-3] == "The service decided nothing about it."
     assert lines[-1] == f"{LATER}  recorded  Its node n has no NoExecute taint."
 
 
@@ -101,16 +101,16 @@ def test_a_pod_of_no_node_is_known(tmp_path: Path) -> None:
     found = found_in("new-0", listed(tmp_path), "--cluster", "lab", "--at", LATER)
     (pod,) = found["pods"]
     assert (found["answer"], pod["node"]) == ("Nothing", None)
-    assert pod["cases"] == [{"at": LATER, "from": "recorded", "case": "Unbound", "text": "It is bound to no node."}]
+    assert pod["cases"] == [{"at": LATER, "from": "recorded", "case": "Unbound", "text": "It is not bound to a node."}]
 
 
 def test_what_was_recorded_is_told_as_what_happened(tmp_path: Path) -> None:
     late = of_web(DecisionKind.ISSUED, 11, attempt=1)
     lines = lines_of("web", folder_of(tmp_path / "r", recorded(due_web(), late)), "--allow", "listing")
-    assert lines[0].startswith("What the service has decided is recorded from ")
+    assert lines[0].startswith("The recording has the decisions of the service from ")
     told = [(line.split()[1], line.partition("The eviction")[1]) for line in lines[3:-1]]
     assert told == [("replay", ""), ("replay", "The eviction"), ("recorded", "The eviction"), *[("replay", "")] * 2]
-    assert "issued, 10.0 s after its deadline; what held it is not in these records" in lines[5]
+    assert "issued, 10.0 s after its deadline; these records do not show why" in lines[5]
     assert lines[-1] == "All other decisions of a replay are the same within a second."
 
 
@@ -137,7 +137,7 @@ def test_the_story_from_a_running_service(settings: Settings) -> None:
     ]
     lines = lines_of("quiet", settings=settings)
     assert lines[0] == "x/quiet (quiet) on n of c"
-    assert lines[1] == "Nothing was decided about it, as far as the decisions topic reaches back."
+    assert lines[1] == "The service decided nothing about it, as far as the decisions topic reaches back."
     assert lines[3].endswith("  recorded  Its node n has no NoExecute taint.")
     result = run(settings, "explain", "x/quite")
-    assert (result.returncode, b"the service knows no pod x/quite; did you mean x/quiet?" in result.stderr) == (1, True)
+    assert (result.returncode, b"the service has no pod x/quite; did you mean x/quiet?" in result.stderr) == (1, True)

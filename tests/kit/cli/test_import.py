@@ -181,7 +181,7 @@ class TestWrongUse:
         [
             pytest.param(["-"], kubectl_line(node()), "name it with --cluster", id="no-cluster"),
             pytest.param(["-", "--cluster", "a/b"], b"", "cannot be the name of a cluster", id="bad-cluster"),
-            pytest.param(["-", "--pace", "soon"], b"", "is no pace", id="bad-pace"),
+            pytest.param(["-", "--pace", "soon"], b"", "is not a pace", id="bad-pace"),
             pytest.param(["/nowhere/at/all"], b"", "cannot open /nowhere/at/all", id="no-file"),
             pytest.param([], b"", "Missing argument", id="no-argument"),
         ],

@@ -56,13 +56,13 @@ def test_a_whole_recording_needs_no_word(command: str, tmp_path: Path, capsys: p
         pytest.param(
             NODE + POD + line(pod("p-2", "n-2"), AT.format(1)),
             ShortfallKind.NODES,
-            "pods of lab are bound to 1 node in no recording: n-2",
+            "pods of lab are bound to 1 node that the recording does not have: n-2",
             id="nodes",
         ),
         pytest.param(
             line(node(), AT.format(0), "MODIFIED") + POD,
             ShortfallKind.LISTING,
-            "no listing of lab: 1 node and 0 pods were never seen",
+            "no listing of lab: the earlier state of 1 node and 0 pods is missing",
             id="listing",
         ),
         pytest.param(
@@ -108,7 +108,7 @@ def test_a_recording_of_topics_from_after_the_listing(
                 )
             )
     assert answered(tmp_path / "r", command) == 1
-    assert "no listing of lab: 1 node and 1 pod were never seen" in capsys.readouterr().err
+    assert "no listing of lab: the earlier state of 1 node and 1 pod is missing" in capsys.readouterr().err
     assert answered(tmp_path / "r", command, "--allow", "listing") == 0
 
 

@@ -77,7 +77,7 @@ def test_other_tolerations_are_compared_with_the_recorded_ones(tmp_path: Path) -
     assert isinstance(differences, list)
     assert {one["kind"] for one in differences} == {"Earlier", "OnlyHere"}
     assert {one["reason"].partition(":")[0] for one in differences} == {
-        "another time to stay",
+        "another toleration time",
         "there it was cancelled",
         "the toleration window starts at another time",
     }
@@ -88,7 +88,7 @@ def test_a_table_for_people() -> None:
     assert result.returncode == 0
     text = result.stdout.decode()
     assert "only there" in text
-    assert "its node was deleted, the timer went on" in text
+    assert "its node was deleted, but the timer kept running" in text
     assert EDITED in text
 
 
@@ -107,7 +107,7 @@ def test_a_table_for_people() -> None:
             b'{"type":"ADDED","observedAt":"2026-11-21T10:00:00Z","object":{"kind":"Node","metadata":{"name":"n"}}}\n',
             (),
             2,
-            b"names no cluster",
+            b"does not name its cluster",
             id="no cluster",
         ),
         pytest.param(b"", ("--toleration-seconds", "k"), 2, b"KEY=SECONDS", id="no seconds"),

@@ -107,7 +107,7 @@ def test_a_file_that_names_no_cluster(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     file.write_bytes(event(None, "n-1"))
     arguments = ("what-if", str(file), "--cordon", "--nodes", "n-1", "-o", "json")
-    assert b"names no cluster" in run(NOWHERE, *arguments).stderr
+    assert b"does not name its cluster" in run(NOWHERE, *arguments).stderr
     assert json.loads(run(NOWHERE, *arguments, "--cluster", "b").stdout)["cluster"] == "b"
 
 

@@ -198,7 +198,7 @@ def test_only_a_flag_names_a_kafka_for_the_demo(
 
 def test_folder_without_an_incident_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--incident", str(tmp_path)]) == ExitCode.WRONG_USE
-    assert "holds no recorded incident" in capsys.readouterr().err
+    assert "has no recorded incident" in capsys.readouterr().err
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:

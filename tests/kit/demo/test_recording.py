@@ -61,7 +61,7 @@ def test_only_events_are_needed(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read_is_wrong_use(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "events.jsonl.gz").write_bytes(content)
-    with pytest.raises(WrongUseError, match="holds no recorded incident"):
+    with pytest.raises(WrongUseError, match="recorded incident"):
         read_recording(tmp_path)
 
 

@@ -53,7 +53,9 @@ def test_other_objects_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("found", "problem"),
     [
-        pytest.param({"kind": "PodList", "metadata": {"continue": "abc"}, "items": []}, "a page of a list", id="page"),
+        pytest.param(
+            {"kind": "PodList", "metadata": {"continue": "abc"}, "items": []}, "one page of a list", id="page"
+        ),
         pytest.param({"kind": "List", "items": [{"kind": 7}]}, "WrongType", id="kind-is-a-number"),
         pytest.param({"kind": "PodList", "items": [{"metadata": []}]}, "WrongType", id="metadata-is-a-list"),
     ],

@@ -31,7 +31,7 @@ def test_paces(text: str, factor: float | None) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "0x", "-1x", "1000001x", "nanx", "infx", "1e3x", "10y", "slow", "10x "])
 def test_no_paces(text: str) -> None:
-    with pytest.raises(WrongUseError, match="is no pace"):
+    with pytest.raises(WrongUseError, match="is not a pace"):
         read_pace(text)
 
 

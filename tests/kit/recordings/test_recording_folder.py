@@ -209,7 +209,7 @@ def _naming(folder: Path, name: str) -> Path:
 )
 def test_a_manifest_names_only_files_of_its_folder(name: str, tmp_path: Path) -> None:
     written(tmp_path / "other", [record(0)])
-    with pytest.raises(RecordingError, match="is no file of partition 0 of pods"):
+    with pytest.raises(RecordingError, match="is not the file of partition 0 of pods"):
         list(read_folder(_naming(tmp_path / "evil", name)))
 
 

@@ -120,7 +120,7 @@ class TestFilesThatEnd:
         last = items[-1]
         assert len(items) > 100
         assert isinstance(last, Flaw)
-        assert "ends in the middle" in last.problem
+        assert "is cut off" in last.problem
 
     def test_broken_gzip_is_an_error_that_says_where(self) -> None:
         whole = bytearray(gzip.compress(line(node(), FIRST) * 1_000))

@@ -181,11 +181,11 @@ def _issued(claim: Claim, attempt: str | None, how: str) -> None:
     if how.endswith("as soon as that was decided"):
         hold(claim.at_us - came_us < SECOND_US <= came_us - owed_us, "it was decided at another time")
     else:
-        decided = re.search(rf"That was decided only at {Z}: from then on ", how)
+        decided = re.search(rf"It was decided only at {Z}; after that, ", how)
         from_us = owed_us if decided is None else instant_us(decided[1])
         hold(decided is None or came_us == from_us, "it was decided at another time")
         if claim.told.teller is Teller.RECORDED:
-            hold(how.endswith("a closed gate, a takeover or a backlog held it"), "no cause is told")
+            hold(how.endswith("a closed gate, a takeover or a backlog delayed it"), "no cause is told")
         else:
             hold(how.endswith("its feed was silent") and _was_silent(claim, from_us), "its feed was not silent")
 
@@ -274,7 +274,7 @@ _ENDS: Final = {
     "another pod has its name": "PodReplaced",
     "the pod has finished": "PodFinished",
     "the pod is terminating": "PodTerminating",
-    "it stands for a static pod": "PodMirror",
+    "it is a mirror pod": "PodMirror",
     "the node is gone": "NodeGone",
 }
 
@@ -296,7 +296,7 @@ def _came(claim: Claim, at: str, seconds: str) -> None:
     hold(seconds == f"{(claim.told.came_us - claim.at_us) / SECOND_US:.1f}", "it was not so late")
 
 
-TAKE_OVER: Final = "a takeover, which decides everything anew"
+TAKE_OVER: Final = "a takeover, after which everything is decided again"
 COVERS: Final = r"The toleration (.+?) covers the taint (\S+) of (\S+) for (\d+) s"
 SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
     "untolerated": (rf"No toleration of the pod covers the taint (\S+) of (\S+), as of {Z}\.", _untolerated),
@@ -309,27 +309,27 @@ SENTENCES: Final[dict[str, tuple[str, Callable[..., None]]]] = {
     "at once": (r"It has to leave at once\.", _at_once),
     "at once, since": (rf"It has to leave at once, since {Z}\.", _at_once_since),
     "at once, because": (
-        rf"It has to leave at once, because of (?:news of the )?(node|pod|{TAKE_OVER})\.",
+        rf"It has to leave at once, because of (?:a change of the )?(node|pod|{TAKE_OVER})\.",
         _at_once_because,
     ),
-    "moves": (rf"Its deadline moves from {Z} to {Z}, because of (?:news of the )?(node|pod|{TAKE_OVER})\.", _moves),
-    "withdrawn": (rf"What was issued is withdrawn; it has to leave at {Z}\.", _withdrawn),
-    "issued": (r"The eviction is issued(?: anew, as attempt (\d+))?, ((?:[^.]|\.\d|\. That)+)\.", _issued),
+    "moves": (rf"Its deadline moves from {Z} to {Z}, because of (?:a change of the )?(node|pod|{TAKE_OVER})\.", _moves),
+    "withdrawn": (rf"The issued eviction is withdrawn; it has to leave at {Z}\.", _withdrawn),
+    "issued": (r"The eviction is issued(?: again, as attempt (\d+))?, ((?:[^.]|\.\d|\. It)+)\.", _issued),
     "attempt": (r"Attempt (\d+) is issued\.", _attempted),
     "known": (
         (
-            rf"By what the service knew, up to {SECONDS} s old \(its feed's heartbeats of {Z}\), the pod is still there"
+            rf"In the service's view, up to {SECONDS} s old \(last heartbeats of its feed: {Z}\), the pod still exists"
             r" and has to leave\."
         ),
         _known,
     ),
     "known without age": (
-        r"By what the service knew, whose age is not recorded, the pod is still there and has to leave\.",
+        r"In the service's view, of unknown age, the pod still exists and has to leave\.",
         _known_without_age,
     ),
     "reports": (r"The executor reports (\w+) of attempt (\d+)(?: \(([^)]*)\))?\.", _reports),
     "next attempt": (
-        rf"Should nothing change, the next attempt comes at {Z} at the earliest\.",
+        rf"If nothing changes, the next attempt is at {Z} or later\.",
         _next_attempt,
     ),
     "cancelled": (

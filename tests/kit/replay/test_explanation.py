@@ -94,7 +94,7 @@ def test_what_ends_after_all_instants_is_said() -> None:
 def test_a_node_of_which_nothing_was_recorded() -> None:
     log = Log()
     pod(log)
-    assert cases(log.records) == [(PodCase.NODE_UNKNOWN, "Nothing is known of its node n.")]
+    assert cases(log.records) == [(PodCase.NODE_UNKNOWN, "Its node n is unknown.")]
 
 
 def test_a_node_that_is_gone() -> None:
@@ -141,7 +141,7 @@ def test_what_the_service_refuses_is_said() -> None:
 def test_a_pod_of_no_node_is_known() -> None:
     log = Log()
     pod(log, node="")
-    assert cases(log.records) == [(PodCase.UNBOUND, "It is bound to no node.")]
+    assert cases(log.records) == [(PodCase.UNBOUND, "It is not bound to a node.")]
 
 
 def test_each_reason_has_its_time() -> None:

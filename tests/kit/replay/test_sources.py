@@ -124,5 +124,5 @@ def test_counts_are_those_of_the_first_whole_reading(tmp_path: Path) -> None:
 
 
 def test_an_instant_of_lists_has_to_be_one(tmp_path: Path) -> None:
-    with pytest.raises(WrongUseError, match="no instant"):
+    with pytest.raises(WrongUseError, match="not a time"):
         open_source(live([str(tmp_path)]), cluster=None, partitions=1, at="noon")

@@ -83,38 +83,36 @@ CASES = [
     pytest.param(
         decision(DecisionKind.MOVED, previous=PREVIOUS, outage_start=START),
         "The toleration k covers the taint k=v:NoExecute of n for 20 s, but the node's outage began before it, at"
-        f" {START}, and leaves the pod less time. Its deadline moves from {START} to {LATER}, because of news of the"
-        " node.",
+        f" {START}, and leaves the pod less time. Its deadline moves from {START} to {LATER}, because of a change of"
+        " the node.",
         id="moved",
     ),
     pytest.param(
         issued(due_cause=DecisionCause(kind=CauseKind.NODE, at=LATER), toleration=None, verdict=Verdict.UNTOLERATED),
         f"No toleration of the pod covers the taint k=v:NoExecute of n, as of {LATER}. It has to leave at once, because"
-        " of news of the node. The eviction is issued, on time.",
+        " of a change of the node. The eviction is issued, on time.",
         id="due and issued",
     ),
     pytest.param(
         decision(DecisionKind.RETRIED, attempt=2, cause=timer(LATER), heard_at=after(START, 15.5)),
-        "Attempt 2 is issued. By what the service knew, up to 4.5 s old (its feed's heartbeats of"
-        f" {after(START, 15.5)}), the pod is still there and has to leave.",
+        "Attempt 2 is issued. In the service's view, up to 4.5 s old (last heartbeats of its feed:"
+        f" {after(START, 15.5)}), the pod still exists and has to leave.",
         id="retried",
     ),
     pytest.param(
         decision(DecisionKind.RETRIED, attempt=2, cause=timer(LATER)),
-        "Attempt 2 is issued. By what the service knew, whose age is not recorded, the pod is still there and has to"
-        " leave.",
+        "Attempt 2 is issued. In the service's view, of unknown age, the pod still exists and has to leave.",
         id="retried without heartbeats",
     ),
     pytest.param(
         decision(DecisionKind.REPORTED, attempt=1, outcome=Outcome.FAILED, outcome_reason="500", next_attempt_at=LATER),
-        f"The executor reports Failed of attempt 1 (500). Should nothing change, the next attempt comes at {LATER} at"
-        " the earliest.",
+        f"The executor reports Failed of attempt 1 (500). If nothing changes, the next attempt is at {LATER} or later.",
         id="reported",
     ),
     pytest.param(
         decision(DecisionKind.WITHDRAWN, toleration=Toleration(key="k", value="v", toleration_seconds=20)),
         f"The toleration k=v covers the taint k=v:NoExecute of n for 20 s since {START}."
-        f" What was issued is withdrawn; it has to leave at {LATER}.",
+        f" The issued eviction is withdrawn; it has to leave at {LATER}.",
         id="withdrawn",
     ),
     pytest.param(
@@ -169,7 +167,7 @@ def test_what_was_known_in_time_was_held() -> None:
     late = issued(cause=timer(after(LATER, 12)))
     text = last_of(told(decision(DecisionKind.SCHEDULED)), told(late))
     assert text == (
-        "The eviction is issued, 12.0 s after its deadline: a closed gate, a takeover or a backlog held it."
+        "The eviction is issued, 12.0 s after its deadline: a closed gate, a takeover or a backlog delayed it."
     )
 
 
@@ -191,14 +189,14 @@ def test_what_was_decided_late_may_be_held_too() -> None:
     came, later = after(LATER, 30), after(LATER, 40)
     text = last_of(told(decision(DecisionKind.SCHEDULED), came), told(issued(cause=timer(later))))
     assert text == (
-        f"The eviction is issued, 40.0 s after its deadline. That was decided only at {came}:"
-        " from then on a closed gate, a takeover or a backlog held it."
+        f"The eviction is issued, 40.0 s after its deadline. It was decided only at {came};"
+        " after that, a closed gate, a takeover or a backlog delayed it."
     )
 
 
 def test_no_cause_is_named_where_no_record_holds_one() -> None:
     text = last_of(told(issued(cause=timer(after(LATER, 9)))))
-    assert text == "The eviction is issued, 9.0 s after its deadline; what held it is not in these records."
+    assert text == "The eviction is issued, 9.0 s after its deadline; these records do not show why."
 
 
 @pytest.mark.parametrize(
@@ -209,7 +207,7 @@ def test_no_cause_is_named_where_no_record_holds_one() -> None:
             LAST,
             (
                 f"10.0 s after its deadline was known, which was at {LATER}:"
-                " a closed gate, a takeover or a backlog held it."
+                " a closed gate, a takeover or a backlog delayed it."
             ),
         ),
     ],

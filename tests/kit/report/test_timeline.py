@@ -114,7 +114,7 @@ def test_counts_fall_to_zero_beside_a_bin() -> None:
 
 
 def test_a_page_in_no_folder_is_refused_before_the_replay(tmp_path: Path) -> None:
-    with pytest.raises(WrongUseError, match="is no folder"):
+    with pytest.raises(WrongUseError, match="is not a folder"):
         ReportFile(tmp_path / "gone" / "x.html")
 
 
