@@ -100,30 +100,30 @@ def _run(
             is_stopped=stop_signals.is_stopped,
         ) as playground,
     ):
-        found = []
+        rules = []
         try:
-            found = play(playground)
+            rules = play(playground)
         except EndSilentError:
             if not stop_signals.is_stopped():
                 raise
         if stop_signals.exit_code is not None:  # what was not played to the end says nothing
             return stop_signals.exit_code
     as_text = sys.stdout.isatty() if output is None else output is OutputFormat.TEXT
-    (_show_text if as_text else _show_json)(found)
-    return ExitCode.FOUND_PROBLEM if any(one.is_failure for one in found) else ExitCode.DONE
+    (_show_text if as_text else _show_json)(rules)
+    return ExitCode.FOUND_PROBLEM if any(one.is_failure for one in rules) else ExitCode.DONE
 
 
-def _show_text(found: list[JudgedRule]) -> None:
+def _show_text(rules: list[JudgedRule]) -> None:
     print_table(
         ["rule", "", "observed"],
-        ([one.text, f"{one.standing}{' (recommended)' if one.is_recommended else ''}", one.seen] for one in found),
+        ([one.text, f"{one.standing}{' (recommended)' if one.is_recommended else ''}", one.seen] for one in rules),
     )
 
 
-def _show_json(found: list[JudgedRule]) -> None:
+def _show_json(rules: list[JudgedRule]) -> None:
     print_json(
         {
-            "isConformant": not any(one.is_failure for one in found),
+            "isConformant": not any(one.is_failure for one in rules),
             "rules": [
                 {
                     "name": one.name,
@@ -132,7 +132,7 @@ def _show_json(found: list[JudgedRule]) -> None:
                     "standing": one.standing.value,
                     "seen": one.seen,
                 }
-                for one in found
+                for one in rules
             ],
         }
     )

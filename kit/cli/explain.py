@@ -75,19 +75,19 @@ def explain(
     settings, asked = global_options(context).settings, AskedPod(pod)
     with StopSignals() as stop_signals:
         if files:
-            told = _replayed(settings, files, cluster, at, asked=asked, stop_signals=stop_signals)
+            answer = _replayed(settings, files, cluster, at, asked=asked, stop_signals=stop_signals)
         else:
-            told = _decided(settings, cluster, asked, stop_signals)
-    is_unknown = told.explanation.answer in (PodAnswer.UNKNOWN, PodAnswer.SEVERAL)
+            answer = _decided(settings, cluster, asked, stop_signals)
+    is_unknown = answer.explanation.answer in (PodAnswer.UNKNOWN, PodAnswer.SEVERAL)
     if is_unknown and stop_signals.exit_code is not None:
         return stop_signals.exit_code
     if output is OutputFormat.JSON:
-        print_explanation_json(asked.text, told)
+        print_explanation_json(asked.text, answer)
     elif not is_unknown:
-        print_explanation(told)
-    exit_code = tell_shortfalls(told.shortfalls, allow)
+        print_explanation(answer)
+    exit_code = tell_shortfalls(answer.shortfalls, allow)
     if is_unknown:
-        problem, next_step = problem_of(asked.text, told)
+        problem, next_step = problem_of(asked.text, answer)
         raise FoundProblemError(problem, next_step=next_step)
     return stop_signals.exit_code or exit_code
 
@@ -102,14 +102,16 @@ def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_sign
     explainer = Explainer(asked, cluster=cluster)
     for _ in stop_signals.interruptible(_read_decisions(settings, explainer)):
         pass
-    found = explainer.explanation()
-    is_exact = found.answer is PodAnswer.STORY and all(one.match is Match.EXACT for one in found.pods)
+    explanation = explainer.explanation()
+    is_exact = explanation.answer is PodAnswer.STORY and all(one.match is Match.EXACT for one in explanation.pods)
     if not is_exact and not stop_signals.is_stopped():
         with ProgressLine("reading the state") as line:
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
         explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
-        found = explainer.explanation(tables.addresses(cluster))
-    return Told(explanation=found, recorded=explainer.recorded, recorded_us=explainer.recorded_us, cluster=cluster)
+        explanation = explainer.explanation(tables.addresses(cluster))
+    return Told(
+        explanation=explanation, recorded=explainer.recorded, recorded_us=explainer.recorded_us, cluster=cluster
+    )
 
 
 def _read_decisions(settings: Settings, explainer: Explainer) -> Iterator[None]:
@@ -161,11 +163,11 @@ def _replayed(
         is_played = not (source.has_results or source.has_decisions)
         run = Replay(settings, partitions=source.partitions, plays_executor=is_played, observer=observer)
         records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
-        found = explainer.take_replay(run, observer, records, on_problem=warn)
+        explanation = explainer.take_replay(run, observer, records, on_problem=warn)
     for begun in run.epochs:
         warn(begun)
     return Told(
-        explanation=found,
+        explanation=explanation,
         recorded=explainer.recorded,
         recorded_us=explainer.recorded_us,
         is_replay=True,

@@ -55,66 +55,66 @@ class Told:
         return "the recording" if self.is_replay else "the service"
 
 
-def problem_of(asked: str, told: Told) -> tuple[str, str]:
+def problem_of(asked: str, answer: Told) -> tuple[str, str]:
     """Say that no pod, or more than one, is meant, and what to do."""
-    found = told.explanation
-    if found.answer is PodAnswer.SEVERAL:
-        left_out = len(found.alike) - MOST_NAMED
+    explanation = answer.explanation
+    if explanation.answer is PodAnswer.SEVERAL:
+        left_out = len(explanation.alike) - MOST_NAMED
         more = f" and {left_out} more (-o json lists all)" if left_out > 0 else ""
-        named = ", ".join(found.alike[:MOST_NAMED])
-        return f"pods in {len(found.alike)} namespaces are named {asked}", f"name one of {named}{more}"
+        named = ", ".join(explanation.alike[:MOST_NAMED])
+        return f"pods in {len(explanation.alike)} namespaces are named {asked}", f"name one of {named}{more}"
     hint = "give NAMESPACE/NAME, or the UID"
-    if found.alike:
-        hint = f"did you mean {' or '.join(found.alike[:MOST_NAMED])}?"
-    elif told.is_replay:
+    if explanation.alike:
+        hint = f"did you mean {' or '.join(explanation.alike[:MOST_NAMED])}?"
+    elif answer.is_replay:
         hint += "; a recording has only pods that it lists or that change in it"
     else:
         hint += "; the service does not keep unbound pods, or pods that were deleted before a decision"
-    where = "" if told.cluster is None else f" of {told.cluster}"
-    return f"{told.place} has no pod {asked}{where}", hint
+    where = "" if answer.cluster is None else f" of {answer.cluster}"
+    return f"{answer.place} has no pod {asked}{where}", hint
 
 
-def print_explanation(told: Told) -> None:
+def print_explanation(answer: Told) -> None:
     """Print a table for each pod."""
-    for what, count in told.assumed:
+    for what, count in answer.assumed:
         say(f"{what}: {count}")
-    if told.is_replay:
-        say(_sources(told))
-    for number, pod in enumerate(told.explanation.pods):
+    if answer.is_replay:
+        say(_sources(answer))
+    for number, pod in enumerate(answer.explanation.pods):
         if number:
             say()
         where = f"on {pod.node}" if pod.node else "not bound to a node"
         say_title(f"{pod.address} ({pod.uid}) {where} of {pod.cluster}")
-        _print_pod(pod, told)
+        _print_pod(pod, answer)
 
 
-def _sources(told: Told) -> str:
+def _sources(answer: Told) -> str:
     """Say where the lines come from."""
-    if told.recorded_us is not None:
-        first, last = map(instant_text, told.recorded_us)
+    if answer.recorded_us is not None:
+        first, last = map(instant_text, answer.recorded_us)
         return f"The recording has the decisions of the service from {first} to {last}."
     results = (
         "The replay assumes that each eviction succeeds and its pod is gone a second later."
-        if told.is_played
+        if answer.is_played
         else "Results of executors are taken from the recording."
     )
     return f"The recording has no decisions; a replay shows what the service would have decided. {results}"
 
 
-def _print_pod(pod: ExplainedPod, told: Told) -> None:
+def _print_pod(pod: ExplainedPod, answer: Told) -> None:
     recorded = pod.told(Teller.RECORDED)
     replayed = pod.told(Teller.REPLAY, Teller.PLAYED)
     otherwise = beside(recorded, replayed) if recorded else replayed
     if not pod.decisions:
-        say(f"The service decided nothing about it{_how_far(told)}.")
+        say(f"The service decided nothing about it{_how_far(answer)}.")
         _print_cases(pod.cases)
         return
-    if told.recorded and not recorded:
+    if answer.recorded and not recorded:
         say("None of these decisions is about it. A replay decides:")
     left_out = (StoryLine(one.at, one.teller, one.why.text) for one in pod.left_out)
     lines = sorted([*story(recorded), *_lines_of(replayed, otherwise), *left_out], key=lambda line: line.at)
     print_table(["when", "from", "what"], [[line.at, line.teller, line.text] for line in lines])
-    if recorded and told.is_replay:
+    if recorded and answer.is_replay:
         say(
             "All other decisions of a replay are the same within a second."
             if otherwise
@@ -122,11 +122,11 @@ def _print_pod(pod: ExplainedPod, told: Told) -> None:
         )
 
 
-def _how_far(told: Told) -> str:
+def _how_far(answer: Told) -> str:
     """Say what was looked at where nothing was found."""
-    if not told.is_replay:
+    if not answer.is_replay:
         return ", as far as the decisions topic reaches back"
-    return ", and neither does a replay" if told.recorded else ""
+    return ", and neither does a replay" if answer.recorded else ""
 
 
 def _lines_of(whole: list[ToldDecision], chosen: list[ToldDecision]) -> Iterator[StoryLine]:
@@ -145,20 +145,20 @@ def _print_cases(cases: list[CaseLine]) -> None:
         say(f"{len(cases) - len(shown):,} earlier lines are omitted; -o json has all")
 
 
-def print_explanation_json(asked: str, told: Told) -> None:
+def print_explanation_json(asked: str, answer: Told) -> None:
     """Print one object: the answer, the pods, and all decisions."""
-    found = told.explanation
-    first, last = (None, None) if told.recorded_us is None else map(instant_text, told.recorded_us)
+    explanation = answer.explanation
+    first, last = (None, None) if answer.recorded_us is None else map(instant_text, answer.recorded_us)
     head: dict[str, object] = {
         "pod": asked,
-        "answer": found.answer,
-        "alike": found.alike,
-        "recorded": {"decisions": told.recorded, "firstAt": first, "lastAt": last},
-        "results": ("played" if told.is_played else "recorded") if told.is_replay else None,
-        "pods": [_pod_json(pod) for pod in found.pods],
+        "answer": explanation.answer,
+        "alike": explanation.alike,
+        "recorded": {"decisions": answer.recorded, "firstAt": first, "lastAt": last},
+        "results": ("played" if answer.is_played else "recorded") if answer.is_replay else None,
+        "pods": [_pod_json(pod) for pod in explanation.pods],
     }
-    items = (item for pod in found.pods for item in _decisions_json(pod))
-    print_long_json(head | told.summary, "decisions", items)
+    items = (item for pod in explanation.pods for item in _decisions_json(pod))
+    print_long_json(head | answer.summary, "decisions", items)
 
 
 def _pod_json(pod: ExplainedPod) -> dict[str, object]:
@@ -178,10 +178,10 @@ def _case_json(one: CaseLine) -> dict[str, object]:
 
 
 def _decisions_json(pod: ExplainedPod) -> Iterator[dict[str, object]]:
-    for told, line in zip(pod.decisions, story(pod.decisions), strict=True):
+    for decision, line in zip(pod.decisions, story(pod.decisions), strict=True):
         yield {
-            "from": told.teller,
-            "cameAt": instant_text(told.came_us),
+            "from": decision.teller,
+            "cameAt": instant_text(decision.came_us),
             "text": line.text,
-            "decision": msgspec.to_builtins(told.record),
+            "decision": msgspec.to_builtins(decision.record),
         }

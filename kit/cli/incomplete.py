@@ -37,9 +37,9 @@ def refused(records: int) -> Iterator[Shortfall]:
         )
 
 
-def tell_shortfalls(found: Iterable[Shortfall], allowed: Iterable[ShortfallKind] | None) -> ExitCode:
+def tell_shortfalls(shortfalls: Iterable[Shortfall], allowed: Iterable[ShortfallKind] | None) -> ExitCode:
     """Say what is missing, each kind once; returns the exit code that follows from it."""
-    missing = list(found)
+    missing = list(shortfalls)
     refused_kinds = list(dict.fromkeys(one.kind for one in missing if one.kind not in (allowed or ())))
     with contextlib.suppress(BrokenPipeError):  # without a reader of stderr the exit code still tells
         for one in missing:

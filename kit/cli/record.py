@@ -109,10 +109,10 @@ def _instant(timestamp_ms: int | None) -> str | None:
 
 
 def _print(manifest: Manifest) -> None:
-    found = summary(manifest)
+    counts = summary(manifest)
     rows = [["records", f"{manifest.records:,}"]]
-    rows += [[f"  {role}", f"{count:,}"] for role, count in found["topics"].items()]  # type: ignore[attr-defined]
+    rows += [[f"  {role}", f"{count:,}"] for role, count in counts["topics"].items()]  # type: ignore[attr-defined]
     rows += [["clusters", ", ".join(manifest.clusters) or "-"]]
-    rows += [["recorded", f"{found['firstAt']} to {found['lastAt']}"]] if manifest.records else []
-    rows += [["offsets missing", str(found["missingOffsets"])], ["times that went back", str(found["setBack"])]]
+    rows += [["recorded", f"{counts['firstAt']} to {counts['lastAt']}"]] if manifest.records else []
+    rows += [["offsets missing", str(counts["missingOffsets"])], ["times that went back", str(counts["setBack"])]]
     print_table(["what", "count"], rows)

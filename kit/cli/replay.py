@@ -158,10 +158,10 @@ def replay(
                 kept.write(message)
 
         def read() -> Iterable[RecordedRecord]:
-            found = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
-            return report_file.watched(with_toleration_seconds(found, seconds))
+            records = with_progress(stop_signals.until_signal(source.read()), "replaying", source.total)
+            return report_file.watched(with_toleration_seconds(records, seconds))
 
-        found = report_of(
+        report = report_of(
             settings,
             read,
             partitions=source.partitions,
@@ -170,38 +170,38 @@ def replay(
             against=against,
             keep=keep,
         )
-        report_file.write(found, title=Path(files[0]).name if files else settings.application_id)
+        report_file.write(report, title=Path(files[0]).name if files else settings.application_id)
     if output is OutputFormat.JSON:
         head: dict[str, object] = (
-            found.summary() | {"clusters": sorted(source.clusters), "unreadable": source.unreadable} | source.summary()
+            report.summary() | {"clusters": sorted(source.clusters), "unreadable": source.unreadable} | source.summary()
         )
-        print_long_json(head, "differences", map(_as_json, found.differences))
+        print_long_json(head, "differences", map(_as_json, report.differences))
     else:
-        _print(found, source)
-    shortfalls = itertools.chain(source.shortfalls(), refused(found.messages["dead-letters"]))
+        _print(report, source)
+    shortfalls = itertools.chain(source.shortfalls(), refused(report.messages["dead-letters"]))
     return stop_signals.exit_code or tell_shortfalls(shortfalls, allow)
 
 
-def _print(found: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
-    rows = [[name, str(value)] for name, value in (*found.rows(), *source.rows())]
+def _print(report: ReplayReport, source: RecordedFolder | WatchFiles) -> None:
+    rows = [[name, str(value)] for name, value in (*report.rows(), *source.rows())]
     print_table(["what", "count"], [*rows, ["unreadable lines", str(source.unreadable)]])
-    if found.against is None:
+    if report.against is None:
         return
     say()
-    counts = Counter((one.kind, one.reason) for one in found.differences)
+    counts = Counter((one.kind, one.reason) for one in report.differences)
     print_table(
-        [f"compared with {found.against}", "pods", "row", "reason"],
-        [["the same", str(found.same), "", ""]]
+        [f"compared with {report.against}", "pods", "row", "reason"],
+        [["the same", str(report.same), "", ""]]
         + [
             [_words(kind), str(count), str((reason and reason.row) or ""), reason.text if reason else ""]
             for (kind, reason), count in sorted(counts.items(), key=lambda item: (-item[1], str(item[0])))
         ],
     )
-    if found.differences:
+    if report.differences:
         say()
-        print_table(["pod", "node", "here", "there", "seconds", "row"], _lines(found.differences[:MOST_SHOWN]))
-    if len(found.differences) > MOST_SHOWN:
-        say(f"and {len(found.differences) - MOST_SHOWN:,} more; -o json has all")
+        print_table(["pod", "node", "here", "there", "seconds", "row"], _lines(report.differences[:MOST_SHOWN]))
+    if len(report.differences) > MOST_SHOWN:
+        say(f"and {len(report.differences) - MOST_SHOWN:,} more; -o json has all")
 
 
 def _words(kind: str) -> str:

@@ -84,8 +84,8 @@ def open_inputs(names: Iterable[str], stop_signals: StopSignals) -> Iterator[lis
     from evictstream.kit.inputs.opening import kept
 
     with tempfile.TemporaryDirectory(prefix="evictstream-input-") as folder:
-        found = list(stop_signals.interruptible(kept(names, Path(folder))))
-        yield [] if stop_signals.is_stopped() else found
+        inputs = list(stop_signals.interruptible(kept(names, Path(folder))))
+        yield [] if stop_signals.is_stopped() else inputs
 
 
 def show_check(

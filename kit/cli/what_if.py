@@ -168,22 +168,24 @@ def what_if(
         return stop_signals.exit_code
     exit_code = tell_shortfalls(_shortfalls(tables, source), allow)  # before what is missing makes an error
     name = _cluster_name(tables, cluster)
-    known = tables.cluster(name)
-    _check_names(known, choice)
+    cluster_state = tables.cluster(name)
+    _check_names(cluster_state, choice)
     if silent:
-        silence = preview_silence(known, choice, until_us=seconds * SECOND_US, **controller)
+        silence = preview_silence(cluster_state, choice, until_us=seconds * SECOND_US, **controller)
         if not silence.silent:
-            raise _nothing_chosen(known, silence.unlabelled if selector else 0)
+            raise _nothing_chosen(cluster_state, silence.unlabelled if selector else 0)
         print_silence(silence, name, seconds=seconds, flags=flags.given, output=output)
         return exit_code
-    found = preview(known, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings))
-    if not found.chosen:
-        raise _nothing_chosen(known, found.unlabelled)
+    result = preview(
+        cluster_state, change, choice, at_us=tables.at_us if at_us is None else at_us, rules=rules_of(settings)
+    )
+    if not result.chosen:
+        raise _nothing_chosen(cluster_state, result.unlabelled)
     unreadable = tables.unreadable + (0 if source is None else source.unreadable)
     if output is OutputFormat.JSON:
-        print_preview_json(found, name, unreadable, {} if source is None else source.summary())
+        print_preview_json(result, name, unreadable, {} if source is None else source.summary())
     else:
-        print_preview(found, name, unreadable, () if source is None else source.rows())
+        print_preview(result, name, unreadable, () if source is None else source.rows())
     return exit_code
 
 
@@ -287,30 +289,30 @@ def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signa
 
 
 def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
-    known = tables.clusters
-    if cluster is None and len(known) == 1:
-        return known[0]
-    names = _listed(known)
-    if cluster is None and known:
+    clusters = tables.clusters
+    if cluster is None and len(clusters) == 1:
+        return clusters[0]
+    names = _listed(clusters)
+    if cluster is None and clusters:
         raise WrongUseError(f"there are several clusters: {names}", next_step="give --cluster")
-    if cluster not in known:
+    if cluster not in clusters:
         problem = "there are no clusters" if cluster is None else f"there are no nodes of {cluster}"
         raise FoundProblemError(problem, next_step=f"known clusters: {names}")
     return cluster
 
 
-def _check_names(known: KnownCluster, choice: NodeChoice) -> None:
+def _check_names(cluster: KnownCluster, choice: NodeChoice) -> None:
     from evictstream.kit.what_if.change import unknown_names
 
-    if missing := unknown_names(choice, known.nodes):
+    if missing := unknown_names(choice, cluster.nodes):
         raise FoundProblemError(f"no such node: {_listed(missing)}", next_step="the cluster may use another name")
 
 
-def _nothing_chosen(known: KnownCluster, unlabelled: int) -> FoundProblemError:
-    zones = sorted({node.facts.zone for node in known.nodes.values() if node.facts.zone is not None})
+def _nothing_chosen(cluster: KnownCluster, unlabelled: int) -> FoundProblemError:
+    zones = sorted({node.facts.zone for node in cluster.nodes.values() if node.facts.zone is not None})
     unknown = f"; {unlabelled} of them have incomplete labels and match no selector" if unlabelled else ""
     return FoundProblemError(
-        f"none of {len(known.nodes)} nodes matches{unknown}", next_step=f"known zones: {_listed(zones)}"
+        f"none of {len(cluster.nodes)} nodes matches{unknown}", next_step=f"known zones: {_listed(zones)}"
     )
 
 

@@ -15,7 +15,7 @@ MOST_PODS = 50
 
 
 def print_silence(
-    found: SilencePreview,
+    preview: SilencePreview,
     cluster: str,
     *,
     seconds: int,
@@ -31,7 +31,7 @@ def print_silence(
         flags: of the controller manager that were given.
         output: as what.
     """
-    outcome = found.outcome
+    outcome = preview.outcome
     surely, possibly = sorted(outcome.surely_evicted), sorted(outcome.possibly_evicted - outcome.surely_evicted)
     if output is OutputFormat.JSON:
         print_json(
@@ -40,10 +40,10 @@ def print_silence(
                 "seconds": seconds,
                 "flags": dict(flags),
                 "plays": outcome.plays,
-                "nodes": found.nodes,
-                "labelsNotKnown": found.unlabelled,
-                "silent": sorted(found.silent),
-                "pods": found.pods,
+                "nodes": preview.nodes,
+                "labelsNotKnown": preview.unlabelled,
+                "silent": sorted(preview.silent),
+                "pods": preview.pods,
                 "tainted": dict(zip(("fewest", "most"), outcome.taints, strict=True)),
                 "evicted": dict(zip(("fewest", "most"), outcome.evictions, strict=True)),
                 "surelyEvicted": surely,
@@ -51,16 +51,16 @@ def print_silence(
             }
         )
         return
-    say_title(f"{len(found.silent)} of {found.nodes} nodes of {cluster} silent for {seconds} s")
+    say_title(f"{len(preview.silent)} of {preview.nodes} nodes of {cluster} silent for {seconds} s")
     print_table(
         ["Kubernetes' own controllers", "fewest", "most"],
         [
             ["nodes that get unreachable:NoExecute", *map(str, outcome.taints)],
-            [f"evicted, of {found.pods} pods", *map(str, outcome.evictions)],
+            [f"evicted, of {preview.pods} pods", *map(str, outcome.evictions)],
         ],
     )
-    if found.unlabelled:
-        say(f"{found.unlabelled:,} nodes have incomplete labels: their zones may be wrong")
+    if preview.unlabelled:
+        say(f"{preview.unlabelled:,} nodes have incomplete labels: their zones may be wrong")
     if surely or possibly:
         say()
         rows = [[pod, "surely"] for pod in surely] + [[pod, "perhaps"] for pod in possibly]

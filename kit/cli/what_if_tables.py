@@ -50,7 +50,7 @@ GROUPS: Final[dict[str, Callable[[PodOutcome], str | None]]] = {
 LOST: Final = (PlaceToGo.NOWHERE, PlaceToGo.FOR_A_WHILE)
 
 
-def print_preview(found: Preview, cluster: str, unreadable: int, assumed: Iterable[tuple[str, int | str]]) -> None:
+def print_preview(preview: Preview, cluster: str, unreadable: int, assumed: Iterable[tuple[str, int | str]]) -> None:
     """Print tables for people.
 
     Args:
@@ -59,32 +59,32 @@ def print_preview(found: Preview, cluster: str, unreadable: int, assumed: Iterab
         unreadable: lines and records that could not be read.
         assumed: what its source has assumed and left out, row by row.
     """
-    whole = total(found)
-    rows = [*_summary(found, whole, cluster), *([name, str(value)] for name, value in assumed)]
+    whole = total(preview)
+    rows = [*_summary(preview, whole, cluster), *([name, str(value)] for name, value in assumed)]
     print_table(["what", "count"], [*rows, ["unreadable", f"{unreadable:,}"]])
     if whole.leaving:
         say()
-        _print_bounded(["within seconds", "pods leave"], _times(found), MOST_TIMES)
+        _print_bounded(["within seconds", "pods leave"], _times(preview), MOST_TIMES)
     if whole.stays:
         say()
-        rows = [[STAYS[reason], str(count)] for reason, count in reasons_to_stay(found).items()]
+        rows = [[STAYS[reason], str(count)] for reason, count in reasons_to_stay(preview).items()]
         print_table(["stays because it", "pods"], rows)
     for title, key in GROUPS.items():
         say()
-        _print_bounded([title, "at once", "later", "stay", "nowhere to go"], _group_rows(found, key), MOST_GROUPS)
-    shown = sorted((one for one in found.outcomes if _is_of_interest(found, one)), key=_order(found))
+        _print_bounded([title, "at once", "later", "stay", "nowhere to go"], _group_rows(preview, key), MOST_GROUPS)
+    shown = sorted((one for one in preview.outcomes if _is_of_interest(preview, one)), key=_order(preview))
     if shown:
         say()
         columns = ["pod", "node", "leaves", "without the change", "because", "could go"]
-        _print_bounded(columns, (_pod_row(found, one) for one in shown), MOST_PODS)
+        _print_bounded(columns, (_pod_row(preview, one) for one in shown), MOST_PODS)
 
 
-def _summary(found: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
-    anyway = sum(fate_of(one.before, found.at_us) is not PodFate.STAYS for one in found.outcomes)
+def _summary(preview: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
+    anyway = sum(fate_of(one.before, preview.at_us) is not PodFate.STAYS for one in preview.outcomes)
     yield ["cluster", cluster]
-    yield ["at", instant_text(found.at_us)]
-    yield ["nodes chosen", f"{found.chosen:,}"]
-    yield ["  that would change", f"{found.changed:,}"]
+    yield ["at", instant_text(preview.at_us)]
+    yield ["nodes chosen", f"{preview.chosen:,}"]
+    yield ["  that would change", f"{preview.changed:,}"]
     yield ["pods on them", f"{whole.pods:,}"]
     yield ["  leave at once", f"{whole.at_once:,}"]
     yield ["  leave later", f"{whole.later:,}"]
@@ -97,17 +97,17 @@ def _summary(found: Preview, whole: Total, cluster: str) -> Iterator[list[str]]:
         yield ["stay, with nowhere else to go", f"{whole.undrainable:,}"]
     if whole.not_known:
         yield ["unknown where they could go", f"{whole.not_known:,}"]
-    if found.unlabelled:
-        yield ["nodes with incomplete labels", f"{found.unlabelled:,}"]
+    if preview.unlabelled:
+        yield ["nodes with incomplete labels", f"{preview.unlabelled:,}"]
 
 
-def _times(found: Preview) -> Iterator[list[str]]:
-    for seconds, count in leaving_times(found).items():
+def _times(preview: Preview) -> Iterator[list[str]]:
+    for seconds, count in leaving_times(preview).items():
         yield [f"{seconds:,}", f"{count:,}"]
 
 
-def _group_rows(found: Preview, key: Callable[[PodOutcome], str | None]) -> Iterator[list[str]]:
-    for name, group in totals_by(found, key).items():
+def _group_rows(preview: Preview, key: Callable[[PodOutcome], str | None]) -> Iterator[list[str]]:
+    for name, group in totals_by(preview, key).items():
         numbers = (group.at_once, group.later, group.stays, group.nowhere + group.undrainable)
         yield [UNKNOWN if name is None else name, *(f"{number:,}" for number in numbers)]
 
@@ -119,28 +119,28 @@ def _print_bounded(columns: list[str], rows: Iterable[list[str]], most: int) -> 
         say(f"and {len(everything) - most:,} more; -o json has all")
 
 
-def _is_of_interest(found: Preview, one: PodOutcome) -> bool:
-    return found.fate(one) is not PodFate.STAYS or found.is_moved(one) or one.place in LOST
+def _is_of_interest(preview: Preview, outcome: PodOutcome) -> bool:
+    return preview.fate(outcome) is not PodFate.STAYS or preview.is_moved(outcome) or outcome.place in LOST
 
 
-def _order(found: Preview) -> Callable[[PodOutcome], tuple[bool, float, str]]:
+def _order(preview: Preview) -> Callable[[PodOutcome], tuple[bool, float, str]]:
     """Give those without a place first, then by time: these are what a table that ends early has to show."""
 
     def key(one: PodOutcome) -> tuple[bool, float, str]:
-        seconds = found.seconds(one)
+        seconds = preview.seconds(one)
         return one.place not in LOST, float("inf") if seconds is None else seconds, one.address
 
     return key
 
 
-def _pod_row(found: Preview, one: PodOutcome) -> list[str]:
+def _pod_row(preview: Preview, outcome: PodOutcome) -> list[str]:
     return [
-        one.address,
-        one.node,
-        _when(leaves_us(one.after, found.at_us), found.at_us),
-        _when(leaves_us(one.before, found.at_us), found.at_us),
-        _because(one),
-        PLACES[one.place],
+        outcome.address,
+        outcome.node,
+        _when(leaves_us(outcome.after, preview.at_us), preview.at_us),
+        _when(leaves_us(outcome.before, preview.at_us), preview.at_us),
+        _because(outcome),
+        PLACES[outcome.place],
     ]
 
 
@@ -158,58 +158,58 @@ def _because(one: PodOutcome) -> str:
     return f"{taint}, {'not tolerated' if one.toleration is None else f'tolerated: {toleration_words(one.toleration)}'}"
 
 
-def print_preview_json(found: Preview, cluster: str, unreadable: int, source: Mapping[str, object]) -> None:
+def print_preview_json(preview: Preview, cluster: str, unreadable: int, source: Mapping[str, object]) -> None:
     """Print all pods as JSON; arguments as for `print_preview`, the source's in camelCase."""
     head: dict[str, object] = {
         "cluster": cluster,
-        "at": instant_text(found.at_us),
-        "nodes": {"chosen": found.chosen, "changed": found.changed, "labelsNotKnown": found.unlabelled},
+        "at": instant_text(preview.at_us),
+        "nodes": {"chosen": preview.chosen, "changed": preview.changed, "labelsNotKnown": preview.unlabelled},
         "unreadable": unreadable,
-        "total": _total_json(total(found)),
-        "leavingBySeconds": {str(seconds): count for seconds, count in leaving_times(found).items()},
-        "stayingByReason": {_camel(reason): count for reason, count in reasons_to_stay(found).items()},
+        "total": _total_json(total(preview)),
+        "leavingBySeconds": {str(seconds): count for seconds, count in leaving_times(preview).items()},
+        "stayingByReason": {_camel(reason): count for reason, count in reasons_to_stay(preview).items()},
     } | {
         f"by{title.capitalize()}": [
-            {"name": name} | _total_json(group) for name, group in totals_by(found, key).items()
+            {"name": name} | _total_json(group) for name, group in totals_by(preview, key).items()
         ]
         for title, key in GROUPS.items()
     }
     head |= source
-    print_long_json(head, "pods", (_pod_json(found, one) for one in found.outcomes))
+    print_long_json(head, "pods", (_pod_json(preview, one) for one in preview.outcomes))
 
 
-def _total_json(found: Total) -> dict[str, int]:
+def _total_json(total: Total) -> dict[str, int]:
     return {
-        "pods": found.pods,
-        "leaveAtOnce": found.at_once,
-        "leaveLater": found.later,
-        "stay": found.stays,
-        "moved": found.moved,
-        "spared": found.spared,
-        "nowhereToGo": found.nowhere,
-        "stayWithNowhereElse": found.undrainable,
-        "placeNotKnown": found.not_known,
+        "pods": total.pods,
+        "leaveAtOnce": total.at_once,
+        "leaveLater": total.later,
+        "stay": total.stays,
+        "moved": total.moved,
+        "spared": total.spared,
+        "nowhereToGo": total.nowhere,
+        "stayWithNowhereElse": total.undrainable,
+        "placeNotKnown": total.not_known,
     }
 
 
-def _pod_json(found: Preview, one: PodOutcome) -> Mapping[str, object]:
-    namespace, _, name = one.address.partition("/")
-    after_us, before_us = leaves_us(one.after, found.at_us), leaves_us(one.before, found.at_us)
+def _pod_json(preview: Preview, outcome: PodOutcome) -> Mapping[str, object]:
+    namespace, _, name = outcome.address.partition("/")
+    after_us, before_us = leaves_us(outcome.after, preview.at_us), leaves_us(outcome.before, preview.at_us)
     return {
         "namespace": namespace,
         "pod": name,
-        "podUid": one.uid,
-        "node": one.node,
-        "zone": one.zone,
-        "workload": one.workload,
-        "fate": found.fate(one),
-        "seconds": found.seconds(one),
+        "podUid": outcome.uid,
+        "node": outcome.node,
+        "zone": outcome.zone,
+        "workload": outcome.workload,
+        "fate": preview.fate(outcome),
+        "seconds": preview.seconds(outcome),
         "leavesAt": None if after_us is None else instant_text(after_us),
         "leavesWithoutTheChangeAt": None if before_us is None else instant_text(before_us),
-        "staysBecause": _camel(one.after) if isinstance(one.after, NothingDue) else None,
-        "taint": taint_json(one.taint),
-        "toleration": toleration_json(one.toleration),
-        "couldGo": one.place,
+        "staysBecause": _camel(outcome.after) if isinstance(outcome.after, NothingDue) else None,
+        "taint": taint_json(outcome.taint),
+        "toleration": toleration_json(outcome.toleration),
+        "couldGo": outcome.place,
     }
 
 

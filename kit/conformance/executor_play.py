@@ -154,10 +154,12 @@ class ExecutorPlay:
         by_pod: dict[str, list[int | str | Fault]] = {**_FAULTS}
         by_pod |= {f"kill-{number}": [Fault(hold_seconds=number * KILL_HOLD_SECONDS)] for number in range(KILL_PODS)}
         removals = ("delete pods", "create pods/eviction")
-        found = {f"{what} {pod}": list(faults) for pod, faults in by_pod.items() for what in removals}
+        faults_by_request = {f"{what} {pod}": list(faults) for pod, faults in by_pod.items() for what in removals}
         # Only evictions ask budgets; a server that has too much to do refuses deletes in the same way.
-        found["create pods/eviction 429"] = [Fault(status=429, retry_after_seconds=1, cause="DisruptionBudget")] * 3
-        return found
+        faults_by_request["create pods/eviction 429"] = [
+            Fault(status=429, retry_after_seconds=1, cause="DisruptionBudget")
+        ] * 3
+        return faults_by_request
 
     def _wait_for_the_executor(self, writer: CommandWriter) -> None:
         """Ask for a pod that is not there, attempt after attempt, until there is an answer."""

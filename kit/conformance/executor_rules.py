@@ -104,13 +104,17 @@ def _precondition(evidence: ExecutorEvidence) -> Finding:
 
 def _truth(evidence: ExecutorEvidence) -> Finding:
     done = {(write.done_to or write.uid) for write in evidence.writes if write.is_removal and 200 <= write.status < 300}  # noqa: PLR2004 - what HTTP calls success
-    said = [result for result in evidence.results if result.outcome == "Succeeded"]
+    successes = [result for result in evidence.results if result.outcome == "Succeeded"]
     wrong = [
         f"{result.body.get('pod')}: Succeeded, but nothing was deleted"
-        for result in said
+        for result in successes
         if result.body["podUid"] not in done
     ]
-    return unless(wrong, f"{len(said)} times Succeeded, each after its delete") if said else not_shown("no Succeeded")
+    return (
+        unless(wrong, f"{len(successes)} times Succeeded, each after its delete")
+        if successes
+        else not_shown("no Succeeded")
+    )
 
 
 def _says(case: str, outcomes: Collection[str], *, may_ask: bool = True) -> Judge:

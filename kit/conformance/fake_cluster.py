@@ -67,13 +67,13 @@ class FakeCluster:
     def put(self, kind: str, name: str, *, uid: str | None = None, **parts: Object) -> Object:
         """Add an object, or change the one of this name; returns it."""
         with self._changed:
-            known = self.objects.get((kind, name))
-            before: Object = known if known is not None and uid is None else {}
+            stored = self.objects.get((kind, name))
+            before: Object = stored if stored is not None and uid is None else {}
             meta: Object = {"name": name, "uid": uid or str(uuid.uuid4())} | before.get("metadata", {})
             if kind == "Pod":
                 meta.setdefault("namespace", NAMESPACE)
-            found = {**before, **parts, "metadata": meta | parts.get("metadata", {})}
-            return self._change(kind, "MODIFIED" if known else "ADDED", found)
+            merged = {**before, **parts, "metadata": meta | parts.get("metadata", {})}
+            return self._change(kind, "MODIFIED" if stored else "ADDED", merged)
 
     def remove(self, kind: str, name: str) -> None:
         """End an object, as if its finalizers and its kubelet were done."""
@@ -98,8 +98,8 @@ class FakeCluster:
     def get(self, kind: str, request: FakeRequest) -> FakeAnswer:
         """Answer with one object."""
         with self._changed:
-            found = self._found(kind, request)
-        return _not_found(request) if found is None else FakeAnswer(200, {"kind": kind, "apiVersion": "v1", **found})
+            stored = self._stored(kind, request)
+        return _not_found(request) if stored is None else FakeAnswer(200, {"kind": kind, "apiVersion": "v1", **stored})
 
     def page(self, kind: str, request: FakeRequest) -> FakeAnswer:
         """Answer with a page of a list; all its pages are of the version of the first."""
@@ -141,7 +141,7 @@ class FakeCluster:
     def delete_pod(self, request: FakeRequest, options: Object) -> tuple[FakeAnswer, str | None]:
         """Delete a pod as `DeleteOptions` say; gives the answer, and the UID of the pod that is gone or terminates."""
         with self._changed:
-            pod = self._found("Pod", request)
+            pod = self._stored("Pod", request)
             if pod is None:
                 return _not_found(request), None
             problem = _unmet(request, pod, options.get("preconditions") or {})
@@ -158,18 +158,18 @@ class FakeCluster:
     def patch_pod_status(self, request: FakeRequest) -> tuple[FakeAnswer, str | None]:
         """Change a pod's status; gives the answer, and the UID of the pod that was changed."""
         with self._changed:
-            pod = self._found("Pod", request)
+            pod = self._stored("Pod", request)
             if pod is None:
                 return _not_found(request), None
-            found = patched(pod, request)
-            if isinstance(found, FakeAnswer):
-                return found, None
-            problem = _unmet(request, pod, found["metadata"])
+            changed = patched(pod, request)
+            if isinstance(changed, FakeAnswer):
+                return changed, None
+            problem = _unmet(request, pod, changed["metadata"])
             if problem is not None:
                 return problem, None
             if not request.query.get("dryRun"):
                 # Of all that a patch of the status says, only the status is taken over.
-                pod = self._change("Pod", "MODIFIED", {**pod, "status": found["status"]})
+                pod = self._change("Pod", "MODIFIED", {**pod, "status": changed["status"]})
             return FakeAnswer(200, {"kind": "Pod", "apiVersion": "v1", **pod}), pod["metadata"]["uid"]
 
     def end_terminated(self) -> None:
@@ -177,8 +177,8 @@ class FakeCluster:
         with self._changed:
             while self._ends and self._ends[0][0] <= time.monotonic():
                 _, name, uid = heapq.heappop(self._ends)
-                found = self.objects.get(("Pod", name))
-                if found is not None and found["metadata"]["uid"] == uid:
+                pod = self.objects.get(("Pod", name))
+                if pod is not None and pod["metadata"]["uid"] == uid:
                     self.remove("Pod", name)
 
     def _end(self, pod: Object, grace: int | None) -> Object:
@@ -193,28 +193,28 @@ class FakeCluster:
             heapq.heappush(self._ends, (time.monotonic() + self.termination_seconds, name, uid))
         return pod
 
-    def _found(self, kind: str, request: FakeRequest) -> Object | None:
-        found = self.objects.get((kind, request.name))
-        return found if found and found["metadata"].get("namespace", "") == request.namespace else None
+    def _stored(self, kind: str, request: FakeRequest) -> Object | None:
+        stored = self.objects.get((kind, request.name))
+        return stored if stored and stored["metadata"].get("namespace", "") == request.namespace else None
 
-    def _change(self, kind: str, type_: str, found: Object) -> Object:
+    def _change(self, kind: str, type_: str, changed: Object) -> Object:
         """Give the object the next version and tell watches; objects that were handed out are never changed."""
         self.version += 1
-        found = copy.deepcopy({**found, "metadata": found["metadata"] | {"resourceVersion": str(self.version)}})
+        changed = copy.deepcopy({**changed, "metadata": changed["metadata"] | {"resourceVersion": str(self.version)}})
         if type_ != "DELETED":
-            self.objects[kind, found["metadata"]["name"]] = found
-        self._changes.append(WatchedChange(self.version, kind, type_, found))
+            self.objects[kind, changed["metadata"]["name"]] = changed
+        self._changes.append(WatchedChange(self.version, kind, type_, changed))
         self._changed.notify_all()
-        return found
+        return changed
 
 
-def is_selected(found: Object, request: FakeRequest) -> bool:
+def is_selected(item: Object, request: FakeRequest) -> bool:
     """Whether an object is in the namespace of a list or watch, and has what its `fieldSelector` names."""
-    if request.namespace and found["metadata"].get("namespace") != request.namespace:
+    if request.namespace and item["metadata"].get("namespace") != request.namespace:
         return False
     for term in filter(None, request.query.get("fieldSelector", "").split(",")):
         path, _, wanted = term.replace("==", "=").partition("=")
-        value = found
+        value = item
         for part in path.removesuffix("!").split("."):
             value = value.get(part, {})
         if ((value or "") == wanted) == path.endswith("!"):
@@ -226,10 +226,10 @@ def _not_found(request: FakeRequest) -> FakeAnswer:
     return refusal(404, f'{request.resource.partition("/")[0]} "{request.name}" not found', about=request)
 
 
-def _unmet(request: FakeRequest, found: Object, wanted: Object) -> FakeAnswer | None:
+def _unmet(request: FakeRequest, stored: Object, wanted: Object) -> FakeAnswer | None:
     """Refuse what names another UID or resource version, in the words of the API server."""
     for field, name in (("uid", "UID"), ("resourceVersion", "ResourceVersion")):
-        is_ = found["metadata"][field]
+        is_ = stored["metadata"][field]
         if wanted.get(field, is_) != is_:
             return refusal(
                 409,

@@ -23,14 +23,14 @@ _SERVED: Final[dict[str, dict[str, tuple[str, bool, list[str]]]]] = {
 
 
 def _resources(version: str) -> Object:
-    found = [
+    resources = [
         {"name": name, "singularName": "", "namespaced": is_in_namespaces, "kind": kind, "verbs": verbs}
         for name, (kind, is_in_namespaces, verbs) in _SERVED[version].items()
     ]
-    for one in found:
+    for one in resources:
         if one["name"] == "pods/eviction":
             one |= {"group": "policy", "version": "v1"}
-    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": found}
+    return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": version, "resources": resources}
 
 
 def _group(version: str) -> Object:

@@ -57,13 +57,13 @@ class Fault:
     text: str = ""
 
     @classmethod
-    def of(cls, found: int | str | Fault) -> Fault:
+    def of(cls, fault: int | str | Fault) -> Fault:
         """Read the short forms: a status, `cut` (in the middle), `error`, `garbage`, `half`."""
-        if isinstance(found, int):
-            return cls(status=found)
-        if isinstance(found, str):
-            return cls(cut="middle") if found == "cut" else cls(line=found)
-        return found
+        if isinstance(fault, int):
+            return cls(status=fault)
+        if isinstance(fault, str):
+            return cls(cut="middle") if fault == "cut" else cls(line=fault)
+        return fault
 
 
 class FakeAnswer(NamedTuple):
@@ -152,11 +152,9 @@ def deep(levels: int) -> str:
     return f"@deep {levels}@"
 
 
-def text_of(found: Object) -> bytes:
+def text_of(body: Object) -> bytes:
     """Write an object as JSON, with what `deep` stands for: deeper than `json` itself can write."""
-    return _DEEP.sub(
-        lambda match: b'{"f:a":' * int(match[1]) + b"{}" + b"}" * int(match[1]), json.dumps(found).encode()
-    )
+    return _DEEP.sub(lambda match: b'{"f:a":' * int(match[1]) + b"{}" + b"}" * int(match[1]), json.dumps(body).encode())
 
 
 def refusal(

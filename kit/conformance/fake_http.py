@@ -80,14 +80,14 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
 
     def _reply(self, request: FakeRequest, fault: Fault) -> None:
         time.sleep(fault.hold_seconds)
-        found, done_to = self._answer(request, fault)
+        answer, done_to = self._answer(request, fault)
         if self.command != "GET":
-            self.server.api.remember(request, found, done_to)
+            self.server.api.remember(request, answer, done_to)
         time.sleep(fault.delay_seconds)
         if fault.cut in {"before", "after"}:
             self.close_connection = True
         else:
-            self._send(found, is_cut=fault.cut == "middle")
+            self._send(answer, is_cut=fault.cut == "middle")
 
     def _answer(self, request: FakeRequest, fault: Fault) -> tuple[FakeAnswer, str | None]:
         if fault.cut == "before":
@@ -98,8 +98,8 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             if fault.text:
                 return FakeAnswer(fault.status, {}, seconds, fault.text), None
             about = request if fault.status in _OF_OBJECTS else None
-            found = refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds, about=about)
-            return found, None
+            refused = refusal(fault.status, message, cause=fault.cause, retry_after_seconds=seconds, about=about)
+            return refused, None
         discovered = DISCOVERY.get(urlsplit(self.path).path.rstrip("/")) if self.command == "GET" else None
         return answer(self.server.api, request) if discovered is None else (FakeAnswer(200, discovered), None)
 
@@ -181,19 +181,19 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             if api.is_down:
                 self.close_connection = True
                 return
-            found = api.changes_after(version)
-            if found is None:
+            changes = api.changes_after(version)
+            if changes is None:
                 yield _line("ERROR", refusal(410, "too old resource version").body)
                 return
-            found = [one for one in found if one.version <= api.stuck.get(request.resource, one.version)]
-            if not found and request.resource not in api.stuck:
+            changes = [one for one in changes if one.version <= api.stuck.get(request.resource, one.version)]
+            if not changes and request.resource not in api.stuck:
                 version = api.quiet_version(version)  # as etcd's progress notifications have a cache catch up
-            version = found[-1].version if found else version
-            wanted = (one for one in found if one.kind == kind and is_selected(one.object, request))
+            version = changes[-1].version if changes else version
+            wanted = (one for one in changes if one.kind == kind and is_selected(one.object, request))
             yield from (_line(one.type, {"kind": kind, "apiVersion": "v1", **one.object}) for one in wanted)
             if bookmarks.are_due(version):
                 yield _line("BOOKMARK", _bookmark(kind, version))
-            if not found:
+            if not changes:
                 api.wait_for_change(api.version if api.stuck else version, min(left, LOOK_SECONDS))
         if turn != api.watch_turn and bookmarks.are_due(version, is_end=True):
             yield _line("BOOKMARK", _bookmark(kind, version))
@@ -205,12 +205,12 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
     def _chunk(self, data: bytes) -> None:
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
 
-    def _send(self, found: FakeAnswer, *, is_cut: bool = False) -> None:
-        body = found.text.encode() or text_of(found.body)
-        retry = "" if found.retry_after_seconds is None else f"Retry-After: {found.retry_after_seconds}\r\n"
+    def _send(self, answer: FakeAnswer, *, is_cut: bool = False) -> None:
+        body = answer.text.encode() or text_of(answer.body)
+        retry = "" if answer.retry_after_seconds is None else f"Retry-After: {answer.retry_after_seconds}\r\n"
         head = (
-            f"HTTP/1.1 {found.status} {_STATUS_TEXTS.get(found.status, 'No')}\r\n"
-            f"Content-Type: {'text/plain' if found.text else 'application/json'}\r\n"
+            f"HTTP/1.1 {answer.status} {_STATUS_TEXTS.get(answer.status, 'No')}\r\n"
+            f"Content-Type: {'text/plain' if answer.text else 'application/json'}\r\n"
             f"{retry}Content-Length: {len(body)}\r\n\r\n"
         ).encode()
         self.wfile.write(head + (body[: len(body) // 2] if is_cut else body))
@@ -218,8 +218,8 @@ class FakeHttpHandler(BaseHTTPRequestHandler):
             self.close_connection = True
 
 
-def _line(type_: str, found: Object) -> bytes:
-    return text_of({"type": type_, "object": found}) + b"\n"
+def _line(type_: str, item: Object) -> bytes:
+    return text_of({"type": type_, "object": item}) + b"\n"
 
 
 def _bookmark(kind: str, version: int) -> Object:

@@ -12,9 +12,9 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 STRATEGIC_PATCH: Final = "application/strategic-merge-patch+json"
 
 
-def patched(found: Object, request: FakeRequest) -> Object | FakeAnswer:
+def patched(stored: Object, request: FakeRequest) -> Object | FakeAnswer:
     """Apply the request's patch to a copy, or refuse it."""
-    copied = {"status": {}, **copy.deepcopy(found)}
+    copied = {"status": {}, **copy.deepcopy(stored)}
     kind = request.content_type.partition(";")[0]
     if kind == JSON_PATCH and isinstance(request.body, list):
         return _stepwise(copied, request.body)
@@ -28,15 +28,15 @@ def patched(found: Object, request: FakeRequest) -> Object | FakeAnswer:
     )
 
 
-def _merged(found: Any, patch: Any, *, is_strategic: bool) -> Any:
+def _merged(before: Any, patch: Any, *, is_strategic: bool) -> Any:
     if isinstance(patch, list) and is_strategic and all("type" in one for one in patch):  # conditions
-        by_type = {one["type"]: one for one in found or ()}
+        by_type = {one["type"]: one for one in before or ()}
         for one in patch:
             by_type[one["type"]] = by_type.get(one["type"], {}) | one
         return list(by_type.values())
     if not isinstance(patch, dict):
         return patch
-    result = dict(found) if isinstance(found, dict) else {}
+    result = dict(before) if isinstance(before, dict) else {}
     for name, value in patch.items():
         if value is None:
             result.pop(name, None)
@@ -45,10 +45,10 @@ def _merged(found: Any, patch: Any, *, is_strategic: bool) -> Any:
     return result
 
 
-def _stepwise(found: Object, steps: list[Object]) -> Object | FakeAnswer:
+def _stepwise(stored: Object, steps: list[Object]) -> Object | FakeAnswer:
     for step in steps:
         *way, last = [part.replace("~1", "/").replace("~0", "~") for part in step["path"].split("/")[1:]]
-        place: Any = found
+        place: Any = stored
         try:
             for part in way:
                 place = place[int(part)] if isinstance(place, list) else place[part]
@@ -63,4 +63,4 @@ def _stepwise(found: Object, steps: list[Object]) -> Object | FakeAnswer:
                 del place[int(last) if isinstance(place, list) else last]
         except (KeyError, IndexError, TypeError, ValueError):
             return refusal(422, f"the server rejected our request: {step['path']} cannot be had")
-    return found
+    return stored

@@ -26,10 +26,10 @@ def answer(api: FakeCluster, request: FakeRequest) -> Done:
         return (api.get if request.verb == "get" else api.page)(kind, request), None
     if request.group == "" and request.what == "get namespaces":
         return _namespace(api, request), None
-    found = _BY_REQUEST.get((request.group, request.what))
-    if found is None:
+    respond = _BY_REQUEST.get((request.group, request.what))
+    if respond is None:
         return refusal(405 if request.resource in PLURALS else 404, "the server does not know this request"), None
-    return found(api, request)
+    return respond(api, request)
 
 
 def _namespace(api: FakeCluster, request: FakeRequest) -> FakeAnswer:
@@ -54,9 +54,9 @@ def _evict_pod(api: FakeCluster, request: FakeRequest) -> Done:
     options = dict(request.body.get("deleteOptions") or {})
     if "dryRun" in request.query:
         options["dryRun"] = [request.query["dryRun"]]
-    found, uid = api.delete_pod(request, options)
-    if not found.is_done:
-        return found, None
+    answer, uid = api.delete_pod(request, options)
+    if not answer.is_done:
+        return answer, None
     return FakeAnswer(
         201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
     ), uid
@@ -67,29 +67,29 @@ def _patch_pod_status(api: FakeCluster, request: FakeRequest) -> Done:
 
 
 def _create_event(api: FakeCluster, request: FakeRequest) -> Done:
-    found: Object = dict(request.body)
-    meta = dict(found.get("metadata") or {})
+    event: Object = dict(request.body)
+    meta = dict(event.get("metadata") or {})
     name = meta.get("name") or f"{meta.get('generateName', '')}{uuid.uuid4().hex[:5]}"
-    about = found.get("regarding" if request.group else "involvedObject") or {}
+    about = event.get("regarding" if request.group else "involvedObject") or {}
     problem = ""
     if about.get("namespace", "default") != request.namespace and about.get("namespace") is not None:
         problem = "the namespace of the object that it is about is another one"
     if request.group:
         required = ("eventTime", "reportingController", "reportingInstance", "action")
-        problem = problem or next((f"{field}: Required value" for field in required if not found.get(field)), "")
+        problem = problem or next((f"{field}: Required value" for field in required if not event.get(field)), "")
     if problem:
         return refusal(422, f'Event "{name}" is invalid: {problem}'), None
     if name in api.events:
         return refusal(409, f'events "{name}" already exists'), None
-    api.events[name] = found | {"metadata": meta | {"name": name, "namespace": request.namespace}}
+    api.events[name] = event | {"metadata": meta | {"name": name, "namespace": request.namespace}}
     return FakeAnswer(201, api.events[name]), None
 
 
 def _patch_event(api: FakeCluster, request: FakeRequest) -> Done:
-    found = api.events.get(request.name)
-    if found is None:
+    event = api.events.get(request.name)
+    if event is None:
         return refusal(404, f'events "{request.name}" not found'), None
-    after = patched(found, request)
+    after = patched(event, request)
     if isinstance(after, FakeAnswer):
         return after, None
     api.events[request.name] = after

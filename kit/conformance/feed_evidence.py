@@ -93,8 +93,8 @@ class FeedRecord:
     @property
     def epoch(self) -> int:
         """Of its resource versions."""
-        found = self.event.get("epoch")
-        return found if isinstance(found, int) else 0
+        number = self.event.get("epoch")
+        return number if isinstance(number, int) else 0
 
     @property
     def is_change(self) -> bool:
@@ -155,11 +155,11 @@ class KnownObjects:
         listing = record.event["listing"]
         after, through = listing.get("after", ""), listing.get("through")
         uid_after, uid_through = listing.get("uidAfter", ""), listing.get("uidThrough")
-        for uid, known in list(self.objects.items()):
-            is_covered = after < known.node and (through is None or known.node <= through)
+        for uid, object_ in list(self.objects.items()):
+            is_covered = after < object_.node and (through is None or object_.node <= through)
             is_covered = is_covered and uid_after < uid and (uid_through is None or uid <= uid_through)
-            is_ours = known.kind == record.kind and self._versions[uid] <= record.version
-            if is_covered and is_ours and uid not in listing["uids"].get(known.node, ()):
+            is_ours = object_.kind == record.kind and self._versions[uid] <= record.version
+            if is_covered and is_ours and uid not in listing["uids"].get(object_.node, ()):
                 del self.objects[uid]
 
 
@@ -224,9 +224,9 @@ def _version_text(event: Mapping[str, Any]) -> str:
     return str(event["listing"]["resourceVersion"]) if event.get("type") == "LISTED" else "0"
 
 
-def used_fields(kind: str, found: Object) -> UsedFields:
+def used_fields(kind: str, item: Object) -> UsedFields:
     """Return what the service uses of an object; what is empty counts as absent."""
-    meta, spec, status = found["metadata"], found.get("spec") or {}, found.get("status") or {}
+    meta, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     content: Object
     if kind == "Node":
         ready = [condition["status"] for condition in status.get("conditions") or () if condition["type"] == "Ready"]

@@ -62,7 +62,7 @@ class FeedPlay:
         self._api: FakeCluster = playground.api
         self._silent_seconds = silent_seconds
         self._records: list[FeedRecord] = []
-        self._known = KnownObjects()
+        self._objects = KnownObjects()
         self._snapshots: dict[str, HeldObjects] = {}
         self._states = defaultdict[tuple[str, int], set[UsedFields]](set)
         self._taken = 0  # the newest version whose states are kept
@@ -167,13 +167,13 @@ class FeedPlay:
     def _rebuild(self) -> None:
         """Restore the cluster from a backup: resource versions go back, one pod is missing, one has another state."""
         self._keep_states()
-        before = {kind_name: found for kind_name, found in self._api.objects.items() if kind_name[1] != "new"}
+        before = {kind_name: item for kind_name, item in self._api.objects.items() if kind_name[1] != "new"}
         self._rebuilt_at = time.time()
         self._taken = 1
         self._api.rebuild()
-        for (kind, name), found in before.items():
-            parts = {part: value for part, value in found.items() if part != "metadata"}
-            self._api.put(kind, name, uid=found["metadata"]["uid"], **parts)
+        for (kind, name), item in before.items():
+            parts = {part: value for part, value in item.items() if part != "metadata"}
+            self._api.put(kind, name, uid=item["metadata"]["uid"], **parts)
         self._node(NODES[0], taints=[TAINT])
         self._playground.api.end_watches()
 
@@ -188,9 +188,9 @@ class FeedPlay:
         ends_at = self._silent_at + self._silent_seconds
 
         def is_shown() -> bool:
-            found = self._heartbeats()
-            has_ended = time.time() - max(one.at for one in found) > QUIET_SECONDS
-            return has_ended or max(one.event_at for one in found) > ends_at
+            heartbeats = self._heartbeats()
+            has_ended = time.time() - max(one.at for one in heartbeats) > QUIET_SECONDS
+            return has_ended or max(one.event_at for one in heartbeats) > ends_at
 
         self._playground.wait(is_shown, self._silent_seconds + DELAY_SECONDS + HEARTBEAT_SECONDS)
         self._playground.api.silent.clear()
@@ -203,25 +203,25 @@ class FeedPlay:
 
     def _look(self, situation: str, seconds: float) -> None:
         """Wait until the topics say what the cluster holds, and keep what that is."""
-        held = {
-            found["metadata"]["uid"]: used_fields(kind, found)
-            for (kind, _), found in self._api.objects.items()
-            if kind == "Node" or found["spec"].get("nodeName")
+        expected = {
+            item["metadata"]["uid"]: used_fields(kind, item)
+            for (kind, _), item in self._api.objects.items()
+            if kind == "Node" or item["spec"].get("nodeName")
         }
 
         def are_told() -> bool:
             self._read()
-            return self._known.objects == held
+            return self._objects.objects == expected
 
         self._playground.wait(are_told, seconds)
         self._keep_states()
-        self._snapshots[situation] = HeldObjects(records=len(self._records), held=held)
+        self._snapshots[situation] = HeldObjects(records=len(self._records), held=expected)
 
     def _read(self) -> list[FeedRecord]:
         for record in self._playground.recorder.records(len(self._records)):
-            found = FeedRecord.of(record)
-            self._records.append(found)
-            self._known.take(found)
+            written = FeedRecord.of(record)
+            self._records.append(written)
+            self._objects.take(written)
         return self._records
 
     def _keep_states(self) -> None:

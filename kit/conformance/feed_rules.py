@@ -85,12 +85,12 @@ def _listed(evidence: FeedEvidence) -> Finding:
         return not_shown("no LISTED; a feed may remember what it has written instead")
     there = evidence.snapshots["listing"].held
     for kind in _KINDS:
-        found = evidence.of("LISTED", kind)
-        ranges = [one for one in found if one.version == found[0].version]
+        records = evidence.of("LISTED", kind)
+        ranges = [one for one in records if one.version == records[0].version]
         problem = _gap(ranges)
         if problem:
             return broken(f"{kind.lower()}s: {problem}")
-        named = {uid for one in ranges for known in one.event["listing"]["uids"].values() for uid in known}
+        named = {uid for one in ranges for uids in one.event["listing"]["uids"].values() for uid in uids}
         late = _late(evidence, ranges[0], named)
         if late:
             return broken(f"{late} of {kind.lower()}s were ADDED only after LISTED")
@@ -125,8 +125,8 @@ def _hole(through: Mapping[str, str | None], what: str) -> str:
 
 def _late(evidence: FeedEvidence, listed: FeedRecord, uids: set[str]) -> int:
     """Count what a listing names and no record before it has told of."""
-    told = {one.uid for one in evidence.before(listed) if one.is_change and one.kind == listed.kind}
-    return len(uids - told)
+    written = {one.uid for one in evidence.before(listed) if one.is_change and one.kind == listed.kind}
+    return len(uids - written)
 
 
 def _heartbeats(evidence: FeedEvidence) -> Finding:
@@ -197,15 +197,15 @@ def _deleted(evidence: FeedEvidence) -> Finding:
 
 
 def _order(evidence: FeedEvidence) -> Finding:
-    known: dict[str, tuple[int, int]] = {}
+    newest: dict[str, tuple[int, int]] = {}
     wrong, count = [], 0
     for record in evidence.records:
         if not record.is_change:
             continue
         count += 1
-        if record.version < known.get(record.uid, (0, 0)):
-            wrong.append(f"{record.used().name}: version {record.version[1]} after {known[record.uid][1]}")
-        known[record.uid] = max(record.version, known.get(record.uid, (0, 0)))
+        if record.version < newest.get(record.uid, (0, 0)):
+            wrong.append(f"{record.used().name}: version {record.version[1]} after {newest[record.uid][1]}")
+        newest[record.uid] = max(record.version, newest.get(record.uid, (0, 0)))
     return unless(wrong, f"{count} changes") if count else not_shown("no changes")
 
 

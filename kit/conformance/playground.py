@@ -153,9 +153,9 @@ def open_playground(
         kubeconfig, token_file = folder / "kubeconfig", folder / "token"
         kubeconfig.write_text(api.kubeconfig(token_file))
         own = {"KUBECONFIG": str(kubeconfig), CLUSTER_VARIABLE: CLUSTER}
-        found = environment_with(mine) | own
+        environment = environment_with(mine) | own
         recorder = stack.enter_context(TopicRecorder(mine, {topic: f"{mine.topic_prefix}{topic}" for topic in topics}))
-        end = EndProcess(command, found) if command else None
+        end = EndProcess(command, environment) if command else None
         if end is not None:
             stack.callback(end.stop)
         playground = Playground(
@@ -163,7 +163,7 @@ def open_playground(
             api=api,
             recorder=recorder,
             end=end,
-            shown=own | {name: value for name, value in found.items() if name in _SHOWN},
+            shown=own | {name: value for name, value in environment.items() if name in _SHOWN},
             token_file=token_file,
             report=report,
             is_stopped=is_stopped,

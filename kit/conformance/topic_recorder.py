@@ -57,8 +57,8 @@ class SeenRecord:
         except Unreadable as error:
             problem = str(error)
         with contextlib.suppress(ValueError, RecursionError):
-            found = json.loads(value)
-            fields = found if isinstance(found, dict) else {}
+            content = json.loads(value)
+            fields = content if isinstance(content, dict) else {}
         return fields, problem
 
 

@@ -26,7 +26,7 @@ def remove_leftovers(settings: Settings, topics: Iterable[str], now_us: int) -> 
 
     One that may be running still is only named, and so is one that cannot be removed.
     """
-    for name in sorted({found[1] for topic in topics if (found := _NAME.fullmatch(topic))}):
+    for name in sorted({match[1] for topic in topics if (match := _NAME.fullmatch(topic))}):
         run = named(settings, name)
         try:
             newest_us = _newest_us(run)

@@ -175,9 +175,9 @@ class Play:
 
     def _take_commands(self, until_us: int) -> None:
         """Wait for commands, note when they came, and answer them."""
-        found = self._reader.poll(timeout_ms=max(0, until_us - now_us()) // 1000)
+        batches = self._reader.poll(timeout_ms=max(0, until_us - now_us()) // 1000)
         at_us = now_us()
-        for record in (one for records in found.values() for one in records):
+        for record in (one for records in batches.values() for one in records):
             command = json.loads(record.value)
             self.seen.append(Seen(at_us, command))
             self._progress.command(command)

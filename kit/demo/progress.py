@@ -39,10 +39,10 @@ class DemoProgress:
         if thing["kind"] != "Node":
             return
         name = thing["metadata"]["name"]
-        found = thing["spec"].get("taints") or () if event["type"] != "DELETED" else ()
+        listed = thing["spec"].get("taints") or () if event["type"] != "DELETED" else ()
         taints = ", ".join(
             one["key"] + (f"={one['value']}" if one.get("value") else "")
-            for one in found
+            for one in listed
             if one["effect"] == "NoExecute"
         )
         before, self._taints[name] = self._taints.get(name, ""), taints

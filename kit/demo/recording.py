@@ -75,8 +75,8 @@ def read_recording(folder: Path) -> Recording:
     """
     try:
         with open_plain(folder / "events.jsonl.gz") as file, gzip.open(file, "rt", encoding="utf-8") as lines:
-            found = [json.loads(line) for line in lines]
-        events = tuple(event for event in found if event["type"] in _CHANGES)
+            parsed = [json.loads(line) for line in lines]
+        events = tuple(event for event in parsed if event["type"] in _CHANGES)
         instant_us(events[0]["observedAt"])  # there is one, and it has a time
     except FileNotFoundError as error:
         problem = f"{folder} has no recorded incident (no {Path(error.filename).name})"

@@ -33,10 +33,10 @@ def pieces_of(source: str, stream: BinaryIO, *, text_is_yaml: bool = False) -> I
         text = decoded(source, stream)
         beginning = text.peek(_BEGINNING_BYTES)
         if is_yaml(beginning) or (text_is_yaml and not beginning.lstrip().startswith((b"{", b"["))):
-            found = yaml_documents(source, text)
+            pieces = yaml_documents(source, text)
         else:
-            found = documents(text, LARGEST_DOCUMENT_BYTES)
-        for piece in found:
+            pieces = documents(text, LARGEST_DOCUMENT_BYTES)
+        for piece in pieces:
             line = piece.line
             yield piece
     except EOFError:

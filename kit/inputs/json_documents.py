@@ -61,21 +61,21 @@ def documents(stream: ByteStream, largest_bytes: int = LARGEST_DOCUMENT_BYTES) -
         stream: bytes, UTF-8.
         largest_bytes: larger documents, and larger values of lists, are `Broken`.
     """
-    held: Broken | None = None  # lines that follow each other and have one problem are one piece
+    broken: Broken | None = None  # lines that follow each other and have one problem are one piece
     for piece in _pieces(ReadWindow(stream), largest_bytes):
         if not isinstance(piece, Broken):
-            if held is not None:
-                yield held
-            held = None
+            if broken is not None:
+                yield broken
+            broken = None
             yield piece
-        elif held is not None and held.problem == piece.problem and held.line + held.lines == piece.line:
-            held = held._replace(lines=held.lines + piece.lines)
+        elif broken is not None and broken.problem == piece.problem and broken.line + broken.lines == piece.line:
+            broken = broken._replace(lines=broken.lines + piece.lines)
         else:
-            if held is not None:
-                yield held
-            held = piece
-    if held is not None:
-        yield held
+            if broken is not None:
+                yield broken
+            broken = piece
+    if broken is not None:
+        yield broken
 
 
 def _pieces(window: ReadWindow, largest_bytes: int) -> Iterator[Piece]:
@@ -86,9 +86,9 @@ def _pieces(window: ReadWindow, largest_bytes: int) -> Iterator[Piece]:
                 yield broken
             continue
         if window.is_at_line_start:
-            found = _whole_line(window, largest_bytes)
-            if found is not None:
-                yield from found
+            line = _whole_line(window, largest_bytes)
+            if line is not None:
+                yield from line
                 continue
         for piece in OpenDocument(window, largest_bytes).pieces():
             yield from _taken_apart(piece, largest_bytes)
@@ -112,10 +112,10 @@ def _whole_line(window: ReadWindow, largest_bytes: int) -> list[Document | ListI
     end = window.line_end(min(LONGEST_LINE_BYTES, largest_bytes))
     if end is None:
         return None
-    found = parts(window.line, bytes(window.data[:end]).rstrip())
-    if found is not None:
+    pieces = parts(window.line, bytes(window.data[:end]).rstrip())
+    if pieces is not None:
         window.take(end)
-    return found
+    return pieces
 
 
 def parts(line: int, text: bytes) -> list[Document | ListItem] | None:
@@ -125,10 +125,10 @@ def parts(line: int, text: bytes) -> list[Document | ListItem] | None:
             return _list_parts(line, text, _values.decode(text), b"[]")
         lists = _lists.decode(text)
         for name, encoded in _NAMES.items():
-            found = getattr(lists, name)
-            if isinstance(found, msgspec.Raw) and bytes(found)[:1] == b"[":
+            value = getattr(lists, name)
+            if isinstance(value, msgspec.Raw) and bytes(value)[:1] == b"[":
                 head = msgspec.json.encode(_fields.decode(text) | {encoded: msgspec.Raw(b"[]")})
-                return _list_parts(line, text, _values.decode(found), head)
+                return _list_parts(line, text, _values.decode(value), head)
     except DECODE_ERRORS:
         return None
     return [Document(line, text)]
@@ -140,9 +140,9 @@ def _list_parts(line: int, text: bytes, values: list[msgspec.Raw], head: bytes) 
     has_lines = b"\n" in text
     for value in map(bytes, values):
         if has_lines:
-            found = text.index(value, at)
-            number += text.count(b"\n", at, found)
-            at = found
+            start = text.index(value, at)
+            number += text.count(b"\n", at, start)
+            at = start
         taken.append(ListItem(number, value, head))
     return [*taken, Document(line, head, is_list=True)]
 

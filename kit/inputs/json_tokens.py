@@ -54,11 +54,11 @@ def next_token(data: bytearray, start: int, largest: int) -> Token | None:
 
     What is larger than `largest` bytes is not taken as a whole: it may be a list.
     """
-    found = _TOKEN.match(data, start)
-    if found is None:
+    match = _TOKEN.match(data, start)
+    if match is None:
         return None
-    at, end = found.span(found.lastgroup or 0)
-    if found.lastgroup == "whole" and end - at <= largest and _is_json(found["whole"]):
+    at, end = match.span(match.lastgroup or 0)
+    if match.lastgroup == "whole" and end - at <= largest and _is_json(match["whole"]):
         return Token(at, end, data[at], is_whole=True)
     return Token(at, at + 1, data[at], is_whole=False)
 
@@ -78,14 +78,14 @@ def has_sign(data: bytearray, start: int) -> bool:
 
 def first_text(data: bytearray, at: int) -> int | None:
     """Return the end of the text that begins at a quote; None if it is not there yet."""
-    found = _WHOLE_TEXT.match(data, at)
-    return None if found is None else found.end()
+    match = _WHOLE_TEXT.match(data, at)
+    return None if match is None else match.end()
 
 
 def scalar(data: bytearray, at: int) -> int | None:
     """Return the end of a number or word; None if it is none, or its end is not there yet."""
-    found = _SCALAR.match(data, at)
-    return None if found is None else found.end()
+    match = _SCALAR.match(data, at)
+    return None if match is None else match.end()
 
 
 def last_sign(data: bytearray, start: int, end: int) -> int | None:

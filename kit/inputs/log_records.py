@@ -81,8 +81,8 @@ def unwrapped(text: bytes) -> bytes | None:
         return None
 
 
-def _line(found: _Record) -> bytes | None:
-    for value in map(bytes, filter(_is_there, msgspec.structs.astuple(found))):
+def _line(record: _Record) -> bytes | None:
+    for value in map(bytes, filter(_is_there, msgspec.structs.astuple(record))):
         if value.startswith(b'"'):
             return _text.decode(value).encode()
         if value.startswith(b"{"):

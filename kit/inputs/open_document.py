@@ -60,11 +60,11 @@ class OpenDocument:
         try:
             while True:
                 if self._depth_of_values and len(self._open) == self._depth_of_values:
-                    found = self._value()
+                    token = self._value()
                 else:
-                    found = self._bracket()
-                if found is not None:
-                    yield found
+                    token = self._bracket()
+                if token is not None:
+                    yield token
                 if not self._open:
                     return
         except _FailedError as failed:
@@ -195,15 +195,15 @@ class OpenDocument:
     def _read_on(self) -> None:
         """Read until there is something that could complete what is open."""
         window = self._window
-        known = len(window.data)
+        size = len(window.data)
         while True:
             if len(window.data) > self._largest_bytes:
                 raise _FailedError(self._too_large(), len(window.data))
             if not window.more():
                 raise _FailedError(IN_THE_MIDDLE, len(window.data), is_new=True)
-            if has_sign(window.data, known):
+            if has_sign(window.data, size):
                 return
-            known = len(window.data)
+            size = len(window.data)
 
     def _too_large(self) -> str:
         return f"larger than {self._largest_bytes} bytes"

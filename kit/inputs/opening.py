@@ -72,19 +72,19 @@ def kept(names: Iterable[str], folder: Path) -> Iterator[Input]:
         WrongUseError: there is nothing of a name, or no room for what it holds.
     """
     for number, name in enumerate(dict.fromkeys(names)):
-        found = _named(name)
-        if not found.is_live:
-            yield found
+        input_ = _named(name)
+        if not input_.is_live:
+            yield input_
             continue
         path = folder / str(number)
-        with found.open() as file:
+        with input_.open() as file:
             try:
                 with path.open("wb") as copy:
                     shutil.copyfileobj(file, copy, READ_BYTES)
             except OSError as error:
-                problem = f"{found.source} cannot be kept: {error.strerror}"
+                problem = f"{input_.source} cannot be kept: {error.strerror}"
                 raise WrongUseError(problem, next_step="set TMPDIR to a folder with enough space") from error
-        yield Input(found.source, path)
+        yield Input(input_.source, path)
 
 
 def _named(name: str) -> Input:

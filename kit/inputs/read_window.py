@@ -35,9 +35,9 @@ class ReadWindow:
     def more(self) -> bool:
         """Read on, by a quarter of what is there, so that it is looked at a few times only; False at the end."""
         if not self._is_at_end:
-            found = self._stream.read1(max(READ_BYTES, len(self.data) // 4))
-            self.data += found
-            self._is_at_end = not found
+            chunk = self._stream.read1(max(READ_BYTES, len(self.data) // 4))
+            self.data += chunk
+            self._is_at_end = not chunk
         return not self._is_at_end
 
     def has_more(self) -> bool:
@@ -46,13 +46,13 @@ class ReadWindow:
 
     def line_end(self, longest: int) -> int | None:
         """Return where the first line ends, behind its newline; None if it is longer than that."""
-        known = 0
-        while (end := self.data.find(b"\n", known)) < 0:
-            known = len(self.data)
-            if known > longest:
+        searched = 0
+        while (end := self.data.find(b"\n", searched)) < 0:
+            searched = len(self.data)
+            if searched > longest:
                 return None
             if not self.more():
-                return known
+                return searched
         return end + 1 if end <= longest else None
 
     def drop_line(self) -> bool:
@@ -72,10 +72,10 @@ class ReadWindow:
     def skip(self, pattern: re.Pattern[bytes]) -> bool:
         """Take what the pattern matches in front; tell whether anything is there then."""
         while self.has_more():
-            found = pattern.match(self.data)
-            if found is None or found.end() == 0:
+            match = pattern.match(self.data)
+            if match is None or match.end() == 0:
                 return True
-            self.take(found.end())
+            self.take(match.end())
         return False
 
     def take(self, size: int) -> bytes:

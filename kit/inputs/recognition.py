@@ -119,13 +119,13 @@ _text: Final = msgspec.json.Decoder(str)
 
 def recognised(pieces: Iterable[Piece]) -> Iterator[Recognised]:
     """Go through what a file was cut into."""
-    with HeldItems() as held:
-        yield from _Recognition(held).read(pieces, 0)
+    with HeldItems() as waiting:
+        yield from _Recognition(waiting).read(pieces, 0)
 
 
 class _Recognition:
-    def __init__(self, held: HeldItems) -> None:
-        self._held = held
+    def __init__(self, waiting: HeldItems) -> None:
+        self._delayed = waiting
 
     def read(self, pieces: Iterable[Piece], depth: int) -> Iterator[Recognised]:
         for piece in pieces:
@@ -146,22 +146,22 @@ class _Recognition:
         if not text.startswith(b"{"):
             yield from self._record(piece, depth)
             return
-        found = _head.decode(text)
-        kind, version = _word(found.kind), _word(found.api_version)
-        if version.startswith(_AUDIT) or (found.has_request and kind in {"", "Event"}):
+        head = _head.decode(text)
+        kind, version = _word(head.kind), _word(head.api_version)
+        if version.startswith(_AUDIT) or (head.has_request and kind in {"", "Event"}):
             yield AuditEvent(line, text)
-        elif found.object is not msgspec.UNSET or (found.type is not msgspec.UNSET and not kind):
+        elif head.object is not msgspec.UNSET or (head.type is not msgspec.UNSET and not kind):
             yield ChangeOfWatch(line, text)
-        elif isinstance(found.items, msgspec.Raw) and kind.endswith(_LIST):
-            yield from self._list(piece, bytes(found.items), depth)
+        elif isinstance(head.items, msgspec.Raw) and kind.endswith(_LIST):
+            yield from self._list(piece, bytes(head.items), depth)
         elif kind:
             yield KubernetesObject(
                 line=line, text=text, kind=kind, version=version, is_single=isinstance(piece, Document)
             )
         elif isinstance(piece, ListItem) and (kind := kind_of_items(piece.head)):
             yield _typed(line, text, kind)
-        elif isinstance(piece, ListItem) and found.metadata is not msgspec.UNSET:
-            self._held.keep(line, text)
+        elif isinstance(piece, ListItem) and head.metadata is not msgspec.UNSET:
+            self._delayed.keep(line, text)
         else:
             yield from self._record(piece, depth)
 
@@ -204,7 +204,7 @@ class _Recognition:
 
     def _waiting(self, kind: str) -> Iterator[Recognised]:
         """Give what has waited for the kind of its list."""
-        for line, text in self._held.taken():
+        for line, text in self._delayed.taken():
             yield (
                 _typed(line, text, kind)
                 if kind
@@ -212,8 +212,8 @@ class _Recognition:
             )
 
 
-def _word(found: msgspec.Raw) -> str:
-    return _text.decode(found) if bytes(found)[:1] == b'"' else ""
+def _word(text: msgspec.Raw) -> str:
+    return _text.decode(text) if bytes(text)[:1] == b'"' else ""
 
 
 @lru_cache(maxsize=4)

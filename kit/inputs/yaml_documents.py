@@ -53,9 +53,9 @@ def yaml_documents(source: str, stream: BinaryIO) -> Iterator[Piece]:
         while loader.check_node():
             node = loader.get_node()
             line = node.start_mark.line + 1
-            found = loader.construct_document(node)
-            if found is not None:
-                text = json.dumps(found, ensure_ascii=False).encode()
+            document = loader.construct_document(node)
+            if document is not None:
+                text = json.dumps(document, ensure_ascii=False).encode()
                 yield from parts(line, text) or (Document(line, text),)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark

@@ -42,23 +42,23 @@ def after_attempt(issued_at_us: int, attempt: int, limits: OracleLimits) -> Atte
     return AttemptWait(issued_at_us, issued_at_us + wait_us * 9 // 10, issued_at_us + wait_us)
 
 
-def after_result(wait: AttemptWait, said: Statement, attempt: int, limits: OracleLimits) -> AttemptWait:
+def after_result(wait: AttemptWait, result: Statement, attempt: int, limits: OracleLimits) -> AttemptWait:
     """Count a result: the first one, but a success also after a failure, and before it each `Accepted`."""
-    is_success = said.content["outcome"] in SUCCESSES
-    if said.content["outcome"] == "Observed":
+    is_success = result.content["outcome"] in SUCCESSES
+    if result.content["outcome"] == "Observed":
         return wait  # no executor has tried
     if wait.outcome == "success" or (wait.outcome == "failure" and not is_success):
         return wait
-    if said.content["outcome"] == "Accepted":
-        at_us = min(said.at_us + limits.accepted_silence_us, wait.issued_at_us + limits.accepted_limit_us)
+    if result.content["outcome"] == "Accepted":
+        at_us = min(result.at_us + limits.accepted_silence_us, wait.issued_at_us + limits.accepted_limit_us)
         if wait.outcome == "acceptance":
             at_us = max(at_us, wait.latest_us)  # no repeat for that long from each of them
         return AttemptWait(wait.issued_at_us, at_us, at_us, "acceptance")
     if is_success:
-        at_us = said.at_us + limits.success_grace_us
+        at_us = result.at_us + limits.success_grace_us
         return AttemptWait(wait.issued_at_us, at_us, at_us, "success")
     wait_us = _doubled_us(limits.retry_base_us, attempt, limits)
-    return AttemptWait(wait.issued_at_us, said.at_us + wait_us * 9 // 10, said.at_us + wait_us, "failure")
+    return AttemptWait(wait.issued_at_us, result.at_us + wait_us * 9 // 10, result.at_us + wait_us, "failure")
 
 
 def _doubled_us(base_us: int, attempt: int, limits: OracleLimits) -> int:

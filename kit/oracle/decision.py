@@ -130,7 +130,7 @@ def _leaves_at_us(node: HeardNode, pod: HeardPod, taint: HeardTaint) -> int | No
         return time_us
     other_key = HEALTH[1 - HEALTH.index(taint.key)]
     absent = HeardTaint(key=other_key, value="", since_us=0, value_since_us=0, added_us=None)
-    there = next((found for found in node.taints if found.key == other_key), absent)
+    there = next((state for state in node.taints if state.key == other_key), absent)
     other = in_use(pod.tolerations, there)
     other_us = 0 if other is None else stay_us(other)
     if other_us is NEVER or _is_another(pod, there):

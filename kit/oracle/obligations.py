@@ -94,14 +94,14 @@ class Obligations:
 
     def unheard_us(self, moment: Moment) -> list[int]:
         """Give when the next record of each history was appended."""
-        found = [
+        instants = [
             states[place + 1].append_at_us
             for states, place in ((self._nodes, moment.node), (self._pods, moment.pod))
             if place + 1 < len(states)
         ]
         if moment.results < len(self._results):
-            found.append(self._results[moment.results].record.append_at_us)
-        return found
+            instants.append(self._results[moment.results].record.append_at_us)
+        return instants
 
     def _known_us(self, moment: Moment) -> int:
         """When the last of the records had been appended that made node and pod what they are."""

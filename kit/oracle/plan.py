@@ -114,12 +114,12 @@ def plan(inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int) -
         limits: the settings of the service.
         partitions: of each topic.
     """
-    said, _ = read_all(inputs, limits, partitions)
-    found: dict[str, PodPlan] = {}
-    for (cluster, node), of_node in by_node(Epochs(said).counting, ()).items():
+    statements, _ = read_all(inputs, limits, partitions)
+    plans: dict[str, PodPlan] = {}
+    for (cluster, node), of_node in by_node(Epochs(statements).counting, ()).items():
         nodes = node_history(of_node.nodes, limits)
         for uid, history in pod_histories(node, of_node.pods).pods.items():
-            found[uid] = PodPlan(
+            plans[uid] = PodPlan(
                 uid=uid,
                 cluster=cluster,
                 namespace=history.namespace,
@@ -127,7 +127,7 @@ def plan(inputs: Sequence[InputRecord], limits: OracleLimits, partitions: int) -
                 node=node,
                 spans=_spans(nodes, history.states),
             )
-    return found
+    return plans
 
 
 def _spans(nodes: Sequence[HeardNode], pods: Sequence[HeardPod]) -> tuple[Span, ...]:

@@ -118,9 +118,9 @@ class PodSearch:
             pod = self._pods[moment.pod + 1]
             yield from self._take(moment, moment._replace(pod=moment.pod + 1), pod)
         if moment.results < len(self._results):
-            said = self._results[moment.results]
-            if self._may_take(moment, said.record.append_at_us):
-                yield self._take_result(moment, said)
+            result = self._results[moment.results]
+            if self._may_take(moment, result.record.append_at_us):
+                yield self._take_result(moment, result)
         if moment.said < len(self._commands) and self._commands[moment.said].action == "Evict":
             yield from self._issue(moment, self._commands[moment.said])
 
@@ -224,14 +224,14 @@ class PodSearch:
             return ("and no command followed",)
         return ("and the next command is ", self._commands[moment.said])
 
-    def _take_result(self, moment: Moment, said: Statement) -> Moment:
+    def _take_result(self, moment: Moment, result: Statement) -> Moment:
         after = moment._replace(results=moment.results + 1)
         opened = moment.open
         if opened is None or opened.waiting is None or opened.is_done:
             return after
-        if (said.content["evictionId"], said.content["attempt"]) != (opened.eviction_id, opened.attempt):
+        if (result.content["evictionId"], result.content["attempt"]) != (opened.eviction_id, opened.attempt):
             return after
-        waiting = after_result(opened.waiting, said, opened.attempt, self._limits)
+        waiting = after_result(opened.waiting, result, opened.attempt, self._limits)
         return after._replace(open=opened._replace(waiting=waiting))
 
     def _issue(self, moment: Moment, command: SeenCommand) -> Iterator[Moment]:
@@ -258,9 +258,9 @@ class PodSearch:
             if place + 1 < len(states) and states[place + 1].append_at_us < command.issued_at_us - self._lag_us:
                 return self._stuck(moment, "view too old", command, ": ", states[place + 1], " had been there for long")
         if moment.results < len(self._results):
-            said = self._results[moment.results]
-            if said.record.append_at_us < command.issued_at_us - self._lag_us:
-                return self._stuck(moment, "view too old", command, ": ", said.content, " had been there for long")
+            result = self._results[moment.results]
+            if result.record.append_at_us < command.issued_at_us - self._lag_us:
+                return self._stuck(moment, "view too old", command, ": ", result.content, " had been there for long")
         return self._promptness is None or self._is_prompt(
             moment, moment, command, self._obligations.next_owed_us(moment, due, opened)
         )

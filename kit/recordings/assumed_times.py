@@ -79,13 +79,13 @@ class _Timed(msgspec.Struct, gc=False):
 _decoder: Final = msgspec.json.Decoder(_Timed)
 
 
-def latest_instant_us(found: msgspec.Raw) -> int | None:
+def latest_instant_us(raw: msgspec.Raw) -> int | None:
     """Return the latest instant in an object that was over when it was read; None if there is none.
 
     `deletionTimestamp` lies ahead by the grace period, which is taken off.
     """
     try:
-        timed = _decoder.decode(found)
+        timed = _decoder.decode(raw)
     except DECODE_ERRORS:
         return None  # the reader of the record says what is wrong with it
     instants = [at_us for text in _texts(timed) if text is not None and (at_us := read_time(text)) is not None]

@@ -103,7 +103,7 @@ _object_decoder: Final = msgspec.json.Decoder(_Object)
 
 
 def entry_of(
-    found: msgspec.Raw,
+    raw: msgspec.Raw,
     *,
     source: str,
     line: int,
@@ -114,7 +114,7 @@ def entry_of(
 ) -> Entry | Flaw:
     """Make an entry of an object; a flaw if it is neither a node nor a pod, or cannot be read."""
     try:
-        about = _object_decoder.decode(found)
+        about = _object_decoder.decode(raw)
     except DECODE_ERRORS as error:
         return Flaw(source, line, str(unreadable(error)))
     match about.kind:
@@ -133,7 +133,7 @@ def entry_of(
         node_name=node_name or "",
         cluster=cluster,
         observed_at_us=observed_at_us,
-        object=found,
+        object=raw,
         is_listed=is_listed,
     )
 

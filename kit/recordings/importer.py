@@ -154,8 +154,8 @@ class Importer:
         if cluster in self._fed:
             raise _refusal(cluster, self._fed[cluster])
         key = cluster.encode()
-        found = trimmed(entry.kind, entry.object) if self._options.trim else entry.object
-        sent = msgspec.structs.replace(entry, cluster=cluster, object=found)
+        content = trimmed(entry.kind, entry.object) if self._options.trim else entry.object
+        sent = msgspec.structs.replace(entry, cluster=cluster, object=content)
         try:
             self._check(entry.kind, key, watch_event(sent))
         except Unreadable as error:

@@ -88,10 +88,10 @@ class InputFiles:
             file = stack.enter_context(input_.open())
             if input_.is_live:
                 file, survey = _begun(input_.source, file)
-            found = read_recording(input_.source, file)
+            read = read_recording(input_.source, file)
             if survey.is_out_of_order:
-                found = sorted_by_time(found)
-            items = _with_its_end(input_.source, found) if input_.is_live else found
+                read = sorted_by_time(read)
+            items = _with_its_end(input_.source, read) if input_.is_live else read
             (logs if survey.has_audit else others).append(_stamped(items, times))
         # Several API servers serve one cluster, so what one has created another one deletes.
         audited = [in_order(_merged(logs))] if logs else []

@@ -45,11 +45,11 @@ def read_recording(source: str, stream: BinaryIO) -> Iterator[Change]:
         RecordingError: it cannot be read any further.
     """
     objects, is_empty = ListedObjects(source), True
-    for found in recognised(pieces_of(source, stream)):
+    for item in recognised(pieces_of(source, stream)):
         is_empty = False
-        match found:
+        match item:
             case KubernetesObject():
-                yield objects.read(found)
+                yield objects.read(item)
             case ChangeOfWatch(line, text):
                 yield read_watch_event(source, line, text)
             case AuditEvent(line, text):

@@ -44,22 +44,22 @@ class ListedObjects:
         self._source = source
         self._uids: set[str] = set()
 
-    def read(self, found: KubernetesObject) -> Item:
+    def read(self, listed: KubernetesObject) -> Item:
         """Read an object that is there."""
-        source, line, lines = self._source, found.line, found.text.count(b"\n") + 1
+        source, line, lines = self._source, listed.line, listed.text.count(b"\n") + 1
         try:
-            about = _object.decode(found.text)
+            about = _object.decode(listed.text)
         except DECODE_ERRORS as error:
             return Flaw(source, line, str(unreadable(error)), lines)
-        if found.kind == "":
+        if listed.kind == "":
             return Flaw(source, line, UNNAMED, lines)
-        if found.kind == "Status":
+        if listed.kind == "Status":
             return Flaw(source, line, REFUSAL, lines)
-        if found.kind not in {"Node", "Pod"} or found.version not in {"", "v1"}:
+        if listed.kind not in {"Node", "Pod"} or listed.version not in {"", "v1"}:
             return Skipped(source, line, OTHER_OBJECTS)
-        if found.is_single and about.metadata is not None and about.metadata.uid:
+        if listed.is_single and about.metadata is not None and about.metadata.uid:
             if about.metadata.uid in self._uids:
                 return Flaw(source, line, SAME_AGAIN, lines)
             self._uids.add(about.metadata.uid)
-        text = msgspec.Raw(compact(found.text))
+        text = msgspec.Raw(compact(listed.text))
         return entry_of(text, source=source, line=line, type_="ADDED", is_listed=True)

@@ -96,14 +96,14 @@ class _Signals:
         if value is None or record.topic not in {"nodes", "pods"} or not any(word in value for word in _WORDS):
             return (value,)
         try:
-            found = _signal.decode(value)
+            signal = _signal.decode(value)
         except DECODE_ERRORS:
             return (value,)
-        if found.type not in _SIGNALS:
+        if signal.type not in _SIGNALS:
             return (value,)
-        if found.type != "LISTED":
-            return (value,) if self._is_last(record, key, found.type, value) else ()
-        return (value,) if found.listing is None else self._listed(record, key, found, found.listing)
+        if signal.type != "LISTED":
+            return (value,) if self._is_last(record, key, signal.type, value) else ()
+        return (value,) if signal.listing is None else self._listed(record, key, signal, signal.listing)
 
     def _is_last(self, record: RecordedRecord, key: bytes, type_: str, value: bytes) -> bool:
         """Tell whether all other partitions have this signal. A later one may have the same value."""
@@ -122,17 +122,17 @@ class _Signals:
         _drop_oldest(some)
         return False
 
-    def _listed(self, record: RecordedRecord, key: bytes, found: _Signal, listing: Listing) -> Iterable[bytes]:
+    def _listed(self, record: RecordedRecord, key: bytes, signal: _Signal, listing: Listing) -> Iterable[bytes]:
         some, version = self._listings[record.topic, key], listing.resource_version
-        which = found.epoch, found.cluster_uid, version, found.observed_at
+        which = signal.epoch, signal.cluster_uid, version, signal.observed_at
         whole = some.setdefault(which, _OpenListing())
         whole.take(record.partition, listing)
         if not whole.is_whole(self._partitions):
             _drop_oldest(some)
             return ()
         del some[which]
-        at_us = record.appended_us if found.observed_at is None else microseconds(found.observed_at)
-        records = FeedRecords(cluster=found.cluster, uid=found.cluster_uid or "", epoch=found.epoch)
+        at_us = record.appended_us if signal.observed_at is None else microseconds(signal.observed_at)
+        records = FeedRecords(cluster=signal.cluster, uid=signal.cluster_uid or "", epoch=signal.epoch)
         return records.listed(at_us, version, {node: sorted(uids) for node, uids in whole.uids.items()})
 
 

@@ -53,8 +53,8 @@ def read_pace(text: str) -> float | None:
         return None
     if text == RECORDED:
         return 1.0
-    found = _TIMES.fullmatch(text)
-    if found is None or not 0 < (factor := float(found[1])) <= FASTEST:
+    match = _TIMES.fullmatch(text)
+    if match is None or not 0 < (factor := float(match[1])) <= FASTEST:
         raise WrongUseError(f"{text!r} is not a pace", next_step="use recorded, fast, or a factor such as 10x")
     return factor
 

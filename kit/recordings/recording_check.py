@@ -109,21 +109,21 @@ class RecordingCheck:
         if record.value is None:
             return
         try:
-            found = _heading(record.value)
-            metadata = found.object.metadata if found.object is not None else None
+            heading = _heading(record.value)
+            metadata = heading.object.metadata if heading.object is not None else None
             version = 0 if metadata is None else read_version(metadata.resource_version)
         except (ValueError, RecursionError):
             self._found(UNREADABLE, record)
             return
-        if found.cluster is not None and found.cluster != cluster:
-            self._found(FOREIGN, record, f", {found.cluster}")
+        if heading.cluster is not None and heading.cluster != cluster:
+            self._found(FOREIGN, record, f", {heading.cluster}")
         if metadata is None or not isinstance(version, int):
             return  # versions that are no numbers have no order
         epoch, newest = self._versions.get((cluster, metadata.uid), (0, 0))
-        if epoch == found.epoch and version < newest:
+        if epoch == heading.epoch and version < newest:
             self._found(VERSIONS_BACK, record, f", {version} after {newest}")
         else:
-            self._versions[cluster, metadata.uid] = found.epoch, version
+            self._versions[cluster, metadata.uid] = heading.epoch, version
 
     def _found(self, kind: str, record: RecordedRecord, more: str = "", count: int = 1) -> None:
         self.counts[kind] += count

@@ -228,23 +228,23 @@ def read_manifest(folder: Path) -> Manifest | None:
     """
     try:
         with open_plain(folder / MANIFEST) as stream:
-            found = _manifest_decoder.decode(stream.read())
+            manifest = _manifest_decoder.decode(stream.read())
     except FileNotFoundError:
         return None
     except (*DECODE_ERRORS, OSError) as error:
         raise WrongUseError(f"{folder / MANIFEST} cannot be read: {error}") from error
-    if found.format not in {OLD_FORMAT, FORMAT}:
-        problem = f"{folder} has format {found.format}"
-        raise WrongUseError(problem, next_step=f"read it with evictstream {found.version}")
-    if found.sha256 and found.sha256 != _own_checksum(found):
+    if manifest.format not in {OLD_FORMAT, FORMAT}:
+        problem = f"{folder} has format {manifest.format}"
+        raise WrongUseError(problem, next_step=f"read it with evictstream {manifest.version}")
+    if manifest.sha256 and manifest.sha256 != _own_checksum(manifest):
         raise RecordingError(str(folder / MANIFEST), line=0, reason="its checksum differs")
-    return found
+    return manifest
 
 
 def file_names(folder: Path) -> dict[str, tuple[Role, int]]:
     """Give topic and partition of the files of a recording, by their names; a folder may hold other files too."""
-    found = {one.name: _FILE_NAME.fullmatch(one.name) for one in folder.glob("*.jsonl.gz")}
-    return {name: (cast("Role", match[1]), int(match[2])) for name, match in sorted(found.items()) if match}
+    matches = {one.name: _FILE_NAME.fullmatch(one.name) for one in folder.glob("*.jsonl.gz")}
+    return {name: (cast("Role", match[1]), int(match[2])) for name, match in sorted(matches.items()) if match}
 
 
 def read_folder(folder: Path) -> Iterator[RecordedRecord]:

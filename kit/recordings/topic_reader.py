@@ -47,14 +47,14 @@ def read_topic(
             yield [
                 RecordedRecord(
                     topic=role,
-                    partition=found.partition,
-                    offset=found.offset,
-                    timestamp=found.timestamp_ms,
-                    key=found.key,
-                    value=found.value,
+                    partition=record.partition,
+                    offset=record.offset,
+                    timestamp=record.timestamp_ms,
+                    key=record.key,
+                    value=record.value,
                 )
-                for found in batch
-                if not keys or found.key in keys
+                for record in batch
+                if not keys or record.key in keys
             ]
 
 

@@ -25,22 +25,22 @@ _fields: Final = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items: Final = msgspec.json.Decoder(list[msgspec.Raw])
 
 
-def trimmed(kind: Kind, found: msgspec.Raw) -> msgspec.Raw:
+def trimmed(kind: Kind, raw: msgspec.Raw) -> msgspec.Raw:
     """Keep what is used of an object. Nulls are left out; what has another shape than it should is left alone."""
-    return _trimmed(found, _tree_of(kind))
+    return _trimmed(raw, _tree_of(kind))
 
 
-def _trimmed(found: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
+def _trimmed(raw: msgspec.Raw, tree: _Tree) -> msgspec.Raw:
     try:
         if isinstance(tree, dict):
-            fields = _fields.decode(found)
+            fields = _fields.decode(raw)
             kept = {name: _trimmed(fields[name], below) for name, below in tree.items() if name in fields}
             return msgspec.Raw(msgspec.json.encode({name: value for name, value in kept.items() if value != NULL}))
         if isinstance(tree, list):
-            return msgspec.Raw(msgspec.json.encode([_trimmed(item, tree[0]) for item in _items.decode(found)]))
+            return msgspec.Raw(msgspec.json.encode([_trimmed(item, tree[0]) for item in _items.decode(raw)]))
     except DECODE_ERRORS:
-        return found  # the reader says what is wrong with it
-    return found
+        return raw  # the reader says what is wrong with it
+    return raw
 
 
 @cache
@@ -48,8 +48,8 @@ def _tree_of(kind: Kind) -> _Tree:
     return _tree(inspect.type_info(_SHAPES[kind]))
 
 
-def _tree(found: inspect.Type) -> _Tree:
-    match found:
+def _tree(type_: inspect.Type) -> _Tree:
+    match type_:
         case inspect.UnionType(types=types):
             trees = [tree for tree in map(_tree, types) if tree is not None]
             return trees[0] if trees else None
@@ -63,5 +63,5 @@ def _tree(found: inspect.Type) -> _Tree:
             return None
 
 
-def _shows_whole(found: inspect.Type) -> bool:
-    return isinstance(found, inspect.Metadata) and SHOWS_WHOLE in (found.extra or {})
+def _shows_whole(type_: inspect.Type) -> bool:
+    return isinstance(type_, inspect.Metadata) and SHOWS_WHOLE in (type_.extra or {})

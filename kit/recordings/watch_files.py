@@ -34,25 +34,25 @@ _line_decoder: Final = msgspec.json.Decoder(_Line)
 def read_watch_event(source: str, line: int, text: bytes) -> Item:
     """Read a watch event, of a feed or of kubectl."""
     try:
-        found = _line_decoder.decode(compact(text))
+        parsed = _line_decoder.decode(compact(text))
     except DECODE_ERRORS as error:
         return Flaw(source, line, str(unreadable(error)))
-    if found.type in SKIPPED_TYPES:
-        return Skipped(source, line, found.type)
-    if found.type is None or found.type not in _CHANGES or found.object == ABSENT:
-        return Flaw(source, line, _no_change(found))
-    observed_at_us = None if found.observed_at is None else microseconds(found.observed_at)
+    if parsed.type in SKIPPED_TYPES:
+        return Skipped(source, line, parsed.type)
+    if parsed.type is None or parsed.type not in _CHANGES or parsed.object == ABSENT:
+        return Flaw(source, line, _no_change(parsed))
+    observed_at_us = None if parsed.observed_at is None else microseconds(parsed.observed_at)
     return entry_of(
-        found.object,
+        parsed.object,
         source=source,
         line=line,
-        type_=found.type,
-        cluster=found.cluster,
+        type_=parsed.type,
+        cluster=parsed.cluster,
         observed_at_us=observed_at_us,
     )
 
 
-def _no_change(found: _Line) -> str:
-    if found.type == "ERROR":
+def _no_change(line: _Line) -> str:
+    if line.type == "ERROR":
         return "the API server reported an error here; what followed until the watch was opened again is missing"
-    return "type is not one of a watch event" if found.object != ABSENT else "no object"
+    return "type is not one of a watch event" if line.object != ABSENT else "no object"

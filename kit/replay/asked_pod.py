@@ -51,14 +51,14 @@ class AskedPod:
 
     def alike(self, addresses: Iterable[str]) -> list[str]:
         """List the addresses (NAMESPACE/NAME) most like the name, the best first, at most `MOST_ALIKE`."""
-        known = sorted(set(itertools.islice(addresses, MOST_COMPARED)))
-        return list(dict.fromkeys(itertools.islice(self._alike(known), MOST_ALIKE)))
+        names = sorted(set(itertools.islice(addresses, MOST_COMPARED)))
+        return list(dict.fromkeys(itertools.islice(self._alike(names), MOST_ALIKE)))
 
-    def _alike(self, known: list[str]) -> Iterator[str]:
+    def _alike(self, names: list[str]) -> Iterator[str]:
         """Give pods with the name, or a name that begins with it, then pods with a similar name."""
         namespace, _, name = self.text.rpartition("/")
         of_name: dict[str, list[str]] = {}
-        for one in sorted(known, key=lambda address: not address.startswith(f"{namespace}/")):
+        for one in sorted(names, key=lambda address: not address.startswith(f"{namespace}/")):
             of_name.setdefault(one.rpartition("/")[2], []).append(one)
         yield from of_name.get(name, ())
         for other, addresses in of_name.items():

@@ -69,14 +69,14 @@ class _Place:
 
     is_listed: bool = False
     is_sure: bool = False
-    known: set[str] = dataclasses.field(default_factory=set)
+    seen: set[str] = dataclasses.field(default_factory=set)
     unseen: set[str] = dataclasses.field(default_factory=set)
 
     def take_listing(self, listing: _Listing) -> None:
-        missing = {uid for uids in listing.uids.values() for uid in uids} - self.known
+        missing = {uid for uids in listing.uids.values() for uid in uids} - self.seen
         self.is_listed = not missing
         if self.is_listed:
-            self.known, self.unseen = set(), set()
+            self.seen, self.unseen = set(), set()
         else:
             self.unseen |= missing
             self.is_sure = True
@@ -107,37 +107,39 @@ class ListingCoverage:
         cluster = record.cluster
         place = self._places[cluster][record.topic]
         try:
-            found = _record.decode(record.value)
+            content = _record.decode(record.value)
         except DECODE_ERRORS:
             return  # the service refuses it, and says so
-        if found.object is not None:
-            name = found.object.metadata.name if record.topic == "nodes" else (found.object.spec or _UNBOUND).node_name
+        if content.object is not None:
+            name = (
+                content.object.metadata.name if record.topic == "nodes" else (content.object.spec or _UNBOUND).node_name
+            )
             if name:
                 (self._nodes if record.topic == "nodes" else self._nodes_of_pods).add((cluster, name))
         if place.is_listed:
             return
-        if found.type in {"HEARTBEAT", "LISTED"}:
+        if content.type in {"HEARTBEAT", "LISTED"}:
             self._fed.add(cluster)
-        if found.listing is not None:
-            place.take_listing(found.listing)
-        elif found.object is not None:
-            self._take_object(place, found.type, found.object.metadata, is_node=record.topic == "nodes")
+        if content.listing is not None:
+            place.take_listing(content.listing)
+        elif content.object is not None:
+            self._take_object(place, content.type, content.object.metadata, is_node=record.topic == "nodes")
 
-    def _take_object(self, place: _Place, type_: str, found: _Metadata, *, is_node: bool) -> None:
-        if found.uid in place.known:
+    def _take_object(self, place: _Place, type_: str, metadata: _Metadata, *, is_node: bool) -> None:
+        if metadata.uid in place.seen:
             return
-        place.known.add(found.uid)
-        created_us = None if found.creation_timestamp is None else read_time(found.creation_timestamp)
+        place.seen.add(metadata.uid)
+        created_us = None if metadata.creation_timestamp is None else read_time(metadata.creation_timestamp)
         is_new = created_us is not None and created_us + SECOND_US > (self._first_us or 0)
-        if type_ != "ADDED" and not is_new and found.uid not in self._unbound:
-            place.unseen.add(found.uid)
+        if type_ != "ADDED" and not is_new and metadata.uid not in self._unbound:
+            place.unseen.add(metadata.uid)
             place.is_sure = place.is_sure or is_node or created_us is not None
 
     def shortfalls(self) -> Iterator[Shortfall]:
         """Give what is missing, cluster by cluster."""
         without = self._nodes_of_pods - self._nodes
         for cluster, places in sorted(self._places.items()):
-            absent = sorted(name for known, name in without if known == cluster)
+            absent = sorted(name for bound_in, name in without if bound_in == cluster)
             unseen = Counter[Role]()
             for kind, place in places.items():
                 unseen[kind] += len(place.unseen)

@@ -21,14 +21,14 @@ def read_seconds(texts: Iterable[str]) -> dict[str, int]:
     Raises:
         WrongUseError: one is not of that form.
     """
-    found = {}
+    by_key = {}
     for text in texts:
         key, is_given, seconds = text.rpartition("=")
         if not key or not is_given or not seconds.isdecimal():
             problem = f"--toleration-seconds {text} is not KEY=SECONDS"
             raise WrongUseError(problem, next_step="for example node.kubernetes.io/unreachable=600")
-        found[key] = int(seconds)
-    return found
+        by_key[key] = int(seconds)
+    return by_key
 
 
 def with_toleration_seconds(records: Iterable[RecordedRecord], seconds: Mapping[str, int]) -> Iterable[RecordedRecord]:

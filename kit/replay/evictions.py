@@ -58,20 +58,20 @@ class EvictionsOfRun:
     """The evictions of one run, by id, in the order in which they began. A kilobyte each."""
 
     def __init__(self) -> None:
-        self._found: dict[str, ReplayedEviction] = {}
+        self._evictions: dict[str, ReplayedEviction] = {}
         self._of_pods: defaultdict[tuple[str, str], list[ReplayedEviction]] = defaultdict(list)
 
     def __iter__(self) -> Iterator[ReplayedEviction]:
         """Give them in the order in which they began."""
-        return iter(self._found.values())
+        return iter(self._evictions.values())
 
     def __len__(self) -> int:
         """Count them."""
-        return len(self._found)
+        return len(self._evictions)
 
     def departures(self) -> list[Departure]:
         """List the first attempts."""
-        return [found for one in self if (found := one.departure()) is not None]
+        return [departure for one in self if (departure := one.departure()) is not None]
 
     def of_pod(self, departure: Departure) -> list[ReplayedEviction]:
         """List the evictions of a pod."""
@@ -85,24 +85,24 @@ class EvictionsOfRun:
         """
         command = decode_command(text)
         at_us = instant_us(command.issued_at)
-        known = self._found.get(command.eviction_id)
-        if known is None:
-            known = self._found[command.eviction_id] = _begun(command)
-            self._of_pods[known.cluster, known.pod_uid].append(known)
+        eviction = self._evictions.get(command.eviction_id)
+        if eviction is None:
+            eviction = self._evictions[command.eviction_id] = _begun(command)
+            self._of_pods[eviction.cluster, eviction.pod_uid].append(eviction)
         if command.action is Action.CANCEL:
-            known.cancelled_at_us, known.cancelled_for = at_us, command.reason.verdict
+            eviction.cancelled_at_us, eviction.cancelled_for = at_us, command.reason.verdict
             return
         deadline_us = instant_us(command.deadline)
-        if deadline_us != known.deadline_us:
-            known.moves += 1
-        known.deadline_us = deadline_us
-        known.window_start_us = instant_us(command.window_start)
-        known.verdict, known.taint = command.reason.verdict, _taint(command)
+        if deadline_us != eviction.deadline_us:
+            eviction.moves += 1
+        eviction.deadline_us = deadline_us
+        eviction.window_start_us = instant_us(command.window_start)
+        eviction.verdict, eviction.taint = command.reason.verdict, _taint(command)
         if command.action is Action.SCHEDULE:
-            known.scheduled_at_us = at_us if known.scheduled_at_us is None else known.scheduled_at_us
+            eviction.scheduled_at_us = at_us if eviction.scheduled_at_us is None else eviction.scheduled_at_us
             return
-        known.attempts = max(known.attempts, command.attempt)
-        known.issued_at_us = at_us if known.issued_at_us is None else known.issued_at_us
+        eviction.attempts = max(eviction.attempts, command.attempt)
+        eviction.issued_at_us = at_us if eviction.issued_at_us is None else eviction.issued_at_us
 
 
 def _begun(command: EvictionCommand) -> ReplayedEviction:

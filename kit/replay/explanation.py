@@ -187,11 +187,11 @@ class Explainer:
     def _note_address(self, value: bytes) -> None:
         if len(self._addresses) < MOST_COMPARED:
             try:
-                found = _address.decode(value)
+                address = _address.decode(value)
             except DECODE_ERRORS:
                 return
-            if self._cluster in (None, found.cluster):
-                self._addresses.add(f"{found.namespace}/{found.pod}")
+            if self._cluster in (None, address.cluster):
+                self._addresses.add(f"{address.namespace}/{address.pod}")
 
     def _is_elsewhere(self, cluster: str, address: str) -> bool:
         """Tell whether a pod that matches is of another cluster than the one that is asked about; notes it then."""

@@ -87,31 +87,31 @@ class KnownTables:
             if record.value is None or record.topic not in ("nodes", "pods"):
                 continue
             try:
-                found = (read_node_facts if record.topic == "nodes" else read_pod_facts)(record.value)
+                read = (read_node_facts if record.topic == "nodes" else read_pod_facts)(record.value)
             except Unreadable:
                 continue  # counted where the service's logic has taken it
-            name = record.cluster, found.uid
-            known = self._facts.get(name)
-            if known is not None and is_older(found.version, known[0]):
+            name = record.cluster, read.uid
+            kept = self._facts.get(name)
+            if kept is not None and is_older(read.version, kept[0]):
                 continue
-            if found.facts is not None:
-                self._facts[name] = found.version, found.facts
-            elif found.uid:
+            if read.facts is not None:
+                self._facts[name] = read.version, read.facts
+            elif read.uid:
                 self._facts.pop(name, None)
 
     @property
     def clusters(self) -> list[str]:
         """Those of which a node is known."""
-        return sorted({found.cluster for found in self._aggregates() if found.node is not None})
+        return sorted({node.cluster for node in self._aggregates() if node.node is not None})
 
     def cluster(self, name: str) -> KnownCluster:
         """Return what is known of a cluster; empty if nothing is."""
         nodes, pods = dict[str, KnownNode](), dict[str, PodFacts]()
-        for found in self._aggregates():
-            if found.cluster != name or found.node is None:
+        for node in self._aggregates():
+            if node.cluster != name or node.node is None:
                 continue
-            nodes[found.name] = KnownNode(found, self._node_facts(found))
-            for uid in found.pods:
+            nodes[node.name] = KnownNode(node, self._node_facts(node))
+            for uid in node.pods:
                 facts = self._facts.get((name, uid))
                 if facts is not None and isinstance(facts[1], PodFacts):
                     pods[uid] = facts[1]
@@ -124,23 +124,23 @@ class KnownTables:
                 namespace, _, name = pod.address.partition("/")
                 match = asked.match(namespace, name, pod.uid)
                 if match is not Match.NONE:
-                    found = ObservedPod(
+                    observed = ObservedPod(
                         cluster=node.cluster, namespace=namespace, name=name, uid=pod.uid, match=match, node=node.name
                     )
                     why = why_nothing(node, pod.uid, self._config.rules)
-                    found.note(instant_text(at_us), Teller.RECORDED, why)
-                    yield found
+                    observed.note(instant_text(at_us), Teller.RECORDED, why)
+                    yield observed
 
     def addresses(self, cluster: str | None = None) -> Iterator[str]:
         """Give NAMESPACE/NAME of each pod that is known, or of those of one cluster."""
         nodes = (node for node in self._aggregates() if cluster in (None, node.cluster))
         return (pod.address for node in nodes for pod in node.pods.values())
 
-    def _node_facts(self, found: NodeAggregate) -> NodeFacts:
+    def _node_facts(self, aggregate: NodeAggregate) -> NodeFacts:
         """Return the facts of a node that exists; without a record of it, its `NoExecute` taints alone are known."""
-        node = found.node
+        node = aggregate.node
         assert node is not None  # noqa: S101 - the caller has looked
-        facts = self._facts.get((found.cluster, node.uid))
+        facts = self._facts.get((aggregate.cluster, node.uid))
         if facts is not None and isinstance(facts[1], NodeFacts):
             return facts[1]
         return NodeFacts(taints=tuple(state.taint for state in node.taints))

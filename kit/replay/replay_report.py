@@ -175,20 +175,20 @@ def _beside_run(evictions: EvictionsOfRun, others: EvictionsOfRun) -> tuple[int,
 
 
 def _split(differences: Iterable[RunDifference]) -> tuple[int, list[RunDifference]]:
-    found = list(differences)
-    differing = [one for one in found if one.kind is not DifferenceKind.SAME]
-    return len(found) - len(differing), differing
+    remaining = list(differences)
+    differing = [one for one in remaining if one.kind is not DifferenceKind.SAME]
+    return len(remaining) - len(differing), differing
 
 
 def _commands_of(path: Path) -> EvictionsOfRun:
-    found = EvictionsOfRun()
+    evictions = EvictionsOfRun()
     with path.open("rb") as lines:
         for number, line in enumerate(lines, start=1):
             try:
-                found.take(line)
+                evictions.take(line)
             except Unreadable as error:
                 raise WrongUseError(f"{path}, line {number}: no command ({error.reason})") from error
-    return found
+    return evictions
 
 
 def _is_open(one: ReplayedEviction) -> bool:

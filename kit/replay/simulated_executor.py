@@ -111,24 +111,24 @@ class SimulatedExecutor:
         Raises:
             ValueError: it is no event of an object. `msgspec.DecodeError` is one.
         """
-        found = _heading(event)
-        if found.epoch:
-            self._epochs[found.cluster] = max(found.epoch, self._epochs.get(found.cluster, 0))
-        thing = found.object
+        heading = _heading(event)
+        if heading.epoch:
+            self._epochs[heading.cluster] = max(heading.epoch, self._epochs.get(heading.cluster, 0))
+        thing = heading.object
         if thing is None or thing.kind != "Pod":
             return []
         meta = thing.metadata
-        pod, version = (found.cluster, meta.uid), read_version(meta.resource_version, found.epoch)
+        pod, version = (heading.cluster, meta.uid), read_version(meta.resource_version, heading.epoch)
         if pod in self.deleted:
             return None
-        known = self._pods.get(pod)
-        if known is not None and is_older(version, known.version):
+        state = self._pods.get(pod)
+        if state is not None and is_older(version, state.version):
             return []
-        if found.type == "DELETED":
+        if heading.type == "DELETED":
             self._pods.pop(pod, None)
             return []
         self._pods[pod] = _Known(version, event)
-        before = self._names.get((found.cluster, meta.namespace, meta.name)) if self._names else None
+        before = self._names.get((heading.cluster, meta.namespace, meta.name)) if self._names else None
         if before is None or not is_newer(version, self._pods[before].version):
             return []
         return [self._end(before, now_us)]

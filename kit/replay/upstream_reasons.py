@@ -149,9 +149,9 @@ class UpstreamReasons:
                 return Reason(4, "the deciding taint was gone, but its timer was kept")
             if now.since_us != then.since_us:
                 return Reason(7, "a later timeAdded: the taint was removed and added again, but its timer was kept")
-            found = self._changed(then.taint, now.taint, timer.tolerations, pod.tolerations)
-            if found is not None or now.value_since_us != then.value_since_us:
-                return found or _REVALUED
+            change = self._changed(then.taint, now.taint, timer.tolerations, pod.tolerations)
+            if change is not None or now.value_since_us != then.value_since_us:
+                return change or _REVALUED
         return None
 
     def _moved(self, it: PodStanding, pod: PodState, due: Due, timer: UpstreamTimer) -> Reason | None:
@@ -170,9 +170,9 @@ class UpstreamReasons:
             before, after = (self._seconds(one, now.taint) for one in (timer.tolerations, pod.tolerations))
             is_shorter = after is not None and (before is None or after < before)
             return _EDITED if is_shorter else Reason(6, "a later taint leaves it less time")
-        found = self._changed(then.taint, now.taint, timer.tolerations, pod.tolerations)
-        if found is not None:
-            return found
+        change = self._changed(then.taint, now.taint, timer.tolerations, pod.tolerations)
+        if change is not None:
+            return change
         if pod.tolerations_since_us > due.window_start_us:
             return _EDITED
         return _REVALUED if now.value_since_us > due.window_start_us else None

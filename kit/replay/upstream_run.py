@@ -110,14 +110,14 @@ class UpstreamRun:
                 node = self._tables.node(cluster, pod.node_name)
                 state.timers[outcome.address] = UpstreamTimer(pod.uid, node, pod.tolerations)
             elif isinstance(outcome, PodDeleted):
-                found = Departure(
+                departure = Departure(
                     at_us=outcome.at_us,
                     cluster=cluster,
                     pod_uid=outcome.uid,
                     name=outcome.address,
                     node=outcome.node_name,
                 )
-                self._explain_upstream(found, self.departures)
+                self._explain_upstream(departure, self.departures)
                 state.delete(outcome.address)
 
     def _explain(self, before_us: int) -> None:

@@ -60,18 +60,18 @@ def why_nothing(aggregate: NodeAggregate, uid: str, rules: RuleParameters) -> Wh
     pod = aggregate.pods.get(uid)
     if pod is None:
         return GONE
-    found = decide(aggregate.node, pod, rules)
-    if isinstance(found, Due):
-        return WhyNothing(PodCase.DUE, _due(pod, found))
-    if found is NothingDue.NODE_UNKNOWN:
+    due = decide(aggregate.node, pod, rules)
+    if isinstance(due, Due):
+        return WhyNothing(PodCase.DUE, _due(pod, due))
+    if due is NothingDue.NODE_UNKNOWN:
         if aggregate.earlier_nodes:
             return WhyNothing(PodCase.NODE_GONE, f"Its node {aggregate.name} is gone.")
         return WhyNothing(PodCase.NODE_UNKNOWN, f"Its node {aggregate.name} is unknown.")
-    if found is NothingDue.NO_TAINT:
+    if due is NothingDue.NO_TAINT:
         return WhyNothing(PodCase.NO_TAINT, f"Its node {aggregate.name} has no NoExecute taint.")
-    if found is NothingDue.TOLERATED:
+    if due is NothingDue.TOLERATED:
         return WhyNothing(PodCase.TOLERATED, " ".join(_tolerations(aggregate, pod, rules)))
-    return _OF_POD[found]
+    return _OF_POD[due]
 
 
 def _due(pod: PodState, due: Due) -> str:

@@ -269,8 +269,8 @@ _STYLE: Final = """
 
 def _filters(evictions: ColumnDataSource, chosen: IndexFilter) -> Any:
     def options(name: str) -> list[str]:
-        found = sorted({str(value) for value in evictions.data[name]} - {""})
-        return [ANY, *found[:1_000]]  # a list that nobody can scroll through; the text finds the others
+        values = sorted({str(value) for value in evictions.data[name]} - {""})
+        return [ANY, *values[:1_000]]  # a list that nobody can scroll through; the text finds the others
 
     style = InlineStyleSheet(css=_STYLE)
     text = TextInput(title="Pod, node or taint", name="text", stylesheets=[style], width=260)
@@ -318,15 +318,15 @@ def _table(evictions: ColumnDataSource, view: CDSView) -> DataTable:
 
 
 def _differences(report: ReplayReport) -> DataTable:
-    found = report.differences
+    differences = report.differences
     data = {
-        "what": [str(one.kind) for one in found],
-        "pod": [one.first.name for one in found],
-        "node": [one.first.node for one in found],
-        "here": [instant_text(one.here.at_us) if one.here else "" for one in found],
-        "there": [instant_text(one.there.at_us) if one.there else "" for one in found],
-        "row": [str((one.reason and one.reason.row) or "") for one in found],
-        "reason": [one.reason.text if one.reason else "" for one in found],
+        "what": [str(one.kind) for one in differences],
+        "pod": [one.first.name for one in differences],
+        "node": [one.first.node for one in differences],
+        "here": [instant_text(one.here.at_us) if one.here else "" for one in differences],
+        "there": [instant_text(one.there.at_us) if one.there else "" for one in differences],
+        "row": [str((one.reason and one.reason.row) or "") for one in differences],
+        "reason": [one.reason.text if one.reason else "" for one in differences],
     }
     widths = {"what": 90, "pod": 260, "node": 140, "here": 210, "there": 210, "row": 50, "reason": 420}
     return DataTable(

@@ -81,10 +81,10 @@ class Timeline:
 
     def nodes(self) -> list[tuple[str, str, str]]:
         """List zone, cluster and name of every node that is drawn, in that order."""
-        found = {(taint.cluster, taint.node) for taint in self.taints} | {
+        names = {(taint.cluster, taint.node) for taint in self.taints} | {
             (eviction.cluster, eviction.node) for eviction in self.evictions
         }
-        return sorted((self.zones.get(place, ""), *place) for place in found)
+        return sorted((self.zones.get(place, ""), *place) for place in names)
 
 
 class TimelineCollector:

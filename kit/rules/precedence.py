@@ -55,8 +55,8 @@ def order_conflicts(
     tolerations: Sequence[Toleration], taints: Iterable[Taint], *, comparison_operators: bool = False
 ) -> tuple[OrderConflict, ...]:
     """Find the conflicts for several taints, in their order."""
-    found = (order_conflict(tolerations, taint, comparison_operators=comparison_operators) for taint in taints)
-    return tuple(conflict for conflict in found if conflict is not None)
+    conflicts = (order_conflict(tolerations, taint, comparison_operators=comparison_operators) for taint in taints)
+    return tuple(conflict for conflict in conflicts if conflict is not None)
 
 
 def conceivable_taints(tolerations: Sequence[Toleration]) -> tuple[Taint, ...]:

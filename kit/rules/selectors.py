@@ -50,23 +50,23 @@ def parse_selector(text: str) -> tuple[Requirement, ...]:
     Raises:
         SelectorError: the text is no selector, or a key or value in it is illegal for a label.
     """
-    found: list[Requirement] = []
+    requirements: list[Requirement] = []
     position = 0
     is_open = bool(text.strip())
     while is_open:
         match = _REQUIREMENT.match(text, position)
         if match is None:
             raise SelectorError(f"{text!r} is no label selector; it cannot be read from {text[position:].strip()!r} on")
-        found.append(_requirement(match))
+        requirements.append(_requirement(match))
         position = match.end()
         is_open = match["end"] == ","
-    for requirement in found:
+    for requirement in requirements:
         problems = label_key_errors(requirement.key)
         for value in sorted(requirement.values or ()):
             problems += label_value_errors(value)
         if problems:
             raise SelectorError(f"{text!r} is no label selector: {problems[0]}")
-    return tuple(found)
+    return tuple(requirements)
 
 
 def selects(selector: tuple[Requirement, ...], labels: Mapping[str, str]) -> bool:

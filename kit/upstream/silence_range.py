@@ -137,18 +137,18 @@ class _Zones:
 
     def by_zone(self, spans: Mapping[str, int]) -> Spans:
         """Sort what happened to silent nodes, shortest first: which of a zone's nodes it was is chance."""
-        found: dict[str, list[int]] = {zone: [] for zone in self._sizes}
+        counts: dict[str, list[int]] = {zone: [] for zone in self._sizes}
         for name, span in sorted(spans.items(), key=lambda item: item[1]):
             if name in self._zone_of:
-                found[self._zone_of[name]].append(span)
-        return found
+                counts[self._zone_of[name]].append(span)
+        return counts
 
     def take(self, spans: Spans) -> None:
         """Take in how long nodes carried the taint in a play."""
-        for zone, found in spans.items():
-            if found:
-                self._longest[zone] = max(found[-1], self._longest.get(zone, 0))
-            last = found[0] if len(found) == self._sizes[zone] else None
+        for zone, counts in spans.items():
+            if counts:
+                self._longest[zone] = max(counts[-1], self._longest.get(zone, 0))
+            last = counts[0] if len(counts) == self._sizes[zone] else None
             before = self._shortest.get(zone, last)
             self._shortest[zone] = None if last is None or before is None else min(last, before)
 

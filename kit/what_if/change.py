@@ -73,7 +73,7 @@ def is_changed(before: NodeFacts, after: NodeFacts) -> bool:
 
 
 def changed_aggregate(
-    known: NodeAggregate, facts: NodeFacts, change: PlannedChange, *, at_us: int, rules: RuleParameters
+    current: NodeAggregate, facts: NodeFacts, change: PlannedChange, *, at_us: int, rules: RuleParameters
 ) -> NodeAggregate:
     """Return a node with its pods as they would be known once the change was seen.
 
@@ -84,30 +84,30 @@ def changed_aggregate(
         at_us: when it is seen, microseconds since 1970.
         rules: parameters of the rules.
     """
-    found = NodeAggregate(known.cluster, known.name, known.first_ordinal)
-    found.node = known.node
+    changed = NodeAggregate(current.cluster, current.name, current.first_ordinal)
+    changed.node = current.node
     edited: dict[int, Tolerations] = {}
-    for pod in known.pods.values():
-        found.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
-    if known.node is not None and change.changes_nodes:
+    for pod in current.pods.values():
+        changed.put_pod(_changed_pod(pod, change.toleration_seconds, edited, at_us))
+    if current.node is not None and change.changes_nodes:
         # Its condition `Ready` would only matter for a later change: whether an outage continues without a taint.
-        node = Node(known.name, known.node.uid, _NEWER, facts.taints)
+        node = Node(current.name, current.node.uid, _NEWER, facts.taints)
         event = NodeEvent(type=EventType.MODIFIED, node=node, at_us=at_us, origin=_NOT_WRITTEN)
-        for _ in node_slices(found, event, rules):
+        for _ in node_slices(changed, event, rules):
             pass
-    return found
+    return changed
 
 
 def _changed_pod(pod: PodState, seconds: Mapping[str, int], edited: dict[int, Tolerations], at_us: int) -> PodState:
-    found = copy.copy(pod)
+    changed = copy.copy(pod)
     if not seconds:
-        return found
+        return changed
     tolerations = edited.get(id(pod.tolerations))
     if tolerations is None:
         tolerations = edited[id(pod.tolerations)] = edited_tolerations(pod.tolerations, seconds)
     if tolerations != pod.tolerations:
-        found.tolerations, found.tolerations_since_us = tolerations, at_us
-    return found
+        changed.tolerations, changed.tolerations_since_us = tolerations, at_us
+    return changed
 
 
 def edited_tolerations(tolerations: Tolerations, seconds: Mapping[str, int]) -> Tolerations:

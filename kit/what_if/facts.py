@@ -107,14 +107,14 @@ def read_node_facts(value: bytes) -> ReadFacts:
         Unreadable: the service makes a dead letter of such a record too.
     """
     try:
-        found = _node_decoder.decode(value)
-        node = found.object
-        if found.type not in _CHANGES or node is None or node.metadata is None:
+        event = _node_decoder.decode(value)
+        node = event.object
+        if event.type not in _CHANGES or node is None or node.metadata is None:
             return _NOTHING
-        known = _node_facts(node, node.metadata.labels)
+        facts = _node_facts(node, node.metadata.labels)
     except (*DECODE_ERRORS, ObjectError) as error:
         raise Unreadable(UnreadableReason.WRONG_TYPE, "object") from error
-    return _read(node.metadata, found.epoch, None if found.type == "DELETED" else known)
+    return _read(node.metadata, event.epoch, None if event.type == "DELETED" else facts)
 
 
 def read_pod_facts(value: bytes) -> ReadFacts:
@@ -124,14 +124,14 @@ def read_pod_facts(value: bytes) -> ReadFacts:
         Unreadable: a field has the wrong type.
     """
     try:
-        found = _pod_decoder.decode(value)
-        pod = found.object
-        if found.type not in _CHANGES or pod is None or pod.metadata is None:
+        event = _pod_decoder.decode(value)
+        pod = event.object
+        if event.type not in _CHANGES or pod is None or pod.metadata is None:
             return _NOTHING
-        facts = None if found.type == "DELETED" else _pod_facts(pod.metadata, pod.spec)
+        facts = None if event.type == "DELETED" else _pod_facts(pod.metadata, pod.spec)
     except DECODE_ERRORS as error:
         raise Unreadable(UnreadableReason.WRONG_TYPE, "object") from error
-    return _read(pod.metadata, found.epoch, facts)
+    return _read(pod.metadata, event.epoch, facts)
 
 
 def _read(metadata: MetadataObject, epoch: int, facts: NodeFacts | PodFacts | None) -> ReadFacts:

@@ -81,7 +81,7 @@ class Places:
             ANYWHERE: _Reach(everything, frozenset()),
         }
         self._welcomes: dict[Tolerations, list[int]] = {}
-        self._found: dict[tuple[int, _Reach], PlaceToGo] = {}
+        self._places: dict[tuple[int, _Reach], PlaceToGo] = {}
         self._kept: list[Tolerations] = []
 
     def place_for(self, tolerations: Tolerations, placement: NodePlacement | None) -> PlaceToGo:
@@ -90,11 +90,11 @@ class Places:
         if reach is None:
             assert placement is not None  # noqa: S101 - None has been there from the beginning
             reach = self._reaches[placement] = self._reach(placement)
-        known = (id(tolerations), reach)
-        if known not in self._found:
+        asked = (id(tolerations), reach)
+        if asked not in self._places:
             self._kept.append(tolerations)  # so that no other list gets its identity
-            self._found[known] = self._place(self._welcome(tolerations), reach)
-        return self._found[known]
+            self._places[asked] = self._place(self._welcome(tolerations), reach)
+        return self._places[asked]
 
     def _place(self, welcome: list[int], reach: _Reach) -> PlaceToGo:
         sure = max((welcome[profile] for profile in reach.sure), default=_REFUSED)
@@ -106,10 +106,12 @@ class Places:
         return PlaceToGo.FOR_A_WHILE if sure == _FOR_A_WHILE else PlaceToGo.NOWHERE
 
     def _welcome(self, tolerations: Tolerations) -> list[int]:
-        found = self._welcomes.get(tolerations)
-        if found is None:
-            found = self._welcomes[tolerations] = [self._welcome_at(tolerations, profile) for profile in self._profiles]
-        return found
+        welcome = self._welcomes.get(tolerations)
+        if welcome is None:
+            welcome = self._welcomes[tolerations] = [
+                self._welcome_at(tolerations, profile) for profile in self._profiles
+            ]
+        return welcome
 
     def _welcome_at(self, tolerations: Tolerations, profile: _Profile) -> int:
         gate = self._comparison_operators

@@ -144,9 +144,9 @@ def preview(
     places = Places(after.items(), comparison_operators=rules.comparison_operators)
     outcomes = list[PodOutcome]()
     for name in sorted(chosen):
-        known = cluster.nodes[name].aggregate
-        changed = changed_aggregate(known, after[name], change, at_us=at_us, rules=rules)
-        outcomes += _outcomes(cluster, known, changed, after[name], places, rules, is_cordoned=change.cordon)
+        aggregate = cluster.nodes[name].aggregate
+        changed = changed_aggregate(aggregate, after[name], change, at_us=at_us, rules=rules)
+        outcomes += _outcomes(cluster, aggregate, changed, after[name], places, rules, is_cordoned=change.cordon)
     return Preview(
         at_us=at_us,
         chosen=len(chosen),
@@ -158,7 +158,7 @@ def preview(
 
 def _outcomes(
     cluster: KnownCluster,
-    known: NodeAggregate,
+    aggregate: NodeAggregate,
     changed: NodeAggregate,
     facts: NodeFacts,
     places: Places,
@@ -168,7 +168,7 @@ def _outcomes(
 ) -> Iterator[PodOutcome]:
     covered_before: Coverages = {}
     covered: Coverages = {}
-    for uid in sorted(known.pods):
+    for uid in sorted(aggregate.pods):
         pod = changed.pods[uid]
         pod_facts = cluster.pods.get(uid, UNKNOWN_POD)
         after = decide(changed.node, pod, rules, covered)
@@ -177,10 +177,10 @@ def _outcomes(
         yield PodOutcome(
             address=pod.address,
             uid=uid,
-            node=known.name,
+            node=aggregate.name,
             zone=facts.zone,
             workload=pod_facts.workload,
-            before=decide(known.node, known.pods[uid], rules, covered_before),
+            before=decide(aggregate.node, aggregate.pods[uid], rules, covered_before),
             after=after,
             taint=taint,
             toleration=toleration,

@@ -50,7 +50,7 @@ class SilencePreview:
 
 
 def preview_silence(
-    known: KnownCluster,
+    cluster: KnownCluster,
     choice: NodeChoice,
     *,
     until_us: int,
@@ -66,7 +66,7 @@ def preview_silence(
         settings: flags of the controller; the release's defaults if absent.
         pace: flags of its client; the release's defaults if absent.
     """
-    nodes = {name: node for name, node in sorted(known.nodes.items()) if node.aggregate.node is not None}
+    nodes = {name: node for name, node in sorted(cluster.nodes.items()) if node.aggregate.node is not None}
     silent = frozenset(name for name, node in nodes.items() if choice.chooses(name, node.facts))
     pods = [pod for name in sorted(silent) for pod in _pods_of(name, nodes[name])]
     watched = [
@@ -93,9 +93,9 @@ def preview_silence(
 
 
 def _pods_of(name: str, node: KnownNode) -> list[Pod]:
-    found = []
+    pods = []
     for pod in node.aggregate.pods.values():
         namespace, _, own_name = pod.address.partition("/")
         if not pod.exemptions:
-            found.append(Pod(namespace, own_name, pod.uid, "1", node_name=name, tolerations=pod.tolerations))
-    return found
+            pods.append(Pod(namespace, own_name, pod.uid, "1", node_name=name, tolerations=pod.tolerations))
+    return pods

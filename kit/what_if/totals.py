@@ -46,20 +46,20 @@ class Total(msgspec.Struct, kw_only=True):
 
 def total(preview: Preview, outcomes: Iterable[PodOutcome] | None = None) -> Total:
     """Count pods, by default all of a preview."""
-    found = Total()
+    result = Total()
     for outcome in preview.outcomes if outcomes is None else outcomes:
         fate = preview.fate(outcome)
         leaves = fate is not PodFate.STAYS
-        found.at_once += fate is PodFate.AT_ONCE
-        found.later += fate is PodFate.LATER
-        found.stays += not leaves
-        found.moved += preview.is_moved(outcome)
-        found.spared += not leaves and fate_of(outcome.before, preview.at_us) is not PodFate.STAYS
+        result.at_once += fate is PodFate.AT_ONCE
+        result.later += fate is PodFate.LATER
+        result.stays += not leaves
+        result.moved += preview.is_moved(outcome)
+        result.spared += not leaves and fate_of(outcome.before, preview.at_us) is not PodFate.STAYS
         is_lost = outcome.place in (PlaceToGo.NOWHERE, PlaceToGo.FOR_A_WHILE)
-        found.nowhere += is_lost and leaves
-        found.undrainable += is_lost and not leaves
-        found.not_known += outcome.place is PlaceToGo.NOT_KNOWN
-    return found
+        result.nowhere += is_lost and leaves
+        result.undrainable += is_lost and not leaves
+        result.not_known += outcome.place is PlaceToGo.NOT_KNOWN
+    return result
 
 
 def totals_by(preview: Preview, key: Callable[[PodOutcome], str | None]) -> Mapping[str | None, Total]:
@@ -67,8 +67,8 @@ def totals_by(preview: Preview, key: Callable[[PodOutcome], str | None]) -> Mapp
     groups = defaultdict[str | None, list[PodOutcome]](list)
     for outcome in preview.outcomes:
         groups[key(outcome)].append(outcome)
-    found = [(name, total(preview, outcomes)) for name, outcomes in groups.items()]
-    return dict(sorted(found, key=lambda pair: (-pair[1].leaving, -pair[1].pods, pair[0] or "")))
+    totals = [(name, total(preview, outcomes)) for name, outcomes in groups.items()]
+    return dict(sorted(totals, key=lambda pair: (-pair[1].leaving, -pair[1].pods, pair[0] or "")))
 
 
 def workload_of(outcome: PodOutcome) -> str | None:
@@ -86,5 +86,5 @@ def leaving_times(preview: Preview) -> Mapping[int, int]:
 
 def reasons_to_stay(preview: Preview) -> Mapping[NothingDue, int]:
     """Count the pods that stay by the reason, in the order in which reasons are looked at."""
-    found = Counter(outcome.after for outcome in preview.outcomes if isinstance(outcome.after, NothingDue))
-    return {reason: found[reason] for reason in NothingDue if reason in found}
+    counts = Counter(outcome.after for outcome in preview.outcomes if isinstance(outcome.after, NothingDue))
+    return {reason: counts[reason] for reason in NothingDue if reason in counts}

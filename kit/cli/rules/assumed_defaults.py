@@ -43,16 +43,16 @@ class AssumedDefaults(NamedTuple):
 
     def applied(self, pods: Iterable[PodSubject]) -> tuple[list[PodSubject], int]:
         """Return the pods as they are once they are created, and to how many something was added."""
-        found: list[PodSubject] = []
+        admitted: list[PodSubject] = []
         count = 0
         for pod in pods:
             if pod.is_stored:
-                found.append(pod)
+                admitted.append(pod)
                 continue
             tolerations = tuple(entry.toleration for entry in self.admitted(pod))
             count += len(tolerations) > len(pod.tolerations)
-            found.append(pod._replace(tolerations=tolerations))
-        return found, count
+            admitted.append(pod._replace(tolerations=tolerations))
+        return admitted, count
 
     @staticmethod
     def matter_on(nodes: Iterable[NodeSubject]) -> bool:

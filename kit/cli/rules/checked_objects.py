@@ -95,26 +95,24 @@ class PodSubject(NamedTuple):
 
 def kinds_of(objects: Iterable[FoundObject]) -> list[str]:
     """List the kinds of the objects, each once, for messages."""
-    return sorted({str(found.value.get("kind") or "an object without kind") for found in objects})
+    return sorted({str(item.value.get("kind") or "an object without kind") for item in objects})
 
 
 def nodes_of(objects: Iterable[FoundObject]) -> tuple[list[NodeSubject], list[ObjectErrors]]:
     """Return the valid nodes among the objects, and the errors of the other nodes."""
     nodes, wrong = [], []
-    for found in _of_kind(objects, NODE):
-        errors = list(validate_node_taints(found.value))
-        name = _name(found.value, errors)
-        labels = texts_at(child_at(found.value, "metadata", "", errors), "labels", "metadata", errors)
-        spec = child_at(found.value, "spec", "", errors)
-        errors += unknown_fields(found.value, NODE, is_stored=_is_stored(found.value))
+    for item in _of_kind(objects, NODE):
+        errors = list(validate_node_taints(item.value))
+        name = _name(item.value, errors)
+        labels = texts_at(child_at(item.value, "metadata", "", errors), "labels", "metadata", errors)
+        spec = child_at(item.value, "spec", "", errors)
+        errors += unknown_fields(item.value, NODE, is_stored=_is_stored(item.value))
         unschedulable = flag_at(spec, "unschedulable", "spec", errors)
         if errors:
-            wrong.append(ObjectErrors(found.source, NODE, name, _each_once(errors)))
+            wrong.append(ObjectErrors(item.source, NODE, name, _each_once(errors)))
         else:
             nodes.append(
-                NodeSubject(
-                    name=name, labels=labels, taints=_taints(spec), unschedulable=unschedulable, raw=found.value
-                )
+                NodeSubject(name=name, labels=labels, taints=_taints(spec), unschedulable=unschedulable, raw=item.value)
             )
     return nodes, wrong
 
@@ -129,12 +127,12 @@ def pods_of(
         comparison_operators: whether the API server would accept `Gt` and `Lt`.
     """
     pods, wrong = [], []
-    for found in _of_kind(objects, POD):
-        errors = list(validate_pod_tolerations(found.value, comparison_operators=comparison_operators))
-        pod = _pod(found.value, errors)
-        errors += unknown_fields(found.value, POD, is_stored=pod.is_stored)
+    for item in _of_kind(objects, POD):
+        errors = list(validate_pod_tolerations(item.value, comparison_operators=comparison_operators))
+        pod = _pod(item.value, errors)
+        errors += unknown_fields(item.value, POD, is_stored=pod.is_stored)
         if errors:
-            wrong.append(ObjectErrors(found.source, POD, pod.name, _each_once(map(_with_remedy, errors))))
+            wrong.append(ObjectErrors(item.source, POD, pod.name, _each_once(map(_with_remedy, errors))))
         else:
             pods.append(pod)
     return pods, wrong
@@ -143,20 +141,18 @@ def pods_of(
 def unnamed_kinds(objects: Iterable[FoundObject]) -> list[ObjectErrors]:
     """Return errors of the objects without a kind; kubectl refuses them."""
     wrong = []
-    for found in objects:
-        kind = found.value.get("kind")
+    for item in objects:
+        kind = item.value.get("kind")
         if not kind or not isinstance(kind, str):
             error = wrong_type("kind", kind, "a string") if kind else required("kind")
-            wrong.append(ObjectErrors(found.source, "object", "", (error,)))
+            wrong.append(ObjectErrors(item.source, "object", "", (error,)))
     return wrong
 
 
 def _of_kind(objects: Iterable[FoundObject], kind: str) -> Iterable[FoundObject]:
     # Shortened objects may lack the version. The same kind of another API group is another kind.
     return (
-        found
-        for found in objects
-        if found.value.get("kind") == kind and found.value.get("apiVersion") in (None, "", "v1")
+        item for item in objects if item.value.get("kind") == kind and item.value.get("apiVersion") in (None, "", "v1")
     )
 
 
@@ -195,9 +191,9 @@ def _pod(value: Fields, errors: list[FieldError]) -> PodSubject:
 
 def _taints(spec: Fields) -> tuple[Taint, ...]:
     """Turn checked raw taints into values."""
-    found = spec.get("taints")
+    listed = spec.get("taints")
     taints = []
-    for entry in found if isinstance(found, list) else ():
+    for entry in listed if isinstance(listed, list) else ():
         added = entry.get("timeAdded")
         taints.append(
             Taint(
@@ -212,7 +208,7 @@ def _taints(spec: Fields) -> tuple[Taint, ...]:
 
 def _tolerations(spec: Fields) -> Tolerations:
     """Turn checked raw tolerations into values."""
-    found = spec.get("tolerations")
+    tolerations = spec.get("tolerations")
     return tuple(
         Toleration(
             key=entry.get("key") or "",
@@ -221,7 +217,9 @@ def _tolerations(spec: Fields) -> Tolerations:
             effect=entry.get("effect") or "",
             toleration_seconds=entry.get("tolerationSeconds"),
         )
-        for entry in ({} if entry is None else entry for entry in (found if isinstance(found, list) else ()))
+        for entry in (
+            {} if entry is None else entry for entry in (tolerations if isinstance(tolerations, list) else ())
+        )
     )
 
 
@@ -233,9 +231,9 @@ def _amounts(holder: Fields, path: str, errors: list[FieldError]) -> ResourceAmo
 
 
 def _quantities(resources: Fields, name: str, path: str, errors: list[FieldError]) -> dict[str, str]:
-    found = object_at(resources.get(name), f"{path}.{name}", errors) or {}
+    quantities = object_at(resources.get(name), f"{path}.{name}", errors) or {}
     amounts = {}
-    for resource, amount in found.items():
+    for resource, amount in quantities.items():
         if isinstance(amount, bool) or not isinstance(amount, str | int | float):
             errors.append(wrong_type(f"{path}.{name}[{resource}]", amount, "a quantity"))
         else:

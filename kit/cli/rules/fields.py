@@ -19,25 +19,25 @@ def child_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> F
 
 def flag_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> bool:
     """Return a flag; false if it is absent."""
-    found = value.get(name)
-    if found is not None and not isinstance(found, bool):
-        errors.append(wrong_type(f"{path}.{name}", found, "true or false"))
-    return found is True
+    flag = value.get(name)
+    if flag is not None and not isinstance(flag, bool):
+        errors.append(wrong_type(f"{path}.{name}", flag, "true or false"))
+    return flag is True
 
 
 def texts_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> dict[str, str]:
     """Return a map of texts, such as annotations; empty if it is absent."""
-    found = child_at(value, name, path, errors)
-    return {str(key): text_at(found, str(key), f"{path}.{name}", errors) or "" for key in found}
+    texts = child_at(value, name, path, errors)
+    return {str(key): text_at(texts, str(key), f"{path}.{name}", errors) or "" for key in texts}
 
 
 def entries_at(value: Fields, name: str, path: str, errors: list[FieldError]) -> list[tuple[str, Fields]]:
     """Return a list of objects, each with its path; empty if it is absent."""
-    found = value.get(name)
-    if found is None:
+    listed = value.get(name)
+    if listed is None:
         return []
-    if not isinstance(found, list):
-        errors.append(wrong_type(f"{path}.{name}", found, "a list"))
+    if not isinstance(listed, list):
+        errors.append(wrong_type(f"{path}.{name}", listed, "a list"))
         return []
-    entries = ((f"{path}.{name}[{index}]", entry) for index, entry in enumerate(found))
+    entries = ((f"{path}.{name}[{index}]", entry) for index, entry in enumerate(listed))
     return [(at, fields) for at, entry in entries if (fields := object_at(entry, at, errors)) is not None]

@@ -47,7 +47,7 @@ def read_objects(*sources: str) -> list[FoundObject]:
     Raises:
         ObjectFileError: a file cannot be read, is neither JSON nor YAML, or contains something that is no object.
     """
-    return [FoundObject(source, found) for source in dict.fromkeys(sources) for found in _objects(source)]
+    return [FoundObject(source, value) for source in dict.fromkeys(sources) for value in _objects(source)]
 
 
 def _objects(source: str) -> Iterator[dict[object, object]]:
@@ -55,31 +55,31 @@ def _objects(source: str) -> Iterator[dict[object, object]]:
     (named,) = live([source])
     try:
         with named.open() as file:
-            for found in recognised(pieces_of(source, file, text_is_yaml=True)):
+            for item in recognised(pieces_of(source, file, text_is_yaml=True)):
                 is_empty = False
-                match found:
+                match item:
                     case KubernetesObject():
-                        yield _value(source, found.line, found.text)
+                        yield _value(source, item.line, item.text)
                     case EndOfList():
                         pass
                     case _:
-                        raise ObjectFileError(source, _refusal(found))
+                        raise ObjectFileError(source, _refusal(item))
     except RecordingError as error:
         raise ObjectFileError(source, error.reason) from error
     if is_empty:
         raise ObjectFileError(source, "it is empty")
 
 
-def _refusal(found: Recognised) -> str:
-    match found:
+def _refusal(item: Recognised) -> str:
+    match item:
         case ChangeOfWatch():
-            return f"it is a watch (line {found.line}); use `evictstream what-if`"
+            return f"it is a watch (line {item.line}); use `evictstream what-if`"
         case AuditEvent() | OtherLine():
-            return f"it is an audit log (line {found.line}); use `evictstream what-if`"
+            return f"it is an audit log (line {item.line}); use `evictstream what-if`"
         case Broken():
-            return f"{found.problem} (line {found.line})"
+            return f"{item.problem} (line {item.line})"
         case _:
-            return f"the document on line {found.line} is not an object"
+            return f"the document on line {item.line} is not an object"
 
 
 def _value(source: str, line: int, text: bytes) -> dict[object, object]:
@@ -95,8 +95,8 @@ def _value(source: str, line: int, text: bytes) -> dict[object, object]:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> Mapping[str, object]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
         twice = next(name for name, count in Counter(name for name, _ in pairs).items() if count > 1)
         raise ValueError(f'the field "{twice}" appears twice in one object')
-    return found
+    return fields

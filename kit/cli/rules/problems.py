@@ -77,7 +77,7 @@ def _print_problems(wrong: Sequence[ObjectErrors]) -> None:
     )
 
 
-def require(found: Iterable[object], kind: str, source: str, objects: Iterable[FoundObject]) -> None:
+def require(subjects: Iterable[object], kind: str, source: str, objects: Iterable[FoundObject]) -> None:
     """Refuse a file without any object of the needed kind.
 
     Raises:
@@ -85,6 +85,6 @@ def require(found: Iterable[object], kind: str, source: str, objects: Iterable[F
     """
     from evictstream.kit.cli.rules.checked_objects import kinds_of
 
-    if not list(found):
+    if not list(subjects):
         there = ", ".join(kinds_of(objects)) or "nothing"
         raise ObjectFileError(source, f"it has no v1 {kind}, only {there}")

@@ -83,10 +83,10 @@ class Placement:
             return self.chosen
         if not pod.node_name:
             return Unplaced.NOT_BOUND
-        found = self._named.get(pod.node_name)
-        if found is None:
+        own = self._named.get(pod.node_name)
+        if own is None:
             return Unplaced.NODE_REFUSED if pod.node_name in self._refused else Unplaced.NODE_NOT_FOUND
-        return [index for index in found if index in self._is_chosen]
+        return [index for index in own if index in self._is_chosen]
 
     def unplaced(self) -> Iterator[tuple[PodSubject, Unplaced]]:
         """Yield the pods that are on none of the nodes, each with the reason."""

@@ -66,15 +66,15 @@ def taint(
     if wrong and not nodes:
         return show_problems(wrong, output)
     require(nodes, NODE, node, objects)
-    found = _apply(nodes, changes, overwrite=overwrite)
-    refusals = [each for each in found if isinstance(each, _Refused)]
+    outcomes = _apply(nodes, changes, overwrite=overwrite)
+    refusals = [each for each in outcomes if isinstance(each, _Refused)]
     if len(refusals) == len(nodes):
         raise FoundProblemError("; ".join(each.line for each in refusals))
     if output is OutputFormat.JSON:
-        items = [_object(each) for each in found]
+        items = [_object(each) for each in outcomes]
         print_json(items[0] if len(items) == 1 else {"apiVersion": "v1", "kind": "List", "items": items})
     else:
-        changed = [each for each in found if isinstance(each, _Changed)]
+        changed = [each for each in outcomes if isinstance(each, _Changed)]
         for each in changed:
             say(f"node/{each.node.name} {each.word}")
         _show(changed)
@@ -99,17 +99,17 @@ def _apply(nodes: list[NodeSubject], changes: TaintChanges, *, overwrite: bool) 
     """Change each node for itself: kubectl goes on behind one that it cannot change."""
     from evictstream.kit.rules.kubectl import KubectlError, Refusal, apply_changes
 
-    found: list[_Changed | _Refused] = []
+    outcomes: list[_Changed | _Refused] = []
     for node in nodes:
         try:
             outcome = apply_changes(node.taints, changes, overwrite=overwrite, node_name=node.name)
         except KubectlError as error:
             # kubectl does not name the node that lacks a taint; with one node that is clear.
             is_clear = error.kind is not Refusal.NOT_FOUND or len(nodes) == 1
-            found.append(_Refused(node, str(error) if is_clear else f"node {node.name}: {error}"))
+            outcomes.append(_Refused(node, str(error) if is_clear else f"node {node.name}: {error}"))
         else:
-            found.append(_Changed(node, outcome.word, outcome.taints))
-    return found
+            outcomes.append(_Changed(node, outcome.word, outcome.taints))
+    return outcomes
 
 
 def _object(changed: _Changed | _Refused) -> dict[str, object]:
@@ -130,8 +130,8 @@ def _object(changed: _Changed | _Refused) -> dict[str, object]:
 def _show(changed: list[_Changed]) -> None:
     rows = []
     for each in changed:
-        for found in each.taints:
-            kept = found in each.node.taints
-            rows.append([each.node.name, found.key, found.value, found.effect, "kept" if kept else "new"])
+        for shown in each.taints:
+            kept = shown in each.node.taints
+            rows.append([each.node.name, shown.key, shown.value, shown.effect, "kept" if kept else "new"])
     if rows:
         print_table(["node", "key", "value", "effect", ""], rows)

@@ -85,8 +85,8 @@ def tolerations(
     from evictstream.kit.cli.rules.object_files import read_objects
 
     objects = read_objects(pod) if node is None else read_objects(pod, node)
-    pod_objects = [found for found in objects if found.source == pod]
-    node_objects = [found for found in objects if found.source == node]
+    pod_objects = [item for item in objects if item.source == pod]
+    node_objects = [item for item in objects if item.source == node]
     pods, wrong_pods = pods_of(pod_objects, comparison_operators=comparison_operators)
     nodes, wrong_nodes = nodes_of(node_objects)
     wrong = [*unnamed_kinds(objects), *wrong_pods, *wrong_nodes]

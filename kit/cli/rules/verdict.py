@@ -95,8 +95,8 @@ def verdict(
     pods, assumed = defaults.applied(pods)
     placement = Placement(pods, nodes, selection, refused=[each.name for each in wrong if each.kind == NODE])
     evaluator = Evaluator(nodes, comparison_operators=comparison_operators)
-    for kind, found in (("pod", placement.pods), ("node", placement.chosen)):
-        if not found:
+    for kind, chosen in (("pod", placement.pods), ("node", placement.chosen)):
+        if not chosen:
             warn(f"no {kind} is selected")
     if output is OutputFormat.JSON:
         head = {
@@ -133,8 +133,8 @@ def _read(
     from evictstream.kit.cli.rules.object_files import read_objects
 
     objects = read_objects(node, pod)
-    node_objects = [found for found in objects if found.source == node]
-    pod_objects = [found for found in objects if found.source == pod]
+    node_objects = [item for item in objects if item.source == node]
+    pod_objects = [item for item in objects if item.source == pod]
     nodes, wrong_nodes = nodes_of(node_objects)
     pods, wrong_pods = pods_of(pod_objects, comparison_operators=comparison_operators)
     wrong = [*unnamed_kinds(objects), *wrong_nodes, *wrong_pods]

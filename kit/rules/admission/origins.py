@@ -55,9 +55,9 @@ def add_or_replace(
     never happens, because it compares a pointer with a value; so of several with one identity all are replaced.
     """
     entry = AdmittedToleration(added, origin)
-    if not any(is_same_toleration(added, found.toleration) for found in admitted):
+    if not any(is_same_toleration(added, other.toleration) for other in admitted):
         return (*admitted, entry)
     return tuple(
-        entry if is_same_toleration(added, found.toleration) and found.toleration != added else found
-        for found in admitted
+        entry if is_same_toleration(added, other.toleration) and other.toleration != added else other
+        for other in admitted
     )

@@ -45,16 +45,16 @@ def parse_taints(specs: Iterable[str]) -> TaintChanges:
     remove: list[Taint] = []
     for spec in specs:
         if spec.endswith(REMOVAL_MARK):
-            found = parse_taint(spec.removesuffix(REMOVAL_MARK))
-            remove.append(Taint(key=found.key, effect=found.effect))
+            taint = parse_taint(spec.removesuffix(REMOVAL_MARK))
+            remove.append(Taint(key=taint.key, effect=taint.effect))
             continue
-        found = parse_taint(spec)
-        if not found.effect:
+        taint = parse_taint(spec)
+        if not taint.effect:
             raise KubectlError(Refusal.INVALID_SPEC, f"invalid taint spec: {spec}")
-        if any(is_same_taint(found, other) for other in add):
-            shown = f"{{{found.key} {found.value} {found.effect} <nil>}}"  # as Go prints a struct
+        if any(is_same_taint(taint, other) for other in add):
+            shown = f"{{{taint.key} {taint.value} {taint.effect} <nil>}}"  # as Go prints a struct
             raise KubectlError(Refusal.DUPLICATE, f"duplicated taints with the same key and effect: {shown}")
-        add.append(found)
+        add.append(taint)
     return TaintChanges(tuple(add), tuple(remove))
 
 

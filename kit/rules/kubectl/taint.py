@@ -80,7 +80,7 @@ def reorganize(taints: Sequence[Taint], changes: TaintChanges, *, overwrite: boo
     """
     joined = [*changes.add]
     for old in taints:
-        if not any(is_same_taint(found, old) for found in joined):
+        if not any(is_same_taint(taint, old) for taint in joined):
             joined.append(old)
     grew = len(joined) != len(taints)
     left = tuple(joined)

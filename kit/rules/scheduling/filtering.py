@@ -81,8 +81,8 @@ def filter_node(
     cordon = filter_cordon(tolerations, unschedulable=unschedulable, comparison_operators=comparison_operators)
     if not cordon.fits:
         return cordon
-    found = filter_taints(tolerations, taints, comparison_operators=comparison_operators)
-    return msgspec.structs.replace(found, coverage=cordon.coverage + found.coverage)
+    verdict = filter_taints(tolerations, taints, comparison_operators=comparison_operators)
+    return msgspec.structs.replace(verdict, coverage=cordon.coverage + verdict.coverage)
 
 
 def filter_taints(

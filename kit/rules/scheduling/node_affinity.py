@@ -91,8 +91,8 @@ def read_placement(selector: bytes, required: bytes) -> NodePlacement:
         msgspec.DecodeError: one of them has another shape.
     """
     labels = _selector_decoder.decode(selector) or {}
-    found = _required_decoder.decode(required)
-    terms = None if found is None else found.node_selector_terms or ()
+    affinity = _required_decoder.decode(required)
+    terms = None if affinity is None else affinity.node_selector_terms or ()
     return NodePlacement(tuple(sorted(labels.items())), terms)
 
 
@@ -147,4 +147,4 @@ def _integer(text: str) -> int | None:
     """Read a number as Go's `ParseInt` does, with sign and leading zeros."""
     if not _INTEGER.fullmatch(text):
         return None
-    return found if (found := int(text)) in _INT64 else None
+    return number if (number := int(text)) in _INT64 else None

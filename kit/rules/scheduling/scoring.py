@@ -44,12 +44,12 @@ def score_nodes(
         comparison_operators: whether `Gt` and `Lt` compare.
     """
     soft = tuple(tolerations)
-    found = {
+    counts = {
         node: intolerable_taints(soft, taints, comparison_operators=comparison_operators)
         for node, taints in candidates.items()
     }
-    scores = normalized_scores([len(taints) for taints in found.values()])
-    return tuple(NodeScore(node, score, found[node]) for node, score in zip(found, scores, strict=True))
+    scores = normalized_scores([len(taints) for taints in counts.values()])
+    return tuple(NodeScore(node, score, counts[node]) for node, score in zip(counts, scores, strict=True))
 
 
 def intolerable_taints(

@@ -53,36 +53,36 @@ def label_key_errors(text: str) -> tuple[str, ...]:
     prefix, slash, name = text.rpartition("/")
     if "/" in prefix:
         return (_KEY_RULE,)
-    found = []
+    errors = []
     if slash:
-        found += [f"prefix part {message}" for message in ((_EMPTY,) if not prefix else subdomain_errors(prefix))]
+        errors += [f"prefix part {message}" for message in ((_EMPTY,) if not prefix else subdomain_errors(prefix))]
     if not name:
-        found.append(f"name part {_EMPTY}")
+        errors.append(f"name part {_EMPTY}")
     elif _bytes(name) > _LONGEST_NAME_BYTES:
-        found.append(f"name part {_too_long(_LONGEST_NAME_BYTES)}")
+        errors.append(f"name part {_too_long(_LONGEST_NAME_BYTES)}")
     if not _NAME_PATTERN.fullmatch(name):
-        found.append(f"name part {_NAME_RULE}")
-    return tuple(found)
+        errors.append(f"name part {_NAME_RULE}")
+    return tuple(errors)
 
 
 def label_value_errors(text: str) -> tuple[str, ...]:
     """List what keeps a text from being a label value; the empty text is one."""
-    found = []
+    errors = []
     if _bytes(text) > _LONGEST_VALUE_BYTES:
-        found.append(_too_long(_LONGEST_VALUE_BYTES))
+        errors.append(_too_long(_LONGEST_VALUE_BYTES))
     if not _VALUE_PATTERN.fullmatch(text):
-        found.append(_VALUE_RULE)
-    return tuple(found)
+        errors.append(_VALUE_RULE)
+    return tuple(errors)
 
 
 def subdomain_errors(text: str) -> tuple[str, ...]:
     """List what keeps a text from being a DNS subdomain in lower case, the prefix of a label key."""
-    found = []
+    errors = []
     if _bytes(text) > _LONGEST_SUBDOMAIN_BYTES:
-        found.append(_too_long(_LONGEST_SUBDOMAIN_BYTES))
+        errors.append(_too_long(_LONGEST_SUBDOMAIN_BYTES))
     if not _SUBDOMAIN_PATTERN.fullmatch(text):
-        found.append(_SUBDOMAIN_RULE)
-    return tuple(found)
+        errors.append(_SUBDOMAIN_RULE)
+    return tuple(errors)
 
 
 def decimal_integer_errors(text: str) -> tuple[str, ...]:
@@ -103,8 +103,8 @@ def int64_errors(text: str) -> tuple[str, ...]:
 
 def _parse_int_errors(text: str) -> tuple[str, ...]:
     """Return the error of Go's `strconv.ParseInt(text, 10, 64)`, which stops reading once the number exceeds 64 bit."""
-    found = _SIGN_AND_DIGITS.match(text)
-    sign, digits = found.groups() if found else ("", "")
+    match = _SIGN_AND_DIGITS.match(text)
+    sign, digits = match.groups() if match else ("", "")
     digits_that_count = digits.lstrip("0")
     number = int(digits_that_count or "0") if len(digits_that_count) <= _MOST_DIGITS else _BEYOND_64_BIT
     if number < _BEYOND_64_BIT and (not digits or len(sign + digits) < len(text)):

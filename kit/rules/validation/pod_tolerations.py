@@ -26,8 +26,8 @@ def validate_pod_tolerations(pod: object, *, comparison_operators: bool = False)
         comparison_operators: whether the gate `TaintTolerationComparisonOperators` allows `Gt` and `Lt`.
     """
     errors: list[FieldError] = []
-    found = tolerations_of(pod, errors)
-    return (*errors, *validate_tolerations(found, comparison_operators=comparison_operators))
+    tolerations = tolerations_of(pod, errors)
+    return (*errors, *validate_tolerations(tolerations, comparison_operators=comparison_operators))
 
 
 def validate_tolerations(

@@ -18,26 +18,26 @@ _LOWEST: Final = -(2**63)
 _HIGHEST: Final = 2**63 - 1
 
 
-def object_at(found: object, path: str, errors: list[FieldError]) -> Mapping[object, object] | None:
+def object_at(value: object, path: str, errors: list[FieldError]) -> Mapping[object, object] | None:
     """Get an object; None if it is absent, or of another type, which adds an error."""
-    if isinstance(found, Mapping):
-        return found
-    if found is not None:
-        errors.append(wrong_type(path, found, "an object"))
+    if isinstance(value, Mapping):
+        return value
+    if value is not None:
+        errors.append(wrong_type(path, value, "an object"))
     return None
 
 
-def entries_at(found: object, path: str, errors: list[FieldError]) -> Iterator[tuple[str, Mapping[object, object]]]:
+def entries_at(value: object, path: str, errors: list[FieldError]) -> Iterator[tuple[str, Mapping[object, object]]]:
     """Iterate over a list of taints or tolerations, each with its path; entries of another type become errors.
 
     A null entry is an entry without fields, as it is to the API server. `Taint` and `Toleration` are accepted too.
     """
-    if found is None:
+    if value is None:
         return
-    if isinstance(found, str | bytes) or not isinstance(found, Sequence):
-        errors.append(wrong_type(path, found, "a list"))
+    if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+        errors.append(wrong_type(path, value, "a list"))
         return
-    for index, entry in enumerate(found):
+    for index, entry in enumerate(value):
         entry_path = f"{path}[{index}]"
         fields = object_at(_fields_of(entry), entry_path, errors)
         if fields is not None:

@@ -32,18 +32,18 @@ def unknown_fields(value: Mapping[object, object], kind: str, *, is_stored: bool
         kind: `Node` or `Pod`.
         is_stored: it has a UID, so an API server has taken it in.
     """
-    found: list[FieldError] = []
+    errors: list[FieldError] = []
     for above, field, type_ in _unknown(value, kind):
         meant = _meant(field, type_, kind)
         is_looked_for = bool({field.lower(), meant.rpartition(".")[2]} & _LOOKED_FOR)
         if is_stored and type_ not in _STRICT_TYPES and not is_looked_for:
             continue
-        found.append(
+        errors.append(
             forbidden(_path((above, field)), f"unknown field, did you mean {meant}?" if meant else "unknown field")
         )
-        if len(found) == _MOST_REPORTED:
+        if len(errors) == _MOST_REPORTED:
             break
-    return tuple(found)
+    return tuple(errors)
 
 
 Place = tuple["Place | None", str | int]
@@ -54,17 +54,17 @@ def _unknown(value: Mapping[object, object], type_: str) -> Iterator[tuple[Place
     """Yield, of each unknown field, the place of its object, its name, and the type of the object."""
     waiting: list[tuple[object, str, Place | None]] = [(value, type_, None)]
     while waiting:
-        found, type_, place = waiting.pop()
-        if isinstance(found, dict):
-            known = _fields(type_)
-            for field, content in found.items():
-                below = known.get(field)
+        node, type_, place = waiting.pop()
+        if isinstance(node, dict):
+            fields = _fields(type_)
+            for field, content in node.items():
+                below = fields.get(field)
                 if below is None:
                     yield place, str(field), type_
                 elif below and content:
                     waiting.append((content, below, (place, field)))
-        elif isinstance(found, list):
-            waiting += [(found[index], type_, (place, index)) for index in range(len(found) - 1, -1, -1)]
+        elif isinstance(node, list):
+            waiting += [(node[index], type_, (place, index)) for index in range(len(node) - 1, -1, -1)]
 
 
 def _path(place: Place) -> str:
@@ -76,8 +76,8 @@ def _path(place: Place) -> str:
 
 def _meant(field: str, type_: str, kind: str) -> str:
     """Return the field that may have been meant: of the same object, else of the spec; empty if none is alike."""
-    for prefix, known in (("", _fields(type_)), ("spec.", _fields(f"{kind}Spec"))):
-        lower = {name.lower(): name for name in known}
+    for prefix, fields in (("", _fields(type_)), ("spec.", _fields(f"{kind}Spec"))):
+        lower = {name.lower(): name for name in fields}
         near = difflib.get_close_matches(field.lower(), lower, n=1, cutoff=_ALIKE)
         if near:
             return prefix + lower[near[0]]

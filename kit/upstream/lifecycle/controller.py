@@ -45,7 +45,7 @@ class NodeLifecycle:
         """
         self.settings = LifecycleSettings() if settings is None else settings
         self.cluster = WatchedCluster()
-        self._known: dict[str, WatchedNode] = {}  # nodes of the last round
+        self._watched: dict[str, WatchedNode] = {}  # nodes of the last round
         self._health: dict[str, NodeHealth] = {}  # stays when a node goes, as in the source
         self._states: dict[str, ZoneState] = {}
         self._queues = HealthQueues(self.cluster, self.settings.eviction_rate)
@@ -171,17 +171,17 @@ class NodeLifecycle:
         """Notice new and deleted nodes; a new node loses its health taints, also after a restart of the controller."""
         present = {node.name: node for node in nodes}
         for node in present.values():
-            if node.name in self._known:
+            if node.name in self._watched:
                 self._open_zone(node)
         for node in present.values():
-            if node.name not in self._known:
+            if node.name not in self._watched:
                 self.cluster.report(node, "RegisteredNode", now_us)
-                self._known[node.name] = node
+                self._watched[node.name] = node
                 self._open_zone(node)
                 yield from self._queues.mark_reachable(node)
                 now_us = yield NOW
-        for name in [name for name in self._known if name not in present]:
-            self.cluster.report(self._known.pop(name), "RemovingNode", now_us)
+        for name in [name for name in self._watched if name not in present]:
+            self.cluster.report(self._watched.pop(name), "RemovingNode", now_us)
 
     def _open_zone(self, node: WatchedNode) -> None:
         """Give a zone that is seen for the first time, or again after a while, a queue with a full limiter."""

@@ -74,7 +74,7 @@ _PLAUSIBLE_ANSWERS_US: Final = (50_000, 250_000, 1_000_000)
 """A busy API server, and Kubernetes' own limit: 99 of 100 single writes within a second."""
 
 
-def plausible_paces(known: RequestPace | None = None) -> tuple[RequestPace, ...]:
+def plausible_paces(given: RequestPace | None = None) -> tuple[RequestPace, ...]:
     """List paces at which a real controller may run, from an instant to a second for each request.
 
     For each time of an answer there are four: with all tokens at the start or, after other work, with one; and with the
@@ -83,7 +83,7 @@ def plausible_paces(known: RequestPace | None = None) -> tuple[RequestPace, ...]
     Args:
         known: what is known of the controller, such as the flags of its client; the release's defaults if absent.
     """
-    base = RequestPace() if known is None else known
+    base = RequestPace() if given is None else given
     paces = [INSTANT]
     for answer_us in sorted({base.answer_us, *_PLAUSIBLE_ANSWERS_US}):
         for burst in dict.fromkeys((base.burst, 1)):

@@ -57,7 +57,7 @@ class RateLimitedTimedQueue:
         self.is_locked = False
         self._limiter = limiter
         self._waiting: dict[str, TimedValue] = {}  # in the order of adding
-        self._known: set[str] = set()
+        self._members: set[str] = set()
 
     @property
     def rate(self) -> float:
@@ -72,7 +72,7 @@ class RateLimitedTimedQueue:
     @property
     def known(self) -> frozenset[str]:
         """The entries that cannot be added now: waiting ones and finished ones."""
-        return frozenset(self._known)
+        return frozenset(self._members)
 
     def __len__(self) -> int:
         """Count the entries that wait."""
@@ -80,23 +80,23 @@ class RateLimitedTimedQueue:
 
     def add(self, value: str, uid: str, now_us: int) -> bool:
         """Add an entry, due at once; returns whether it is new."""
-        if value in self._known:
+        if value in self._members:
             return False
-        self._known.add(value)
+        self._members.add(value)
         self._waiting[value] = TimedValue(value, uid, now_us, now_us)
         return True
 
     def remove(self, value: str) -> bool:
         """Forget an entry, waiting or done, so that it can be added again; returns whether it was known."""
-        if value not in self._known:
+        if value not in self._members:
             return False
-        self._known.discard(value)
+        self._members.discard(value)
         self._waiting.pop(value, None)
         return True
 
     def clear(self) -> None:
         """Forget everything."""
-        self._known.clear()
+        self._members.clear()
         self._waiting.clear()
 
     def swap_limiter(self, rate: float, now_us: int) -> None:

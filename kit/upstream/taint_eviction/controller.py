@@ -138,8 +138,8 @@ class TaintEvictionController:
 
     def next_us(self) -> int | None:
         """Return when a timer fires or an attempt is answered next, if nothing is seen before; None if never."""
-        found = [at_us for at_us in (self._timers.next_ring_us(), self._evictor.next_us()) if at_us is not None]
-        return min(found, default=None)
+        instants = [at_us for at_us in (self._timers.next_ring_us(), self._evictor.next_us()) if at_us is not None]
+        return min(instants, default=None)
 
     def restart(self, at_us: int) -> list[Outcome]:
         """Restart the controller, or let another replica take over: timers and running evictions are lost.
