@@ -20,7 +20,7 @@ from evictstream.streams.feed.cluster_names import check_cluster_name
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from evictstream.kit.cli.explain_output import Told
+    from evictstream.kit.cli.explain_output import ExplainAnswer
     from evictstream.kit.recordings.entries import Entry
     from evictstream.kit.replay.asked_pod import AskedPod
     from evictstream.kit.replay.explanation import Explainer
@@ -92,9 +92,9 @@ def explain(
     return stop_signals.exit_code or exit_code
 
 
-def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_signals: StopSignals) -> Told:
+def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_signals: StopSignals) -> ExplainAnswer:
     """Read the decisions topic to the end that it has now; then the service's rows, if these may say more."""
-    from evictstream.kit.cli.explain_output import Told
+    from evictstream.kit.cli.explain_output import ExplainAnswer
     from evictstream.kit.replay.asked_pod import Match
     from evictstream.kit.replay.explanation import Explainer, PodAnswer
     from evictstream.kit.replay.live_tables import read_live_rows
@@ -109,7 +109,7 @@ def _decided(settings: Settings, cluster: str | None, asked: AskedPod, stop_sign
             tables = read_live_rows(settings, lambda count: line.show(count, "rows"))
         explainer.observed(tables.observed_pods(asked, time.time_ns() // 1_000))
         explanation = explainer.explanation(tables.addresses(cluster))
-    return Told(
+    return ExplainAnswer(
         explanation=explanation, recorded=explainer.recorded, recorded_us=explainer.recorded_us, cluster=cluster
     )
 
@@ -145,8 +145,8 @@ def _replayed(
     *,
     asked: AskedPod,
     stop_signals: StopSignals,
-) -> Told:
-    from evictstream.kit.cli.explain_output import Told
+) -> ExplainAnswer:
+    from evictstream.kit.cli.explain_output import ExplainAnswer
     from evictstream.kit.replay.explanation import Explainer
     from evictstream.kit.replay.pod_observer import PodObserver
     from evictstream.kit.replay.replay import Replay
@@ -166,7 +166,7 @@ def _replayed(
         explanation = explainer.take_replay(run, observer, records, on_problem=warn)
     for begun in run.epochs:
         warn(begun)
-    return Told(
+    return ExplainAnswer(
         explanation=explanation,
         recorded=explainer.recorded,
         recorded_us=explainer.recorded_us,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from evictstream.kit.replay.explanation import ExplainedPod, Explanation, PodAnswer, beside
-from evictstream.kit.replay.story import StoryLine, Teller, ToldDecision, story
+from evictstream.kit.replay.explanation import ExplainedPod, Explanation, PodAnswer, differing
+from evictstream.kit.replay.story import SourcedDecision, StoryLine, Teller, story
 from evictstream.models.instants import instant_text
 from evictstream.streams.cli.output import print_long_json, print_table, say, say_title
 
@@ -25,7 +25,7 @@ MOST_CASES_SHOWN: Final = 40
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class ExplainAnswer:
     """An explanation, and what it was told from.
 
     Attributes:
@@ -55,7 +55,7 @@ class Told:
         return "the recording" if self.is_replay else "the service"
 
 
-def problem_of(asked: str, answer: Told) -> tuple[str, str]:
+def problem_of(asked: str, answer: ExplainAnswer) -> tuple[str, str]:
     """Say that no pod, or more than one, is meant, and what to do."""
     explanation = answer.explanation
     if explanation.answer is PodAnswer.SEVERAL:
@@ -74,7 +74,7 @@ def problem_of(asked: str, answer: Told) -> tuple[str, str]:
     return f"{answer.place} has no pod {asked}{where}", hint
 
 
-def print_explanation(answer: Told) -> None:
+def print_explanation(answer: ExplainAnswer) -> None:
     """Print a table for each pod."""
     for what, count in answer.assumed:
         say(f"{what}: {count}")
@@ -88,7 +88,7 @@ def print_explanation(answer: Told) -> None:
         _print_pod(pod, answer)
 
 
-def _sources(answer: Told) -> str:
+def _sources(answer: ExplainAnswer) -> str:
     """Say where the lines come from."""
     if answer.recorded_us is not None:
         first, last = map(instant_text, answer.recorded_us)
@@ -101,10 +101,10 @@ def _sources(answer: Told) -> str:
     return f"The recording has no decisions; a replay shows what the service would have decided. {results}"
 
 
-def _print_pod(pod: ExplainedPod, answer: Told) -> None:
-    recorded = pod.told(Teller.RECORDED)
-    replayed = pod.told(Teller.REPLAY, Teller.PLAYED)
-    otherwise = beside(recorded, replayed) if recorded else replayed
+def _print_pod(pod: ExplainedPod, answer: ExplainAnswer) -> None:
+    recorded = pod.decisions_of(Teller.RECORDED)
+    replayed = pod.decisions_of(Teller.REPLAY, Teller.PLAYED)
+    otherwise = differing(recorded, replayed) if recorded else replayed
     if not pod.decisions:
         say(f"The service decided nothing about it{_how_far(answer)}.")
         _print_cases(pod.cases)
@@ -122,14 +122,14 @@ def _print_pod(pod: ExplainedPod, answer: Told) -> None:
         )
 
 
-def _how_far(answer: Told) -> str:
+def _how_far(answer: ExplainAnswer) -> str:
     """Say what was looked at where nothing was found."""
     if not answer.is_replay:
         return ", as far as the decisions topic reaches back"
     return ", and neither does a replay" if answer.recorded else ""
 
 
-def _lines_of(whole: list[ToldDecision], chosen: list[ToldDecision]) -> Iterator[StoryLine]:
+def _lines_of(whole: list[SourcedDecision], chosen: list[SourcedDecision]) -> Iterator[StoryLine]:
     """Tell some decisions of a story, which is told as a whole."""
     wanted = {id(one) for one in chosen}
     for one, line in zip(whole, story(whole), strict=True):
@@ -145,7 +145,7 @@ def _print_cases(cases: list[CaseLine]) -> None:
         say(f"{len(cases) - len(shown):,} earlier lines are omitted; -o json has all")
 
 
-def print_explanation_json(asked: str, answer: Told) -> None:
+def print_explanation_json(asked: str, answer: ExplainAnswer) -> None:
     """Print one object: the answer, the pods, and all decisions."""
     explanation = answer.explanation
     first, last = (None, None) if answer.recorded_us is None else map(instant_text, answer.recorded_us)

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from evictstream.kit.recordings.shortfalls import Shortfall
-    from evictstream.kit.replay.known_tables import KnownTables
+    from evictstream.kit.replay.cluster_tables import ClusterTables
     from evictstream.kit.replay.sources import RecordedFolder, WatchFiles
     from evictstream.kit.rules.kubectl import TaintChanges
     from evictstream.kit.what_if.change import NodeChoice, PlannedChange
-    from evictstream.kit.what_if.preview import KnownCluster
+    from evictstream.kit.what_if.preview import PreviewCluster
     from evictstream.streams.settings import Settings
 
 NAMES_LISTED = 10
@@ -189,7 +189,7 @@ def what_if(
     return exit_code
 
 
-def _shortfalls(tables: KnownTables, source: RecordedFolder | WatchFiles | None) -> Iterator[Shortfall]:
+def _shortfalls(tables: ClusterTables, source: RecordedFolder | WatchFiles | None) -> Iterator[Shortfall]:
     yield from () if source is None else source.shortfalls()
     yield from refused(tables.unreadable)
 
@@ -247,28 +247,28 @@ def _instant(text: str) -> int:
 
 def _recorded(
     settings: Settings, files: list[str], cluster: str | None, at_us: int | None, stop_signals: StopSignals
-) -> tuple[KnownTables, RecordedFolder | WatchFiles | None]:
+) -> tuple[ClusterTables, RecordedFolder | WatchFiles | None]:
     """Read files to their end; those that name clusters keep their names, so that one of several can be chosen."""
-    from evictstream.kit.replay.known_tables import KnownTables, until
+    from evictstream.kit.replay.cluster_tables import ClusterTables, until
     from evictstream.kit.replay.sources import RecordedFolder, WatchFiles, recorded_folder
 
     source: RecordedFolder | WatchFiles
     with open_inputs(files, stop_signals) as inputs:
         if stop_signals.is_stopped():
-            return KnownTables(settings, partitions=settings.partitions), None
+            return ClusterTables(settings, partitions=settings.partitions), None
         folder = recorded_folder(inputs)
         if folder is None:
             source = WatchFiles(inputs, cluster=None, partitions=settings.partitions, unnamed=cluster)
         else:
             source = RecordedFolder(folder, partitions=settings.partitions)
-        tables = KnownTables(settings, partitions=source.partitions)
+        tables = ClusterTables(settings, partitions=source.partitions)
         tables.take(until(with_progress(stop_signals.interruptible(source.read()), "reading", source.total), at_us))
     for begun in tables.epochs:
         warn(begun)
     return tables, source
 
 
-def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> KnownTables:
+def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signals: StopSignals) -> ClusterTables:
     from evictstream.kit.replay.live_tables import read_live
     from evictstream.streams.engine.clock import SYSTEM_CLOCK
 
@@ -288,7 +288,7 @@ def _live(settings: Settings, cluster: str | None, at_us: int | None, stop_signa
     return tables
 
 
-def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
+def _cluster_name(tables: ClusterTables, cluster: str | None) -> str:
     clusters = tables.clusters
     if cluster is None and len(clusters) == 1:
         return clusters[0]
@@ -301,14 +301,14 @@ def _cluster_name(tables: KnownTables, cluster: str | None) -> str:
     return cluster
 
 
-def _check_names(cluster: KnownCluster, choice: NodeChoice) -> None:
+def _check_names(cluster: PreviewCluster, choice: NodeChoice) -> None:
     from evictstream.kit.what_if.change import unknown_names
 
     if missing := unknown_names(choice, cluster.nodes):
         raise FoundProblemError(f"no such node: {_listed(missing)}", next_step="the cluster may use another name")
 
 
-def _nothing_chosen(cluster: KnownCluster, unlabelled: int) -> FoundProblemError:
+def _nothing_chosen(cluster: PreviewCluster, unlabelled: int) -> FoundProblemError:
     zones = sorted({node.facts.zone for node in cluster.nodes.values() if node.facts.zone is not None})
     unknown = f"; {unlabelled} of them have incomplete labels and match no selector" if unlabelled else ""
     return FoundProblemError(

@@ -25,7 +25,7 @@ def print_silence(
     """Print fewest and most, and in text some of the pods, those that surely go first.
 
     Args:
-        found: what was played.
+        preview: what was played.
         cluster: its name.
         seconds: for how long.
         flags: of the controller manager that were given.

@@ -54,7 +54,7 @@ def print_preview(preview: Preview, cluster: str, unreadable: int, assumed: Iter
     """Print tables for people.
 
     Args:
-        found: the preview.
+        preview: the preview.
         cluster: its name.
         unreadable: lines and records that could not be read.
         assumed: what its source has assumed and left out, row by row.

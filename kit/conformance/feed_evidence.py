@@ -125,7 +125,7 @@ class FeedRecord:
         return used_fields(self.kind, self.event["object"])
 
 
-class KnownObjects:
+class TopicObjects:
     """What a reader of the records knows, by the rules of docs/messages.md: epochs, versions, listings.
 
     Attributes:
@@ -164,16 +164,16 @@ class KnownObjects:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HeldObjects:
-    """What the cluster held when a situation was over.
+class ExpectedObjects:
+    """What the cluster had when a situation was over.
 
     Attributes:
         records: how many records had been read by then.
-        held: nodes and bound pods, by UID.
+        objects: nodes and bound pods, by UID.
     """
 
     records: int
-    held: Mapping[str, UsedFields]
+    objects: Mapping[str, UsedFields]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class FeedEvidence:
     """
 
     records: Sequence[FeedRecord]
-    snapshots: Mapping[str, HeldObjects]
+    snapshots: Mapping[str, ExpectedObjects]
     states: Mapping[tuple[str, int], Collection[UsedFields]]
     cluster_uid: str
     partitions: int

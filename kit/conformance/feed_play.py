@@ -13,10 +13,10 @@ from evictstream.kit.conformance.feed_evidence import (
     DELAY_SECONDS,
     QUIET_SECONDS,
     SILENT_SECONDS,
+    ExpectedObjects,
     FeedEvidence,
     FeedRecord,
-    HeldObjects,
-    KnownObjects,
+    TopicObjects,
     UsedFields,
     used_fields,
 )
@@ -62,8 +62,8 @@ class FeedPlay:
         self._api: FakeCluster = playground.api
         self._silent_seconds = silent_seconds
         self._records: list[FeedRecord] = []
-        self._objects = KnownObjects()
-        self._snapshots: dict[str, HeldObjects] = {}
+        self._objects = TopicObjects()
+        self._snapshots: dict[str, ExpectedObjects] = {}
         self._states = defaultdict[tuple[str, int], set[UsedFields]](set)
         self._taken = 0  # the newest version whose states are kept
         self._away: tuple[float, float] | None = None
@@ -215,7 +215,7 @@ class FeedPlay:
 
         self._playground.wait(are_told, seconds)
         self._keep_states()
-        self._snapshots[situation] = HeldObjects(records=len(self._records), held=expected)
+        self._snapshots[situation] = ExpectedObjects(records=len(self._records), objects=expected)
 
     def _read(self) -> list[FeedRecord]:
         for record in self._playground.recorder.records(len(self._records)):

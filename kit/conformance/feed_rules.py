@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Final
 
 from evictstream.kit.conformance.command_writer import partition_of
-from evictstream.kit.conformance.feed_evidence import CHANGES, QUIET_SECONDS, FeedEvidence, FeedRecord, KnownObjects
+from evictstream.kit.conformance.feed_evidence import CHANGES, QUIET_SECONDS, FeedEvidence, FeedRecord, TopicObjects
 from evictstream.kit.conformance.findings import Finding, broken, held, not_shown, rules_of, unless
 from evictstream.kit.conformance.playground import CLUSTER
 
@@ -65,17 +65,17 @@ def _says(situation: str, seen: str) -> Judge:
         snapshot = evidence.snapshots.get(situation)
         if snapshot is None:
             return not_shown("not played")
-        told = KnownObjects(evidence.records[: snapshot.records]).objects
+        written = TopicObjects(evidence.records[: snapshot.records]).objects
         wrong = []
-        for uid, actual in snapshot.held.items():
-            if uid not in told:
+        for uid, actual in snapshot.objects.items():
+            if uid not in written:
                 wrong.append(f"{actual.kind} {actual.name} is missing")
-            elif told[uid] != actual:
+            elif written[uid] != actual:
                 wrong.append(
-                    f"{actual.kind} {actual.name} on {told[uid].node}: {told[uid].content}, is {actual.content}"
+                    f"{actual.kind} {actual.name} on {written[uid].node}: {written[uid].content}, is {actual.content}"
                 )
-        wrong += [f"{told[uid].kind} {told[uid].name} is gone" for uid in told if uid not in snapshot.held]
-        return unless(wrong, f"{len(snapshot.held)} objects; {seen}")
+        wrong += [f"{written[uid].kind} {written[uid].name} is gone" for uid in written if uid not in snapshot.objects]
+        return unless(wrong, f"{len(snapshot.objects)} objects; {seen}")
 
     return judge
 
@@ -83,7 +83,7 @@ def _says(situation: str, seen: str) -> Judge:
 def _listed(evidence: FeedEvidence) -> Finding:
     if not evidence.of("LISTED"):
         return not_shown("no LISTED; a feed may remember what it has written instead")
-    there = evidence.snapshots["listing"].held
+    there = evidence.snapshots["listing"].objects
     for kind in _KINDS:
         records = evidence.of("LISTED", kind)
         ranges = [one for one in records if one.version == records[0].version]

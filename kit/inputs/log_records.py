@@ -17,7 +17,7 @@ _FAILED: Final = 500
 _LEAST_HTTP_STATUS: Final = 100
 
 
-_Found: TypeAlias = msgspec.Raw | msgspec.UnsetType
+_Field: TypeAlias = msgspec.Raw | msgspec.UnsetType
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -27,15 +27,15 @@ class _Record(msgspec.Struct, gc=False):
     and `properties.log` diagnostic settings of Azure, `textPayload` and `jsonPayload` Google, `_source` Elasticsearch.
     """
 
-    message: _Found = msgspec.UNSET
-    at_message: _Found = msgspec.field(default=msgspec.UNSET, name="@message")
-    log: _Found = msgspec.UNSET
-    line: _Found = msgspec.UNSET
-    log_s: _Found = msgspec.UNSET
-    text_payload: _Found = msgspec.field(default=msgspec.UNSET, name="textPayload")
-    json_payload: _Found = msgspec.field(default=msgspec.UNSET, name="jsonPayload")
-    source: _Found = msgspec.field(default=msgspec.UNSET, name="_source")
-    properties: _Found = msgspec.UNSET
+    message: _Field = msgspec.UNSET
+    at_message: _Field = msgspec.field(default=msgspec.UNSET, name="@message")
+    log: _Field = msgspec.UNSET
+    line: _Field = msgspec.UNSET
+    log_s: _Field = msgspec.UNSET
+    text_payload: _Field = msgspec.field(default=msgspec.UNSET, name="textPayload")
+    json_payload: _Field = msgspec.field(default=msgspec.UNSET, name="jsonPayload")
+    source: _Field = msgspec.field(default=msgspec.UNSET, name="_source")
+    properties: _Field = msgspec.UNSET
 
 
 class _Cell(msgspec.Struct, gc=False):

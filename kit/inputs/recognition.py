@@ -14,7 +14,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from evictstream.kit.inputs.held_items import HeldItems
+from evictstream.kit.inputs.delayed_items import DelayedItems
 from evictstream.kit.inputs.json_documents import documents
 from evictstream.kit.inputs.log_records import unwrapped
 from evictstream.kit.inputs.pieces import Broken, Document, ListItem, Piece
@@ -119,12 +119,12 @@ _text: Final = msgspec.json.Decoder(str)
 
 def recognised(pieces: Iterable[Piece]) -> Iterator[Recognised]:
     """Go through what a file was cut into."""
-    with HeldItems() as waiting:
+    with DelayedItems() as waiting:
         yield from _Recognition(waiting).read(pieces, 0)
 
 
 class _Recognition:
-    def __init__(self, waiting: HeldItems) -> None:
+    def __init__(self, waiting: DelayedItems) -> None:
         self._delayed = waiting
 
     def read(self, pieces: Iterable[Piece], depth: int) -> Iterator[Recognised]:

@@ -39,7 +39,7 @@ class Moment(NamedTuple):
     node: int
     pod: int
     results: int
-    said: int
+    commands_taken: int
     open: OpenEviction | None
 
 

@@ -45,7 +45,7 @@ class PodSearch:
 
     def dead_end(self) -> DeadEnd | None:
         """Walk; returns why there is no way, or None if there is one."""
-        begin = Moment(node=0, pod=0, results=0, said=0, open=None)
+        begin = Moment(node=0, pod=0, results=0, commands_taken=0, open=None)
         seen, left = {begin}, [begin]
         while left:
             moment = left.pop()
@@ -54,8 +54,8 @@ class PodSearch:
             following = list(self._following(moment))
             left += [each for each in following if each not in seen]
             seen.update(following)
-            if not following and moment.said < len(self._commands) and _progress(moment) > self._furthest:
-                command = self._commands[moment.said]
+            if not following and moment.commands_taken < len(self._commands) and _progress(moment) > self._furthest:
+                command = self._commands[moment.commands_taken]
                 self._stuck(moment, "unfounded", command, ": nothing that had been appended by then explains it")
         return DeadEnd(self._rule, "".join(map(str, self._text)))
 
@@ -74,8 +74,10 @@ class PodSearch:
         """Whether everything was taken in and said, and nothing is owed that should have been done by now."""
         if any(self._obligations.is_long_ago(append_at_us) for append_at_us in self._obligations.unheard_us(moment)):
             return False
-        if moment.said < len(self._commands):
-            return self._stuck(moment, "unfounded", self._commands[moment.said], ": nothing that was heard explains it")
+        if moment.commands_taken < len(self._commands):
+            return self._stuck(
+                moment, "unfounded", self._commands[moment.commands_taken], ": nothing that was heard explains it"
+            )
         opened = moment.open
         if opened is None or opened.is_done or self._facts.silent_at_end:
             return True
@@ -121,8 +123,8 @@ class PodSearch:
             result = self._results[moment.results]
             if self._may_take(moment, result.record.append_at_us):
                 yield self._take_result(moment, result)
-        if moment.said < len(self._commands) and self._commands[moment.said].action == "Evict":
-            yield from self._issue(moment, self._commands[moment.said])
+        if moment.commands_taken < len(self._commands) and self._commands[moment.commands_taken].action == "Evict":
+            yield from self._issue(moment, self._commands[moment.commands_taken])
 
     def _may_take(self, moment: Moment, append_at_us: int) -> bool:
         """Whether a record can be what was taken in next.
@@ -130,7 +132,10 @@ class PodSearch:
         It was in the log when the next command was written: it cannot be its reason otherwise. If promptness is asked
         for, whatever came much earlier was taken in before, and nothing had been owed for long when it came.
         """
-        if moment.said < len(self._commands) and append_at_us > self._commands[moment.said].at_us + MILLISECOND_US:
+        if (
+            moment.commands_taken < len(self._commands)
+            and append_at_us > self._commands[moment.commands_taken].at_us + MILLISECOND_US
+        ):
             return False
         if self._promptness is None:
             return True
@@ -149,8 +154,8 @@ class PodSearch:
         if not self._may_take(before, state.append_at_us):
             return
         for following in self._taken(after, state.at_us):
-            if following.said == before.said or self._is_prompt(
-                before, after, self._commands[before.said], state.append_at_us
+            if following.commands_taken == before.commands_taken or self._is_prompt(
+                before, after, self._commands[before.commands_taken], state.append_at_us
             ):
                 yield following
 
@@ -189,15 +194,17 @@ class PodSearch:
         if not _is_ahead(opened.due, at_us):
             yield after._replace(open=opened)
             return
-        if after.said == len(self._commands) or self._commands[after.said].action != "Schedule":
+        if after.commands_taken == len(self._commands) or self._commands[after.commands_taken].action != "Schedule":
             self._stuck(after, "not announced", opened.due, " had to be announced, ", *self._instead(after))
             return
-        command = self._commands[after.said]
+        command = self._commands[after.commands_taken]
         wrong = _differs(command, opened)
         if wrong:
             self._stuck(after, "unfounded", command, ": ", wrong, opened.due)
             return
-        yield after._replace(said=after.said + 1, open=opened._replace(eviction_id=command.eviction_id))
+        yield after._replace(
+            commands_taken=after.commands_taken + 1, open=opened._replace(eviction_id=command.eviction_id)
+        )
 
     def _end(self, after: Moment, idle: MayStay, *, is_gone: bool) -> Iterator[Moment]:
         """Nothing is due any more: cancel an announced eviction; an issued one is done if the pod leaves."""
@@ -208,21 +215,21 @@ class PodSearch:
             yield after._replace(open=None if is_gone else opened._replace(is_done=True))
         elif not opened.eviction_id:
             yield after._replace(open=None)
-        elif after.said == len(self._commands) or self._commands[after.said].action != "Cancel":
+        elif after.commands_taken == len(self._commands) or self._commands[after.commands_taken].action != "Cancel":
             ended = (opened.due, " had to be cancelled (", idle, "), ")
             self._stuck(after, "not cancelled", *ended, *self._instead(after))
         else:
-            command = self._commands[after.said]
+            command = self._commands[after.commands_taken]
             wrong = _wrong_cancel(command, opened, idle)
             if wrong:
                 self._stuck(after, "unfounded", command, ": ", wrong)
             else:
-                yield after._replace(said=after.said + 1, open=None)
+                yield after._replace(commands_taken=after.commands_taken + 1, open=None)
 
     def _instead(self, moment: Moment) -> tuple[object, ...]:
-        if moment.said == len(self._commands):
+        if moment.commands_taken == len(self._commands):
             return ("and no command followed",)
-        return ("and the next command is ", self._commands[moment.said])
+        return ("and the next command is ", self._commands[moment.commands_taken])
 
     def _take_result(self, moment: Moment, result: Statement) -> Moment:
         after = moment._replace(results=moment.results + 1)
@@ -244,7 +251,7 @@ class PodSearch:
             attempt = opened.attempt + 1
             waiting = after_attempt(command.issued_at_us, attempt, self._limits)
             issued = OpenEviction(command.eviction_id, decided, attempt, waiting)
-            yield moment._replace(said=moment.said + 1, open=issued)
+            yield moment._replace(commands_taken=moment.commands_taken + 1, open=issued)
 
     def _may_issue(self, moment: Moment, command: SeenCommand, due: MustLeave, opened: OpenEviction) -> bool:
         if not due.is_untolerated and command.at_us + self._facts.early_us < due.deadline_us:
@@ -267,7 +274,7 @@ class PodSearch:
 
 
 def _progress(moment: Moment) -> tuple[int, int]:
-    return moment.said, moment.node + moment.pod + moment.results
+    return moment.commands_taken, moment.node + moment.pod + moment.results
 
 
 def _is_ahead(due: MustLeave, at_us: int) -> bool:

@@ -45,7 +45,7 @@ _fields_decoder: Final = msgspec.json.Decoder(dict[str, Any])
 
 
 @dataclasses.dataclass(slots=True)
-class _Known:
+class _LiveObject:
     """A live object: what tells later changes apart, and what it was, trimmed."""
 
     uid: str
@@ -59,17 +59,17 @@ class _Known:
 
 
 class AuditedObjects:
-    """Turns changes into entries; `known` is what is alive."""
+    """Turns changes into entries; `_live` has the live ones."""
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, str, str], _Known] = {}
+        self._live: dict[tuple[str, str, str], _LiveObject] = {}
         self._gone: set[str] = set()
         self._gone_in_order: deque[tuple[int, str]] = deque()
         self._bindings: dict[tuple[str, str, str], AuditChange] = {}
 
     def __len__(self) -> int:
         """Of what is alive, and so remembered."""
-        return len(self._known)
+        return len(self._live)
 
     def entries(self, items: Iterable[Item | WatchEnded | AuditChange]) -> Iterator[Item | WatchEnded]:
         """Go through all recordings, joined by time: entries of lists and watches tell what is there, too."""
@@ -93,13 +93,13 @@ class AuditedObjects:
         except DECODE_ERRORS:
             return  # the reader of the record says what is wrong with it
         key = entry.kind, about.metadata.namespace, about.metadata.name
-        previous = self._known.get(key)
+        previous = self._live.get(key)
         version = _number(about.metadata.resource_version)
         if entry.type == "DELETED":
             if previous is not None and previous.uid == about.metadata.uid:
-                del self._known[key]
+                del self._live[key]
         elif previous is None or version >= previous.version:
-            self._known[key] = _known_of(entry.kind, about, entry.object)
+            self._live[key] = _known_of(entry.kind, about, entry.object)
 
     def _apply(self, change: AuditChange) -> Iterator[Item]:
         match change.action:
@@ -132,7 +132,7 @@ class AuditedObjects:
         if about.kind != change.kind or not about.metadata.uid:
             yield Flaw(change.source, change.line, f"its responseObject is no {change.kind}")
             return
-        key, previous, uid = change.key, self._known.get(change.key), about.metadata.uid
+        key, previous, uid = change.key, self._live.get(change.key), about.metadata.uid
         reason = (
             OVERTAKEN if uid in self._gone else None if previous is None else _no_news(previous, about, change.version)
         )
@@ -143,11 +143,11 @@ class AuditedObjects:
             yield from self._ended(change, previous)
             previous = None
         if _is_gone(about.metadata, is_deletion=change.action == "delete"):
-            self._known.pop(key, None)
+            self._live.pop(key, None)
             self._remember_gone(change.at_us, uid)
             yield _entry(change, "DELETED", change.answer)
             return
-        self._known[key] = _known_of(change.kind, about, change.answer)
+        self._live[key] = _known_of(change.kind, about, change.answer)
         yield _entry(change, "ADDED" if previous is None and change.is_creation else "MODIFIED", change.answer)
         binding = self._bindings.pop(key, None)
         if binding is not None:
@@ -155,7 +155,7 @@ class AuditedObjects:
 
     def _seen_metadata(self, change: AuditChange, metadata: AuditedMetadata) -> Iterator[Item]:
         """Take what a client was told that asked for metadata only, as the garbage collector does."""
-        previous = self._known.get(change.key)
+        previous = self._live.get(change.key)
         if previous is not None and previous.uid == metadata.uid and _is_gone(metadata):
             yield from self._ended(change, previous)
             return
@@ -164,7 +164,7 @@ class AuditedObjects:
         yield Skipped(change.source, change.line, UNCHANGED)
 
     def _bound(self, change: AuditChange) -> Iterator[Item]:
-        previous = self._known.get(change.key)
+        previous = self._live.get(change.key)
         if previous is None:
             earlier = self._bindings.get(change.key)
             if earlier is not None:
@@ -194,7 +194,7 @@ class AuditedObjects:
 
     def _deleted(self, change: AuditChange, *, is_final: bool) -> Iterator[Item]:
         """Delete the known object, as the API server does; unless final, it ends with the grace period of the pod."""
-        previous = self._known.get(change.key)
+        previous = self._live.get(change.key)
         if previous is None or _is_of_another(change, previous):
             is_known = previous is not None or change.uid in self._gone
             yield Skipped(change.source, change.line, OVERTAKEN if is_known else UNKNOWN)
@@ -215,8 +215,8 @@ class AuditedObjects:
             previous.is_terminating, previous.object = True, msgspec.Raw(msgspec.json.encode(fields))
             yield _entry(change, "MODIFIED", previous.object)
 
-    def _ended(self, change: AuditChange, previous: _Known) -> Iterator[Item]:
-        self._known.pop(change.key, None)
+    def _ended(self, change: AuditChange, previous: _LiveObject) -> Iterator[Item]:
+        self._live.pop(change.key, None)
         self._remember_gone(change.at_us, previous.uid)
         yield _entry(change, "DELETED", previous.object)
 
@@ -229,10 +229,10 @@ class AuditedObjects:
             self._gone.discard(self._gone_in_order.popleft()[1])
 
 
-def _known_of(kind: Kind, about: AuditedObject, content: msgspec.Raw) -> _Known:
+def _known_of(kind: Kind, about: AuditedObject, content: msgspec.Raw) -> _LiveObject:
     metadata, spec = about.metadata, about.spec
     grace = None if spec is None else spec.termination_grace_period_seconds
-    return _Known(
+    return _LiveObject(
         uid=metadata.uid,
         version=_number(metadata.resource_version),
         node=(spec.node_name or "") if spec is not None else "",
@@ -244,7 +244,7 @@ def _known_of(kind: Kind, about: AuditedObject, content: msgspec.Raw) -> _Known:
     )
 
 
-def _no_news(previous: _Known, about: AuditedObject, version: int) -> str | None:
+def _no_news(previous: _LiveObject, about: AuditedObject, version: int) -> str | None:
     """Say why an object is not newer than what is known; None if it is."""
     if version and version < previous.version:
         return OVERTAKEN
@@ -272,7 +272,7 @@ def _is_gone(metadata: AuditedMetadata, *, is_deletion: bool = False) -> bool:
     return not metadata.deletion_grace_period_seconds
 
 
-def _is_of_another(change: AuditChange, previous: _Known) -> bool:
+def _is_of_another(change: AuditChange, previous: _LiveObject) -> bool:
     return bool(change.uid) and change.uid != previous.uid
 
 

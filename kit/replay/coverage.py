@@ -62,7 +62,7 @@ class _Place:
     """One topic for one cluster, until a listing of it is whole.
 
     Attributes:
-        known: UIDs of all that was seen.
+        seen: UIDs of all objects so far.
         unseen: UIDs of objects that existed before they were seen.
         is_sure: that some of these were there; a pod that is bound late may be new.
     """

@@ -13,7 +13,7 @@ from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.asked_pod import MOST_COMPARED, AskedPod, Match
 from evictstream.kit.replay.pod_observer import CaseLine, ObservedPod, PodObserver
 from evictstream.kit.replay.replay import Replay
-from evictstream.kit.replay.story import Teller, ToldDecision
+from evictstream.kit.replay.story import SourcedDecision, Teller
 from evictstream.models.instants import SECOND_US, instant_us
 from evictstream.models.messages.decision import DecisionRecord, decode_decision
 from evictstream.models.messages.envelope import DECODE_ERRORS
@@ -53,7 +53,7 @@ class ExplainedPod:
     uid: str
     node: str
     match: Match
-    decisions: list[ToldDecision] = dataclasses.field(default_factory=list)
+    decisions: list[SourcedDecision] = dataclasses.field(default_factory=list)
     cases: list[CaseLine] = dataclasses.field(default_factory=list)
     left_out: list[CaseLine] = dataclasses.field(default_factory=list)
 
@@ -62,7 +62,7 @@ class ExplainedPod:
         """NAMESPACE/NAME."""
         return f"{self.namespace}/{self.name}"
 
-    def told(self, *tellers: Teller) -> list[ToldDecision]:
+    def decisions_of(self, *tellers: Teller) -> list[SourcedDecision]:
         """List the decisions that come from these."""
         return [decision for decision in self.decisions if decision.teller in tellers]
 
@@ -129,7 +129,7 @@ class Explainer:
         if self._is_elsewhere(record.cluster, f"{record.namespace}/{record.pod}"):
             return
         pod = self._pod(record.cluster, record.namespace, record.pod, record.pod_uid, record.node, match)
-        pod.decisions.append(ToldDecision(record, came_us, teller))
+        pod.decisions.append(SourcedDecision(record, came_us, teller))
 
     def take_replay(
         self,
@@ -166,10 +166,10 @@ class Explainer:
 
     def observed(self, pods: Iterable[ObservedPod]) -> None:
         """Take how it stood with pods that match."""
-        for one in pods:
-            if not self._is_elsewhere(one.cluster, f"{one.namespace}/{one.name}"):
-                pod = self._pod(one.cluster, one.namespace, one.name, one.uid, one.node, one.match)
-                pod.cases, pod.left_out = one.cases, one.left_out
+        for seen in pods:
+            if not self._is_elsewhere(seen.cluster, f"{seen.namespace}/{seen.name}"):
+                pod = self._pod(seen.cluster, seen.namespace, seen.name, seen.uid, seen.node, seen.match)
+                pod.cases, pod.left_out = seen.cases, seen.left_out
 
     def explanation(self, addresses: Iterable[str] = ()) -> Explanation:
         """Answer; `addresses` are those of all pods that are known of the cluster, for names that are alike."""
@@ -205,26 +205,28 @@ class Explainer:
         return self._pods.setdefault((cluster, uid), made)
 
 
-def beside(recorded: Iterable[ToldDecision], replayed: Iterable[ToldDecision]) -> list[ToldDecision]:
+def differing(recorded: Iterable[SourcedDecision], replayed: Iterable[SourcedDecision]) -> list[SourcedDecision]:
     """List what a replay decides otherwise than was recorded: other decisions, or the same at another time."""
     times: dict[tuple[object, ...], list[int]] = {}
-    for told in recorded:
-        for what, at_us in _says(told.record):
+    for decision in recorded:
+        for what, at_us in _facts(decision.record):
             times.setdefault(what, []).append(at_us)
-    return [told for told in replayed if not all(_is_said(times, *said) for said in _says(told.record))]
+    return [
+        decision for decision in replayed if not all(_is_recorded(times, *fact) for fact in _facts(decision.record))
+    ]
 
 
-def _is_said(times: dict[tuple[object, ...], list[int]], what: tuple[object, ...], at_us: int) -> bool:
+def _is_recorded(times: dict[tuple[object, ...], list[int]], what: tuple[object, ...], at_us: int) -> bool:
     """Tell whether the same was recorded at that time; each record stands for one decision."""
     there = times.get(what, [])
-    near = next((one for one in there if abs(one - at_us) < SAME_US), None)
+    near = next((at for at in there if abs(at - at_us) < SAME_US), None)
     if near is None:
         return False
     there.remove(near)
     return True
 
 
-def _says(it: DecisionRecord) -> Iterator[tuple[tuple[object, ...], int]]:
+def _facts(it: DecisionRecord) -> Iterator[tuple[tuple[object, ...], int]]:
     """Give what a record says and when; an `Issued` may say a `Due` too."""
     if it.due_cause is not None:
         yield (DecisionKind.DUE, it.verdict, it.deadline, 0, None), instant_us(it.due_cause.at)

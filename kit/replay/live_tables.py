@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from evictstream.kit.recordings.record import Role
 from evictstream.kit.recordings.topic_reader import read_topic
-from evictstream.kit.replay.known_tables import KnownTables
+from evictstream.kit.replay.cluster_tables import ClusterTables
 from evictstream.streams.broker.clients import our_errors, partitions_of
 from evictstream.streams.broker.consumers import open_consumer
 from evictstream.streams.worker.stored_rows import read_rows
@@ -25,7 +25,7 @@ def read_live(
     cluster: str | None,
     is_stopped: Callable[[], bool],
     progress: Callable[[str, int], None] = lambda _, __: None,
-) -> KnownTables:
+) -> ClusterTables:
     """Read the rows, then the facts of nodes and pods as far as the topics reach back.
 
     Rows come first, so that the facts are not older than they are. A million records take about twenty seconds.
@@ -52,7 +52,7 @@ def read_live(
     return tables
 
 
-def read_live_rows(settings: Settings, progress: Callable[[int], None] = lambda _: None) -> KnownTables:
+def read_live_rows(settings: Settings, progress: Callable[[int], None] = lambda _: None) -> ClusterTables:
     """Read the rows alone, without facts; as `read_live`, which says what may go wrong.
 
     `progress` gets how many were read so far.
@@ -63,7 +63,7 @@ def read_live_rows(settings: Settings, progress: Callable[[int], None] = lambda 
             partitions = partitions_of(consumer, settings.changelog_topic)
         finally:
             consumer.close()
-    tables = KnownTables(settings, partitions=len(partitions))
+    tables = ClusterTables(settings, partitions=len(partitions))
     read_rows(settings, partitions, tables.load, progress)
     tables.loaded()
     return tables

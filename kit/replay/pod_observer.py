@@ -59,7 +59,7 @@ class _Heading(msgspec.Struct, gc=False, rename="camel"):
     observed_at: str | None = None
 
 
-Known: TypeAlias = Callable[[str, str], NodeAggregate | None]
+NodeLookup: TypeAlias = Callable[[str, str], NodeAggregate | None]
 
 _UNBOUND_SPEC: Final = _Spec()
 _LISTED: Final = b'"LISTED"'
@@ -131,7 +131,7 @@ class PodObserver:
         followed = self._followed.get(record.key or b"")
         return followed is not None and (record.topic == "nodes" or _LISTED in record.value)
 
-    def look(self, record: RecordedRecord, known: Known, at_us: int, teller: Teller) -> None:
+    def look(self, record: RecordedRecord, known: NodeLookup, at_us: int, teller: Teller) -> None:
         """Look at what a record has changed.
 
         Args:
@@ -169,7 +169,7 @@ class PodObserver:
         if pod is not None:
             pod.note(instant_text(at_us), Teller.RECORDED, UNBOUND)
 
-    def _see(self, record: RecordedRecord, seen: _Heading, known: Known, at: str, teller: Teller) -> None:
+    def _see(self, record: RecordedRecord, seen: _Heading, known: NodeLookup, at: str, teller: Teller) -> None:
         pod = self._pod(record.cluster, seen.object.metadata)
         if pod is None:
             return

@@ -53,7 +53,7 @@ class _Heading(msgspec.Struct, gc=False):
     object: _Thing | None = None
 
 
-class _Known(NamedTuple):
+class _NewestState(NamedTuple):
     """The newest state of a pod: its version, and its event as it came. Most are never decoded."""
 
     version: Version
@@ -87,7 +87,7 @@ class SimulatedExecutor:
         self.deleted: set[Pod] = set()
         self._fails_one_in = fails_one_in
         self._failed_pods: set[Pod] = set()
-        self._pods: dict[Pod, _Known] = {}
+        self._pods: dict[Pod, _NewestState] = {}
         self._epochs: dict[str, int] = {}  # the newest of each cluster
         self._ending: list[tuple[int, Pod]] = []
         self._names: dict[tuple[str, str, str], Pod] = {}  # of those that end: cluster, namespace and name
@@ -127,7 +127,7 @@ class SimulatedExecutor:
         if heading.type == "DELETED":
             self._pods.pop(pod, None)
             return []
-        self._pods[pod] = _Known(version, event)
+        self._pods[pod] = _NewestState(version, event)
         before = self._names.get((heading.cluster, meta.namespace, meta.name)) if self._names else None
         if before is None or not is_newer(version, self._pods[before].version):
             return []

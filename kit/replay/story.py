@@ -31,7 +31,7 @@ class Teller(enum.StrEnum):
     """It follows from an executor that a replay plays: neither it nor the pod's end was recorded."""
 
 
-class ToldDecision(NamedTuple):
+class SourcedDecision(NamedTuple):
     """A decision with where it comes from.
 
     Attributes:
@@ -51,7 +51,7 @@ class StoryLine(NamedTuple):
     text: str
 
 
-class _Known(NamedTuple):
+class _OpenEviction(NamedTuple):
     """What has been said of an open eviction: its deadline and when that came, and the reason."""
 
     deadline: str
@@ -62,27 +62,27 @@ class _Known(NamedTuple):
 class Storyteller:
     """Tells decisions one after the other, those of one eviction in their order.
 
-    It remembers of each open eviction what it has said, some 200 bytes, so that a delay is told with its cause.
+    It keeps some 200 bytes for each open eviction, so that a delay can be explained.
     """
 
     def __init__(self) -> None:
-        self._open: dict[tuple[Teller, str, str], _Known] = {}
+        self._open: dict[tuple[Teller, str, str], _OpenEviction] = {}
 
-    def tell(self, told: ToldDecision) -> StoryLine:
+    def tell(self, decision: SourcedDecision) -> StoryLine:
         """Tell the next decision."""
-        it = told.record
-        about = (_run_of(told.teller), it.cluster, it.eviction_id)
-        known = self._open.get(about)
-        text = " ".join(_sentences(told, known))
+        it = decision.record
+        about = (_run_of(decision.teller), it.cluster, it.eviction_id)
+        earlier = self._open.get(about)
+        text = " ".join(_sentences(decision, earlier))
         if it.decision in (DecisionKind.CANCELLED, DecisionKind.COMPLETED):
             self._open.pop(about, None)
         else:
-            came_us = told.came_us if known is None or known.deadline != it.deadline else known.came_us
-            self._open[about] = _Known(it.deadline, came_us, _reason(it))
-        return StoryLine(it.cause.at, told.teller, text)
+            came_us = decision.came_us if earlier is None or earlier.deadline != it.deadline else earlier.came_us
+            self._open[about] = _OpenEviction(it.deadline, came_us, _reason(it))
+        return StoryLine(it.cause.at, decision.teller, text)
 
 
-def story(decisions: Iterable[ToldDecision]) -> Iterator[StoryLine]:
+def story(decisions: Iterable[SourcedDecision]) -> Iterator[StoryLine]:
     """Tell decisions, those of one eviction in their order."""
     return map(Storyteller().tell, decisions)
 
@@ -96,38 +96,38 @@ def _reason(it: DecisionRecord) -> tuple[object, ...]:
     return it.taint, it.toleration, it.window_start, it.outage_start
 
 
-def _sentences(told: ToldDecision, known: _Known | None) -> Iterator[str]:
-    it = told.record
+def _sentences(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterator[str]:
+    it = decision.record
     if it.decision in _PLANNED:
         yield _stay(it)
         yield _PLANNED[it.decision](it)
     elif it.decision in (DecisionKind.ISSUED, DecisionKind.RETRIED):
-        yield from _attempt(told, known)
+        yield from _attempt(decision, earlier)
     else:
         yield _DONE[it.decision](it)
     if DecisionWarning.LATER_TOLERATION_DIFFERS in it.warnings:
         yield "A later toleration of the pod matches the taint with another time; the first one decides."
-    delay_us = told.came_us - instant_us(it.cause.at)
+    delay_us = decision.came_us - instant_us(it.cause.at)
     if delay_us >= ON_TIME_US:
-        yield f"This came at {instant_text(told.came_us)}, {_seconds(delay_us)} s later."
+        yield f"This came at {instant_text(decision.came_us)}, {_seconds(delay_us)} s later."
 
 
-def _attempt(told: ToldDecision, known: _Known | None) -> Iterator[str]:
-    it = told.record
+def _attempt(decision: SourcedDecision, earlier: _OpenEviction | None) -> Iterator[str]:
+    it = decision.record
     if it.due_cause is not None:
         yield _stay(it)
         yield f"It has to leave at once, because of {CAUSES[it.due_cause.kind]}."
-        known = _Known(it.deadline, told.came_us, _reason(it))
-    elif known is not None and known.reason != _reason(it):  # it changed without moving the deadline
+        earlier = _OpenEviction(it.deadline, decision.came_us, _reason(it))
+    elif earlier is not None and earlier.reason != _reason(it):  # it changed without moving the deadline
         yield _stay(it)
     if it.decision is DecisionKind.RETRIED:
-        yield f"Attempt {it.attempt} is issued. {_knowledge(it)}"
+        yield f"Attempt {it.attempt} is issued. {_view(it)}"
     else:
-        anew = "" if it.attempt == 1 else f" again, as attempt {it.attempt}"
-        yield f"The eviction is issued{anew}, {_late(told, known)}."
+        again = "" if it.attempt == 1 else f" again, as attempt {it.attempt}"
+        yield f"The eviction is issued{again}, {_late(decision, earlier)}."
 
 
-def _knowledge(it: DecisionRecord) -> str:
+def _view(it: DecisionRecord) -> str:
     """Say that a repeat rests on what the feed has said, which may be over."""
     if it.heard_at is None:
         return "In the service's view, of unknown age, the pod still exists and has to leave."
@@ -136,24 +136,24 @@ def _knowledge(it: DecisionRecord) -> str:
     return f"{view}, the pod still exists and has to leave."
 
 
-def _late(told: ToldDecision, known: _Known | None) -> str:
+def _late(decision: SourcedDecision, earlier: _OpenEviction | None) -> str:
     """Say how late it is, from when it was owed (semantics.md 12.5), and why, where records hold that."""
-    it = told.record
+    it = decision.record
     issued_us, owed_us = instant_us(it.cause.at), instant_us(it.known_at or it.deadline)
     since = "its deadline" if it.known_at is None else f"its deadline was known, which was at {it.known_at}"
     if issued_us - owed_us < ON_TIME_US:
         return "on time" if it.known_at is None else f"as soon as {since}"
     late = f"{_seconds(issued_us - owed_us)} s after {since}"
-    if known is None or known.deadline != it.deadline:
+    if earlier is None or earlier.deadline != it.deadline:
         return f"{late}; these records do not show why"
-    if known.came_us - owed_us < ON_TIME_US:
-        return f"{late}: {_HELD[told.teller]}"
-    if issued_us - known.came_us < ON_TIME_US:
+    if earlier.came_us - owed_us < ON_TIME_US:
+        return f"{late}: {_DELAYED_BY[decision.teller]}"
+    if issued_us - earlier.came_us < ON_TIME_US:
         return f"{late}, as soon as that was decided"
-    return f"{late}. It was decided only at {instant_text(known.came_us)}; after that, {_HELD[told.teller]}"
+    return f"{late}. It was decided only at {instant_text(earlier.came_us)}; after that, {_DELAYED_BY[decision.teller]}"
 
 
-_HELD: Final[dict[Teller, str]] = {
+_DELAYED_BY: Final[dict[Teller, str]] = {
     Teller.RECORDED: "a closed gate, a takeover or a backlog delayed it",
     Teller.REPLAY: "its feed was silent",
     Teller.PLAYED: "its feed was silent",

@@ -37,7 +37,7 @@ _NODE_GONE: Final = Reason(9, "its node was deleted, but the timer kept running"
 _NEW_NODE: Final = Reason(9, "its node was registered again, but the timer kept running")
 _OVERFLOWS: Final = Reason(33, "its toleration has more seconds than upstream can count")
 _REVALUED: Final = Reason(37, "a taint's new value starts a window here, and moved no timer upstream")
-_HELD: Final = Reason(38, "its feed was silent, which delays the eviction")
+_SILENT: Final = Reason(38, "its feed was silent, which delays the eviction")
 LATE: Final = Reason(38, "its feed was late")
 
 _LEFT_ALONE: Final = {
@@ -96,7 +96,7 @@ class UpstreamReasons:
         if isinstance(it.due, NothingDue) and it.due in _LEFT_ALONE:
             return _LEFT_ALONE[it.due]
         if isinstance(it.due, Due) and it.due.deadline_us <= at_us:
-            return _HELD if it.is_held else _otherwise(it)
+            return _SILENT if it.is_silent else _otherwise(it)
         if timer is None:
             return _otherwise(it)
         if timer.pod_uid != pod_uid:

@@ -21,7 +21,7 @@ from evictstream.kit.replay.upstream_reasons import (
     UpstreamTimer,
     UpstreamView,
 )
-from evictstream.kit.replay.watched_tables import Heard, WatchedTables
+from evictstream.kit.replay.watched_tables import ObjectSighting, WatchedTables
 from evictstream.kit.upstream.taint_eviction import (
     Change,
     Outcome,
@@ -77,15 +77,15 @@ class UpstreamRun:
 
     def take(self, record: RecordedRecord) -> None:
         """Take the next record, in order of time; results mean nothing to upstream."""
-        heard = self._tables.read(record)
-        if heard is None:
+        sighting = self._tables.read(record)
+        if sighting is None:
             return
         appended_us = record.appended_us
         self._explain(appended_us)
-        self._advance(heard.cluster, heard.at_us)
-        for change in self._tables.apply(record, heard):
-            self._follow(heard.cluster, self._cluster(heard.cluster).see(change))
-        self._hear_late(heard, appended_us)
+        self._advance(sighting.cluster, sighting.at_us)
+        for change in self._tables.apply(record, sighting):
+            self._follow(sighting.cluster, self._cluster(sighting.cluster).see(change))
+        self._explain_late(sighting, appended_us)
 
     def run_on(self, to_us: int) -> None:
         """Let time pass."""
@@ -125,46 +125,46 @@ class UpstreamRun:
         asked, self._unanswered = self._unanswered, []
         while self._unasked and self._unasked[-1].at_us <= before_us:
             asked.append(self._unasked.pop())
-        for one in asked:
-            self._advance(one.cluster, one.at_us)
-            if one in self.recorded:
-                self._explain_upstream(one, self.recorded)
+        for departure in asked:
+            self._advance(departure.cluster, departure.at_us)
+            if departure in self.recorded:
+                self._explain_upstream(departure, self.recorded)
                 continue
-            reason = self._service_reason(one, is_last=one.at_us < before_us)
+            reason = self._service_reason(departure, is_last=departure.at_us < before_us)
             if reason is None:
-                self._unanswered.append(one)
+                self._unanswered.append(departure)
             else:
-                self._keep(one, reason, self.service)
+                self._keep(departure, reason, self.service)
 
-    def _service_reason(self, one: Departure, *, is_last: bool) -> Reason | None:
-        state = self._cluster(one.cluster)
-        holder = state.holders.get(one.name)
+    def _service_reason(self, departure: Departure, *, is_last: bool) -> Reason | None:
+        state = self._cluster(departure.cluster)
+        holder = state.holders.get(departure.name)
         view = UpstreamView(
             holder_uid=None if holder is None else holder.uid,
-            timer=state.timers.get(one.name) if state.controller.is_queued(one.name) else None,
-            has_left=one.pod_uid in state.left,
+            timer=state.timers.get(departure.name) if state.controller.is_queued(departure.name) else None,
+            has_left=departure.pod_uid in state.left,
         )
-        standing = self._tables.standing(one.cluster, one.node, one.pod_uid, one.at_us)
-        return self._reasons.of_service(one.pod_uid, one.at_us, standing, view, is_last=is_last)
+        standing = self._tables.standing(departure.cluster, departure.node, departure.pod_uid, departure.at_us)
+        return self._reasons.of_service(departure.pod_uid, departure.at_us, standing, view, is_last=is_last)
 
-    def _explain_upstream(self, one: Departure, where: dict[Departure, Reason]) -> None:
-        standing = self._tables.standing(one.cluster, one.node, one.pod_uid, one.at_us)
-        timer = self._cluster(one.cluster).timers.get(one.name)
-        self._keep(one, self._reasons.of_upstream(one.pod_uid, one.at_us, standing, timer), where)
+    def _explain_upstream(self, departure: Departure, where: dict[Departure, Reason]) -> None:
+        standing = self._tables.standing(departure.cluster, departure.node, departure.pod_uid, departure.at_us)
+        timer = self._cluster(departure.cluster).timers.get(departure.name)
+        self._keep(departure, self._reasons.of_upstream(departure.pod_uid, departure.at_us, standing, timer), where)
 
-    def _keep(self, one: Departure, reason: Reason, where: dict[Departure, Reason]) -> None:
-        where[one] = reason
+    def _keep(self, departure: Departure, reason: Reason, where: dict[Departure, Reason]) -> None:
+        where[departure] = reason
         if reason is UNEXPLAINED:
-            self._unexplained[one.cluster, one.node].append((one, where))
+            self._unexplained[departure.cluster, departure.node].append((departure, where))
 
-    def _hear_late(self, heard: Heard, appended_us: int) -> None:
+    def _explain_late(self, sighting: ObjectSighting, appended_us: int) -> None:
         """Explain decisions that the service made before it read a record that was already seen."""
-        waiting = self._unexplained.pop((heard.cluster, heard.node), ())
-        for one, where in waiting:
-            if heard.at_us <= one.at_us < appended_us:
-                where[one] = LATE
-            elif one.at_us >= appended_us - self._longest_delay_us:
-                self._unexplained[heard.cluster, heard.node].append((one, where))
+        waiting = self._unexplained.pop((sighting.cluster, sighting.node), ())
+        for departure, where in waiting:
+            if sighting.at_us <= departure.at_us < appended_us:
+                where[departure] = LATE
+            elif departure.at_us >= appended_us - self._longest_delay_us:
+                self._unexplained[sighting.cluster, sighting.node].append((departure, where))
 
 
 class _Cluster:

@@ -38,7 +38,7 @@ class PodStanding(NamedTuple):
         node: None if it is not known.
         pod: None if it is not known.
         due: what is due for the pod by the rules; None if it is not known.
-        is_held: the feed is silent, so that nothing of its cluster is issued.
+        is_silent: the feed is silent, so that nothing of its cluster is issued.
         is_late: the record about the node or the pod was read later than it was seen.
         renewed: taints of the node whose later `timeAdded` alone shows that they were away.
     """
@@ -46,28 +46,28 @@ class PodStanding(NamedTuple):
     node: NodeState | None
     pod: PodState | None
     due: Due | NothingDue | None
-    is_held: bool
+    is_silent: bool
     is_late: bool
     renewed: frozenset[str]
 
 
-class Heard(NamedTuple):
-    """What a record says.
+class ObjectSighting(NamedTuple):
+    """What a record shows of an object or of a cluster.
 
     Attributes:
         node: its name; empty where the record is about none.
-        at_us: when that was seen, microseconds since 1970.
+        at_us: when it was seen, microseconds since 1970.
     """
 
     cluster: str
     node: str
     at_us: int
-    said: NodeEvent | PodEvent | Signal
+    event: NodeEvent | PodEvent | Signal
 
 
 @dataclasses.dataclass(slots=True)
-class _Told:
-    """What watchers were told of a node.
+class _SeenNode:
+    """What watchers have seen of a node.
 
     Attributes:
         uid: its UID; None if it is not there.
@@ -107,72 +107,72 @@ class WatchedTables:
         )
         self._topics: dict[Role, str] = {"nodes": config.nodes_topic, "pods": config.pods_topic}
         self._partitions: dict[int, EvictionPartition] = {}
-        self._told: dict[tuple[int, str], dict[str, _Told]] = {}
+        self._seen: dict[tuple[int, str], dict[str, _SeenNode]] = {}
         self._late: set[tuple[str, str]] = set()
         self._now_us = 0
 
-    def read(self, record: RecordedRecord) -> Heard | None:
+    def read(self, record: RecordedRecord) -> ObjectSighting | None:
         """Read a record; None if it is none of nodes and pods, or the service refuses it."""
-        said = read_event(record, self._config.limits)
-        if said is None:
+        event = read_event(record, self._config.limits)
+        if event is None:
             return None
-        node = "" if isinstance(said, Signal) else node_name_of(said)
-        at_us = said.at_us if isinstance(said, NodeEvent | PodEvent | Listed) else record.appended_us
-        return Heard(record.cluster, node, at_us, said)
+        node = "" if isinstance(event, Signal) else node_name_of(event)
+        at_us = event.at_us if isinstance(event, NodeEvent | PodEvent | Listed) else record.appended_us
+        return ObjectSighting(record.cluster, node, at_us, event)
 
-    def apply(self, record: RecordedRecord, heard: Heard) -> list[Change]:
+    def apply(self, record: RecordedRecord, sighting: ObjectSighting) -> list[Change]:
         """Apply the next record, in order of time.
 
         Returns:
             What watchers of its cluster see. Instants are those that the record names, and may go back.
         """
-        said, topic = heard.said, self._topics[record.topic]
+        event, topic = sighting.event, self._topics[record.topic]
         appended_us = record.appended_us
         self._now_us = max(self._now_us, appended_us)
         logic, counts = self._partition(record.partition), self._config.counters.of_input(topic)
-        before, known_before = _taints(logic.known_node(heard.cluster, heard.node)), _news(counts)
+        before, known_before = _taints(logic.known_node(sighting.cluster, sighting.node)), _news(counts)
         collections.deque(logic.apply(topic, [record], Outbox()), maxlen=0)
-        if isinstance(said, Listed | Forget):
-            return list(self._ended(record.partition, said))
-        if isinstance(said, Signal):
+        if isinstance(event, Listed | Forget):
+            return list(self._ended(record.partition, event))
+        if isinstance(event, Signal):
             return []
-        if appended_us - said.at_us > LATE_US:
-            self._late.add((heard.cluster, said.pod.uid if isinstance(said, PodEvent) else said.node.uid))
+        if appended_us - event.at_us > LATE_US:
+            self._late.add((sighting.cluster, event.pod.uid if isinstance(event, PodEvent) else event.node.uid))
         if _news(counts) == known_before:
             return []
-        nodes = self._told.setdefault((record.partition, heard.cluster), {})
-        told = nodes.setdefault(heard.node, _Told())
-        known = logic.known_node(heard.cluster, heard.node)
-        if isinstance(said, PodEvent):
-            found = _pod_changes(told, said, known)
+        nodes = self._seen.setdefault((record.partition, sighting.cluster), {})
+        seen = nodes.setdefault(sighting.node, _SeenNode())
+        node = logic.known_node(sighting.cluster, sighting.node)
+        if isinstance(event, PodEvent):
+            changes = _pod_changes(seen, event, node)
         else:
-            told.follow_renewals(before, _taints(known))
-            found = _node_changes(told, said, known)
-        _drop_empty(nodes, heard.node)
-        return found
+            seen.follow_renewals(before, _taints(node))
+            changes = _node_changes(seen, event, node)
+        _drop_empty(nodes, sighting.node)
+        return changes
 
     def node(self, cluster: str, name: str) -> NodeState | None:
         """Return what the service knows of a node now."""
-        known = self._known(cluster, name)
-        return None if known is None else known.node
+        aggregate = self._aggregate(cluster, name)
+        return None if aggregate is None else aggregate.node
 
     def standing(self, cluster: str, node: str, pod_uid: str, at_us: int) -> PodStanding:
         """Say what the service knows of a pod now, which is an instant not before the last record."""
-        known = self._known(cluster, node)
-        state = None if known is None else known.node
-        pod = None if known is None else known.pods.get(pod_uid)
+        aggregate = self._aggregate(cluster, node)
+        state = None if aggregate is None else aggregate.node
+        pod = None if aggregate is None else aggregate.pods.get(pod_uid)
         place = self._place(cluster)
-        told = self._told.get((place, cluster), {}).get(node, _Told())
+        seen = self._seen.get((place, cluster), {}).get(node, _SeenNode())
         return PodStanding(
             node=state,
             pod=pod,
             due=None if pod is None else decide(state, pod, self._config.rules),
-            is_held=self._partition(place).is_silent(cluster, at_us),
+            is_silent=self._partition(place).is_silent(cluster, at_us),
             is_late=(cluster, pod_uid) in self._late or (state is not None and (cluster, state.uid) in self._late),
-            renewed=frozenset(told.renewed),
+            renewed=frozenset(seen.renewed),
         )
 
-    def _known(self, cluster: str, node: str) -> NodeAggregate | None:
+    def _aggregate(self, cluster: str, node: str) -> NodeAggregate | None:
         return self._partition(self._place(cluster)).known_node(cluster, node)
 
     def _place(self, cluster: str) -> int:
@@ -180,14 +180,14 @@ class WatchedTables:
 
     def _ended(self, place: int, signal: Listed | Forget) -> Iterator[Change]:
         """Tell what a listing did not hold, or what an operator took out."""
-        nodes = self._told.get((place, signal.cluster), {})
+        nodes = self._seen.get((place, signal.cluster), {})
         for name in [name for name in nodes if isinstance(signal, Forget) or signal.covers(name)]:
-            told = nodes[name]
-            known = self._partition(place).known_node(signal.cluster, name)
-            for uid in [uid for uid in told.pods if known is None or uid not in known.pods]:
-                yield from told.end(uid, signal.at_us)
-            if told.uid is not None and (known is None or known.node is None):
-                told.uid = None
+            seen = nodes[name]
+            aggregate = self._partition(place).known_node(signal.cluster, name)
+            for uid in [uid for uid in seen.pods if aggregate is None or uid not in aggregate.pods]:
+                yield from seen.end(uid, signal.at_us)
+            if seen.uid is not None and (aggregate is None or aggregate.node is None):
+                seen.uid = None
                 yield NodeGone(signal.at_us, name)
             _drop_empty(nodes, name)
 
@@ -197,31 +197,31 @@ class WatchedTables:
         return self._partitions[number]
 
 
-def _pod_changes(told: _Told, event: PodEvent, known: NodeAggregate | None) -> list[Change]:
-    if known is None or event.pod.uid not in known.pods:
-        return told.end(event.pod.uid, event.at_us)
-    told.pods[event.pod.uid] = event.pod
+def _pod_changes(seen: _SeenNode, event: PodEvent, aggregate: NodeAggregate | None) -> list[Change]:
+    if aggregate is None or event.pod.uid not in aggregate.pods:
+        return seen.end(event.pod.uid, event.at_us)
+    seen.pods[event.pod.uid] = event.pod
     return [PodSeen(event.at_us, event.pod)]
 
 
-def _node_changes(told: _Told, event: NodeEvent, known: NodeAggregate | None) -> list[Change]:
-    if known is None or known.node is None:
-        told.uid = None
+def _node_changes(seen: _SeenNode, event: NodeEvent, aggregate: NodeAggregate | None) -> list[Change]:
+    if aggregate is None or aggregate.node is None:
+        seen.uid = None
         return [NodeGone(event.at_us, event.node.name)]
     if event.type is EventType.DELETED:
         return []  # of an earlier node of this name
-    told.uid = event.node.uid
+    seen.uid = event.node.uid
     return [NodeSeen(event.at_us, event.node)]
 
 
-def _drop_empty(nodes: dict[str, _Told], name: str) -> None:
-    told = nodes[name]
-    if told.uid is None and not told.pods:
+def _drop_empty(nodes: dict[str, _SeenNode], name: str) -> None:
+    seen = nodes[name]
+    if seen.uid is None and not seen.pods:
         del nodes[name]
 
 
-def _taints(known: NodeAggregate | None) -> tuple[TaintState, ...]:
-    return () if known is None or known.node is None else known.node.taints
+def _taints(aggregate: NodeAggregate | None) -> tuple[TaintState, ...]:
+    return () if aggregate is None or aggregate.node is None else aggregate.node.taints
 
 
 def _news(counts: Counter[str]) -> int:

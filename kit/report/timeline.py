@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.evictions import EvictionsOfRun, ReplayedEviction
 from evictstream.kit.replay.recorded_events import read_event
-from evictstream.kit.replay.story import Storyteller, Teller, ToldDecision
+from evictstream.kit.replay.story import SourcedDecision, Storyteller, Teller
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
 from evictstream.kit.what_if.facts import NodeFacts, read_node_facts
 from evictstream.models.instants import SECOND_US
@@ -127,7 +127,7 @@ class TimelineCollector:
         lines = self._stories[decision.eviction_id]
         if len(lines) < MOST_SENTENCES:
             how = Teller.PLAYED if message.is_played else Teller.REPLAY
-            line = self._teller.tell(ToldDecision(decision, message.at_us, how))
+            line = self._teller.tell(SourcedDecision(decision, message.at_us, how))
             lines.append(f"{line.at}  {line.text}{' (played)' if message.is_played else ''}")
         elif len(lines) == MOST_SENTENCES:
             lines.append("Further decisions are omitted; `evictstream explain` has all.")

@@ -78,7 +78,7 @@ def changed_aggregate(
     """Return a node with its pods as they would be known once the change was seen.
 
     Args:
-        known: stays as it is.
+        current: stays as it is.
         facts: of the node, after the change.
         change: the change of its pods' tolerations; the change of the node is in `facts`.
         at_us: when it is seen, microseconds since 1970.

@@ -27,14 +27,14 @@ class PodFate(enum.StrEnum):
     STAYS = "Stays"
 
 
-class KnownNode(msgspec.Struct, frozen=True):
+class PreviewNode(msgspec.Struct, frozen=True):
     """A node with its pods, as the service knows them, and as people ask for them."""
 
     aggregate: NodeAggregate
     facts: NodeFacts
 
 
-class KnownCluster(msgspec.Struct, frozen=True, kw_only=True):
+class PreviewCluster(msgspec.Struct, frozen=True, kw_only=True):
     """A cluster.
 
     Attributes:
@@ -42,7 +42,7 @@ class KnownCluster(msgspec.Struct, frozen=True, kw_only=True):
         pods: facts by UID; those of others are not known.
     """
 
-    nodes: dict[str, KnownNode]
+    nodes: dict[str, PreviewNode]
     pods: dict[str, PodFacts]
 
 
@@ -125,7 +125,7 @@ def leaves_us(decision: Decision, at_us: int) -> int | None:
 
 
 def preview(
-    cluster: KnownCluster, change: PlannedChange, choice: NodeChoice, *, at_us: int, rules: RuleParameters
+    cluster: PreviewCluster, change: PlannedChange, choice: NodeChoice, *, at_us: int, rules: RuleParameters
 ) -> Preview:
     """Work out what a change would do to the pods of the chosen nodes.
 
@@ -157,7 +157,7 @@ def preview(
 
 
 def _outcomes(
-    cluster: KnownCluster,
+    cluster: PreviewCluster,
     aggregate: NodeAggregate,
     changed: NodeAggregate,
     facts: NodeFacts,

@@ -22,7 +22,7 @@ from evictstream.kit.upstream.lifecycle import (
 from evictstream.kit.upstream.silence import play_silence
 from evictstream.kit.upstream.silence_range import SilenceRange, orders, silence_range
 from evictstream.kit.what_if.change import NodeChoice
-from evictstream.kit.what_if.preview import KnownCluster, KnownNode
+from evictstream.kit.what_if.preview import PreviewCluster, PreviewNode
 from evictstream.models.kubernetes.objects import Pod
 
 FEW_NODES: Final = 100
@@ -50,7 +50,7 @@ class SilencePreview:
 
 
 def preview_silence(
-    cluster: KnownCluster,
+    cluster: PreviewCluster,
     choice: NodeChoice,
     *,
     until_us: int,
@@ -60,7 +60,7 @@ def preview_silence(
     """Let the chosen nodes fall silent for good.
 
     Args:
-        known: the cluster as it is; nodes count as ready.
+        cluster: as it is; nodes count as ready.
         choice: which nodes.
         until_us: the end, microseconds after their last heartbeat.
         settings: flags of the controller; the release's defaults if absent.
@@ -92,7 +92,7 @@ def preview_silence(
     )
 
 
-def _pods_of(name: str, node: KnownNode) -> list[Pod]:
+def _pods_of(name: str, node: PreviewNode) -> list[Pod]:
     pods = []
     for pod in node.aggregate.pods.values():
         namespace, _, own_name = pod.address.partition("/")

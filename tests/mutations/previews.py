@@ -10,7 +10,7 @@ REPLAYED = "tests/kit/replay/test_what_if.py::test_a_preview_is_what_the_service
 PREVIEW = "tests/kit/what_if/test_preview.py"
 PLACES = "tests/kit/what_if/test_places.py"
 FACTS = "tests/kit/what_if/test_facts.py"
-TABLES = "tests/kit/replay/test_known_tables.py"
+TABLES = "tests/kit/replay/test_cluster_tables.py"
 
 OF_PREVIEWS = (
     Mutation(
@@ -29,8 +29,8 @@ OF_PREVIEWS = (
             Change(
                 product.WHAT_IF_CHANGE,
                 "changed_aggregate",
-                "found.node = known.node",
-                "found.node = known.node and type(known.node)(uid=known.node.uid, version=known.node.version)",
+                "changed.node = current.node",
+                "changed.node = current.node and type(known.node)(uid=known.node.uid, version=known.node.version)",
             ),
         ),
         (REPLAYED, f"{PREVIEW}::test_what_becomes_of_a_pod"),
@@ -47,7 +47,7 @@ OF_PREVIEWS = (
     ),
     Mutation(
         "believe facts of an older version",
-        (Change(product.KNOWN_TABLES, "KnownTables.take_facts", "is_older(...)", "False"),),
+        (Change(product.CLUSTER_TABLES, "ClusterTables.take_facts", "is_older(...)", "False"),),
         (f"{TABLES}::test_facts_of_an_older_version_do_not_count",),
     ),
 )

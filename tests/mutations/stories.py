@@ -14,7 +14,7 @@ HEARD = "tests/streams/worker/test_heard_at.py"
 OF_STORIES = (
     Mutation(
         "tell that a gate held what was decided late",
-        (Change(product.STORY, "_late", "known.came_us - owed_us < ON_TIME_US", "True"),),
+        (Change(product.STORY, "_late", "earlier.came_us - owed_us < ON_TIME_US", "True"),),
         (
             f"{STORY}::test_what_was_decided_late_was_not_held",
             f"{TRUE}::test_every_sentence_of_a_replay_agrees_with_its_records",

@@ -81,7 +81,7 @@ def plausible_paces(given: RequestPace | None = None) -> tuple[RequestPace, ...]
     chance of timing against the queues or for them.
 
     Args:
-        known: what is known of the controller, such as the flags of its client; the release's defaults if absent.
+        given: what is known of the controller, such as the flags of its client; the release's defaults if absent.
     """
     base = RequestPace() if given is None else given
     paces = [INSTANT]

@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 
 from evictstream.kit.conformance.command_writer import partition_of
-from evictstream.kit.conformance.feed_evidence import KnownObjects
+from evictstream.kit.conformance.feed_evidence import TopicObjects
 from evictstream.kit.conformance.feed_rules import FEED_RULES
 from evictstream.kit.conformance.process_rules import ProcessEvidence
 from evictstream.models.instants import instant_text
@@ -238,9 +238,9 @@ def test_a_kill_is_no_pause_of_heartbeats() -> None:
 def test_known_objects_follow_versions_and_listings() -> None:
     told = without_fault()
     records = told.evidence().records
-    assert set(KnownObjects(records).objects) == set(told.objects)
+    assert set(TopicObjects(records).objects) == set(told.objects)
     late = dataclasses.replace(records[0], event=records[0].event | {"type": "DELETED"})
-    assert set(KnownObjects([*records, late]).objects) == set(told.objects)
+    assert set(TopicObjects([*records, late]).objects) == set(told.objects)
 
 
 def test_unknown_fields_and_unbound_pods_are_passed_over() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from evictstream.kit.conformance.command_writer import partition_of, uid_of
-from evictstream.kit.conformance.feed_evidence import FeedEvidence, FeedRecord, HeldObjects, used_fields
+from evictstream.kit.conformance.feed_evidence import ExpectedObjects, FeedEvidence, FeedRecord, used_fields
 from evictstream.kit.conformance.feed_rules import FEED_RULES
 from evictstream.kit.conformance.findings import judge
 from evictstream.kit.conformance.playground import CLUSTER
@@ -126,7 +126,7 @@ class ToldFeed:
         return FeedEvidence(
             records=found,
             snapshots={
-                name: HeldObjects(records=sum(1 for one in found if one.at <= at), held=held)
+                name: ExpectedObjects(records=sum(1 for one in found if one.at <= at), objects=held)
                 for name, (at, held) in self.looks.items()
             },
             states=self.states,

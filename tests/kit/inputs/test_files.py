@@ -11,7 +11,7 @@ import lzma
 import pytest
 import yaml  # type: ignore[import-untyped]
 
-from evictstream.kit.inputs import held_items
+from evictstream.kit.inputs import delayed_items
 from evictstream.kit.inputs.files import CUT, pieces_of
 from evictstream.kit.inputs.pieces import Broken
 from evictstream.kit.inputs.recognition import (
@@ -68,7 +68,7 @@ def test_the_same_objects(data: bytes) -> None:
 
 @pytest.mark.parametrize("most", [0, 1_000_000])
 def test_items_wait_for_the_kind_behind_them(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(held_items, "MOST_IN_MEMORY", most)
+    monkeypatch.setattr(delayed_items, "MOST_IN_MEMORY", most)
     items = [{name: value for name, value in node(f"n-{number}").items() if name == "metadata"} for number in range(9)]
     text = json.dumps({"items": items, "kind": "NodeList"})
     for data in (text, f'{{"items": [{text[11:]}', json.dumps(json.loads(text), indent=0), f" {text[:-1]} }}"):

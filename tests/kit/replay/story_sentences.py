@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from evictstream.kit.oracle.decision import MayStay, MustLeave, in_use, stay_us
-from evictstream.kit.replay.story import Teller, ToldDecision
+from evictstream.kit.replay.story import SourcedDecision, Teller
 from evictstream.models.instants import instant_us
 from tests.kit.replay.story_inputs import Inputs, Moment
 
@@ -38,7 +38,7 @@ class Claim(NamedTuple):
     """What a sentence is held against; `moments` is None where what led to it was played."""
 
     inputs: Inputs
-    told: ToldDecision
+    told: SourcedDecision
     so_far: ToldEviction
     moments: list[Moment] | None
 

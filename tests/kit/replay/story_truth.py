@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from evictstream.kit.replay.story import StoryLine, Teller, ToldDecision, story
+from evictstream.kit.replay.story import SourcedDecision, StoryLine, Teller, story
 from evictstream.models.instants import instant_us
 from evictstream.models.messages.decision import DecisionRecord
 from tests.kit.replay.story_inputs import Inputs
@@ -23,14 +23,14 @@ class Truth:
         self._evictions: dict[tuple[str, str], ToldEviction] = defaultdict(ToldEviction)
         self.checked: defaultdict[str, int] = defaultdict(int)
 
-    def check(self, decisions: Sequence[ToldDecision]) -> None:
+    def check(self, decisions: Sequence[SourcedDecision]) -> None:
         for told, line in zip(decisions, story(decisions), strict=True):
             try:
                 self._check(told, line)
             except UntrueError as error:
                 raise UntrueError(f"{line.at} {line.teller} {line.text!r}: {error}") from None
 
-    def _check(self, told: ToldDecision, line: StoryLine) -> None:
+    def _check(self, told: SourcedDecision, line: StoryLine) -> None:
         it, so_far = told.record, self._evictions[told.record.cluster, told.record.eviction_id]
         hold(not so_far.is_ended, "the eviction had ended")
         if line.teller is Teller.PLAYED:

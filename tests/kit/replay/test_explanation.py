@@ -12,8 +12,8 @@ import pytest
 
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.asked_pod import AskedPod
-from evictstream.kit.replay.explanation import Explainer, Explanation, PodAnswer, beside
-from evictstream.kit.replay.known_tables import KnownTables
+from evictstream.kit.replay.cluster_tables import ClusterTables
+from evictstream.kit.replay.explanation import Explainer, Explanation, PodAnswer, differing
 from evictstream.kit.replay.pod_observer import PodObserver
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.story import Teller
@@ -213,7 +213,7 @@ def test_a_pod_that_is_not_known_names_those_alike(asked: str, alike: list[str])
 
 
 def test_a_pod_of_another_cluster_is_named_with_it() -> None:
-    tables = KnownTables(SETTINGS, partitions=1)
+    tables = ClusterTables(SETTINGS, partitions=1)
     tables.take(two_namespaces().records)
     explainer = Explainer(AskedPod("web-0"), cluster="prod")
     explainer.take(encode(of_web(DecisionKind.DUE, 1, pod="web-0")), 0, Teller.RECORDED)
@@ -319,9 +319,9 @@ def due_web() -> Log:
 def test_what_was_recorded_is_told_before_what_a_replay_decides() -> None:
     late = of_web(DecisionKind.ISSUED, 11, attempt=1)
     (found,) = explained(recorded(due_web(), late), "web", plays=False).pods
-    assert found.told(Teller.RECORDED)[0].record == late
-    assert found.told(Teller.RECORDED)[0].came_us == (BEGIN_MS + 12_000) * 1_000
-    otherwise = beside(found.told(Teller.RECORDED), found.told(Teller.REPLAY))
+    assert found.decisions_of(Teller.RECORDED)[0].record == late
+    assert found.decisions_of(Teller.RECORDED)[0].came_us == (BEGIN_MS + 12_000) * 1_000
+    otherwise = differing(found.decisions_of(Teller.RECORDED), found.decisions_of(Teller.REPLAY))
     assert [one.record.decision for one in otherwise] == [
         DecisionKind.DUE,
         DecisionKind.ISSUED,
@@ -334,9 +334,9 @@ def test_what_both_say_is_the_same() -> None:
     at = instant_text(BEGIN_MS * 1_000 + 1_000_000)
     both = of_web(DecisionKind.ISSUED, 1.2, attempt=1, due_cause=DecisionCause(kind=CauseKind.POD, at=at), revision=1)
     (found,) = explained(recorded(due_web(), both), "web", plays=False).pods
-    otherwise = beside(found.told(Teller.RECORDED), found.told(Teller.REPLAY))
+    otherwise = differing(found.decisions_of(Teller.RECORDED), found.decisions_of(Teller.REPLAY))
     assert {one.record.decision for one in otherwise} == {DecisionKind.RETRIED}
-    assert beside(found.told(Teller.REPLAY), found.told(Teller.REPLAY)) == []
+    assert differing(found.decisions_of(Teller.REPLAY), found.decisions_of(Teller.REPLAY)) == []
 
 
 def test_a_recorded_decision_that_cannot_be_read_is_said() -> None:
@@ -353,7 +353,7 @@ def test_a_recorded_decision_that_cannot_be_read_is_said() -> None:
 
 def test_the_tables_of_a_service_answer_as_a_replay_does() -> None:
     log = two_namespaces()
-    tables = KnownTables(SETTINGS, partitions=1)
+    tables = ClusterTables(SETTINGS, partitions=1)
     tables.take(log.records)
     explainer = Explainer(AskedPod("shop/db-0"))
     explainer.observed(tables.observed_pods(explainer.asked, BEGIN_MS * 1_000))

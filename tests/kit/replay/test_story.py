@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from evictstream.kit.replay.story import Teller, ToldDecision, story
+from evictstream.kit.replay.story import SourcedDecision, Teller, story
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.models.kubernetes.taints import BareTaint
 from evictstream.models.kubernetes.tolerations import Toleration
@@ -62,8 +62,8 @@ def after(at: str, seconds: float) -> str:
     return instant_text(instant_us(at) + int(seconds * 1e6))
 
 
-def told(record: DecisionRecord, came: str | None = None, teller: Teller = Teller.RECORDED) -> ToldDecision:
-    return ToldDecision(record, instant_us(came or record.cause.at), teller)
+def told(record: DecisionRecord, came: str | None = None, teller: Teller = Teller.RECORDED) -> SourcedDecision:
+    return SourcedDecision(record, instant_us(came or record.cause.at), teller)
 
 
 PREVIOUS = PreviousDecision(state=EvictionState.SCHEDULED, deadline=START, revision=1, attempt=0)
@@ -159,7 +159,7 @@ def test_every_kind_has_a_sentence() -> None:
     assert {case.values[0].decision for case in CASES} == set(DecisionKind)  # type: ignore[union-attr]
 
 
-def last_of(*decisions: ToldDecision) -> str:
+def last_of(*decisions: SourcedDecision) -> str:
     return list(story(decisions))[-1].text
 
 

@@ -12,7 +12,7 @@ from evictstream.kit.oracle.reading import place
 from evictstream.kit.oracle.records import InputRecord, InputTopic
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.replay import Replay
-from evictstream.kit.replay.story import Teller, ToldDecision
+from evictstream.kit.replay.story import SourcedDecision, Teller
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
 from evictstream.models.messages.decision import decode_decision
 from evictstream.streams.settings import Settings
@@ -60,12 +60,12 @@ class Topics:
 
 def replayed(
     plan: Plan, records: Iterable[RecordedRecord], *, plays: bool = False
-) -> tuple[list[ToldDecision], list[ReplayedMessage]]:
+) -> tuple[list[SourcedDecision], list[ReplayedMessage]]:
     """What a replay decides, and the commands."""
     run = Replay(settings_of(plan), partitions=plan.shape.partitions, plays_executor=plays)
     messages = sorted([*run.run(records), *run.run_on(plan.shape.quiet_seconds)])
     told = [
-        ToldDecision(decode_decision(one.value), one.at_us, Teller.PLAYED if one.is_played else Teller.REPLAY)
+        SourcedDecision(decode_decision(one.value), one.at_us, Teller.PLAYED if one.is_played else Teller.REPLAY)
         for one in messages
         if one.topic == "decisions"
     ]
@@ -131,7 +131,7 @@ def test_every_sentence_of_a_service_agrees_with_its_records() -> None:
         simulation = Simulation(plan)
         simulation.run()
         told = [
-            ToldDecision(decode_decision(one.value or b""), one.timestamp * 1_000, Teller.RECORDED)
+            SourcedDecision(decode_decision(one.value or b""), one.timestamp * 1_000, Teller.RECORDED)
             for one in simulation.entries("decisions")
         ]
         truth = truth_of(plan, simulation.inputs(), lag_us=LAG_US)

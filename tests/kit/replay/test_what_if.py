@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from evictstream.kit.recordings.record import RecordedRecord, Role
-from evictstream.kit.replay.known_tables import KnownTables
+from evictstream.kit.replay.cluster_tables import ClusterTables
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.rules.kubectl import TaintChanges
 from evictstream.kit.what_if.change import NodeChoice, PlannedChange
@@ -221,7 +221,7 @@ def _a_preview_is_what_the_service_decides(
     data: st.DataObject, planned: PlannedChange, chosen: tuple[str, ...]
 ) -> None:
     story = Story(data)
-    tables = KnownTables(SETTINGS, partitions=1)
+    tables = ClusterTables(SETTINGS, partitions=1)
     tables.take(story.log.records)
     choice = NodeChoice(names=frozenset(chosen))
     found = preview(tables.cluster("lab"), planned, choice, at_us=NOW_MS * 1_000, rules=RuleParameters())

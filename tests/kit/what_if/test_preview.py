@@ -10,7 +10,7 @@ from evictstream.kit.rules.selectors import parse_selector
 from evictstream.kit.what_if.change import NodeChoice, PlannedChange
 from evictstream.kit.what_if.facts import NodeFacts, PodFacts
 from evictstream.kit.what_if.places import PlaceToGo
-from evictstream.kit.what_if.preview import KnownCluster, KnownNode, PodFate, Preview, preview
+from evictstream.kit.what_if.preview import PodFate, Preview, PreviewCluster, PreviewNode, preview
 from evictstream.kit.what_if.totals import leaving_times, reasons_to_stay, total, totals_by, workload_of
 from evictstream.models.eviction import NodeAggregate, NothingDue, RuleParameters
 from evictstream.models.eviction.state import MIRROR, TERMINATING, NodeState, PodState, TaintState
@@ -26,7 +26,7 @@ EVER = (Toleration("", "Exists"),)
 N1 = NodeChoice(names=frozenset({"n-1"}))
 
 
-def node(name: str, pods: dict[str, Tolerations], *taints: Taint, exempt: int = 0, zone: str = "a") -> KnownNode:
+def node(name: str, pods: dict[str, Tolerations], *taints: Taint, exempt: int = 0, zone: str = "a") -> PreviewNode:
     """Make a node that has had its taints, and its pods, for ten seconds."""
     found = NodeAggregate("lab", name)
     since = NOW - 10 * S
@@ -45,19 +45,19 @@ def node(name: str, pods: dict[str, Tolerations], *taints: Taint, exempt: int = 
             )
         )
     labels = {"topology.kubernetes.io/zone": zone, "pool": name}
-    return KnownNode(found, NodeFacts(labels=labels, has_all_labels=True, taints=taints))
+    return PreviewNode(found, NodeFacts(labels=labels, has_all_labels=True, taints=taints))
 
 
-def cluster(*nodes: KnownNode, **pods: PodFacts) -> KnownCluster:
+def cluster(*nodes: PreviewNode, **pods: PodFacts) -> PreviewCluster:
     uids = {uid: PodFacts("", ANYWHERE) for one in nodes for uid in one.aggregate.pods}
-    return KnownCluster(nodes={one.aggregate.name: one for one in nodes}, pods=uids | pods)
+    return PreviewCluster(nodes={one.aggregate.name: one for one in nodes}, pods=uids | pods)
 
 
 def change(*taints: str, cordon: bool = False, **seconds: int) -> PlannedChange:
     return PlannedChange(taints=parse_taints(taints), cordon=cordon, toleration_seconds=seconds)
 
 
-def see(known: KnownCluster, planned: PlannedChange, choice: NodeChoice = N1) -> Preview:
+def see(known: PreviewCluster, planned: PlannedChange, choice: NodeChoice = N1) -> Preview:
     return preview(known, planned, choice, at_us=NOW, rules=RULES)
 
 
@@ -87,7 +87,7 @@ def see(known: KnownCluster, planned: PlannedChange, choice: NodeChoice = N1) ->
     ],
 )
 def test_what_becomes_of_a_pod(
-    known: KnownNode,
+    known: PreviewNode,
     planned: PlannedChange,
     fate: str,
     seconds: float | None,
@@ -131,7 +131,7 @@ def test_which_nodes_are_chosen(choice: NodeChoice, names: list[str]) -> None:
 
 
 def test_nodes_with_unknown_labels_are_chosen_by_no_selector() -> None:
-    trimmed = KnownNode(node("n-2", {"q": ()}).aggregate, NodeFacts())
+    trimmed = PreviewNode(node("n-2", {"q": ()}).aggregate, NodeFacts())
     known = cluster(node("n-1", {"p": ()}), trimmed)
     found = see(known, change("down:NoExecute"), NodeChoice(selector=parse_selector("!absent")))
     assert ([one.node for one in found.outcomes], found.unlabelled) == (["n-1"], 1)

@@ -10,7 +10,7 @@ from evictstream.kit.upstream.lifecycle import LifecycleSettings, RequestPace
 from evictstream.kit.what_if import silent_nodes
 from evictstream.kit.what_if.change import NodeChoice
 from evictstream.kit.what_if.facts import NodeFacts
-from evictstream.kit.what_if.preview import KnownCluster, KnownNode
+from evictstream.kit.what_if.preview import PreviewCluster, PreviewNode
 from evictstream.kit.what_if.silent_nodes import SilencePreview, preview_silence
 from evictstream.models.eviction import NodeAggregate, PodState
 from evictstream.models.eviction.state import NodeState
@@ -30,7 +30,7 @@ def _only_extremes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silent_nodes, "FEW_NODES", 0)
 
 
-def node(name: str, labels: Mapping[str, str], pods: int, seconds: int) -> KnownNode:
+def node(name: str, labels: Mapping[str, str], pods: int, seconds: int) -> PreviewNode:
     aggregate = NodeAggregate("c", name)
     aggregate.node = NodeState(uid=f"uid-{name}", version=1)
     for number in range(pods):
@@ -44,7 +44,7 @@ def node(name: str, labels: Mapping[str, str], pods: int, seconds: int) -> Known
                 tolerations_since_us=0,
             )
         )
-    return KnownNode(aggregate, NodeFacts(labels=labels, has_all_labels=True))
+    return PreviewNode(aggregate, NodeFacts(labels=labels, has_all_labels=True))
 
 
 def preview(
@@ -60,7 +60,7 @@ def preview(
     nodes = {f"s{at}": node(f"s{at}", labels, pods, seconds) for at, (labels, pods) in enumerate(silent)}
     chosen = NodeChoice(names=frozenset(nodes))
     nodes |= {f"o{at}": node(f"o{at}", labels, 0, seconds) for at, labels in enumerate(others)}
-    known = KnownCluster(nodes=nodes, pods={})
+    known = PreviewCluster(nodes=nodes, pods={})
     return preview_silence(known, chosen, until_us=until * SECOND_US, settings=settings, pace=pace)
 
 
@@ -107,6 +107,6 @@ def test_flags_of_the_controller_count() -> None:
 
 
 def test_labels_that_are_not_known_are_counted() -> None:
-    nodes = {"n": KnownNode(node("n", A, 0, 0).aggregate, NodeFacts(labels=A))}
-    found = preview_silence(KnownCluster(nodes=nodes, pods={}), NodeChoice(), until_us=SECOND_US)
+    nodes = {"n": PreviewNode(node("n", A, 0, 0).aggregate, NodeFacts(labels=A))}
+    found = preview_silence(PreviewCluster(nodes=nodes, pods={}), NodeChoice(), until_us=SECOND_US)
     assert (found.nodes, found.unlabelled) == (1, 1)

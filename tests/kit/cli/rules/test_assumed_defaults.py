@@ -46,7 +46,7 @@ def test_what_is_assumed_is_said_where_it_matters(rules: Rules, write: WriteFile
     answer = rules("verdict", "--node", file, "--pod", file)
     assert answer.code == ExitCode.DONE
     assert answer.out.splitlines()[-1] == (
-        "assumed of 1 pod without UID, as DefaultTolerationSeconds adds it on creation: not-ready is tolerated for"
+        "assumed for 1 pod without UID, as DefaultTolerationSeconds adds on creation: not-ready is tolerated for"
         " 300 s, unreachable for 300 s"
     )
     assert rules("verdict", "--node", file, "--pod", file, "-o", "json").json["assumed"] == {

@@ -102,7 +102,7 @@ def test_unquoted_values_of_yaml_are_those_of_kubernetes(text: str, expected: ob
         pytest.param("&x a: 1\n*x : 2\n", "the alias *x is not read", id="alias as key"),
         pytest.param("a: 1\na: 2\n", 'the field "a" appears twice in one object (line 2)', id="repeated key in YAML"),
         pytest.param('{"a": 1, "a": 2}', 'the field "a" appears twice in one object', id="repeated key in JSON"),
-        pytest.param('{"b": [{"a": 1, "c": 2, "a": 2}]}', 'the field "a" stands twice', id="repeated key inside"),
+        pytest.param('{"b": [{"a": 1, "c": 2, "a": 2}]}', 'the field "a" appears twice', id="repeated key inside"),
         pytest.param("? [1]\n: 2\n", "unhashable", id="list as key"),
         pytest.param('{"kind": "List", "items": {}}', "a list whose items are no list", id="items no list"),
         pytest.param('{"kind": "List", "items": [1]}', "is not an object", id="item no object"),

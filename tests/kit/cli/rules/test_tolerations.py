@@ -176,7 +176,7 @@ def test_several_pods(rules: Rules, write: WriteFile) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("{kind: Node, metadata: {name: n1}}", "holds no v1 Pod, only Node"), ("x", "is not an object")]
+    ("text", "line"), [("{kind: Node, metadata: {name: n1}}", "has no v1 Pod, only Node"), ("x", "is not an object")]
 )
 def test_a_file_without_pods(text: str, line: str, rules: Rules, write: WriteFile) -> None:
     answer = rules("tolerations", write(text))

@@ -226,8 +226,8 @@ def test_standard_input_for_both() -> None:
 @pytest.mark.parametrize(
     ("node", "pod", "line"),
     [
-        pytest.param("{kind: Pod, metadata: {name: p}}", POD % "", "holds no v1 Node, only Pod", id="no node"),
-        pytest.param(NODE % "", "{kind: PodList, items: []}", "holds no v1 Pod, only nothing", id="no pod"),
+        pytest.param("{kind: Pod, metadata: {name: p}}", POD % "", "has no v1 Node, only Pod", id="no node"),
+        pytest.param(NODE % "", "{kind: PodList, items: []}", "has no v1 Pod, only nothing", id="no pod"),
         pytest.param(NODE % "", "{kind: Deployment, metadata: {name: d}}", "only Deployment", id="another kind"),
     ],
 )

@@ -18,7 +18,7 @@ from evictstream.kit.replay.pod_observer import ObservedPod
 from evictstream.kit.replay.story import Teller
 from evictstream.kit.replay.why_nothing import why_nothing
 from evictstream.kit.what_if.facts import NodeFacts, PodFacts, read_node_facts, read_pod_facts
-from evictstream.kit.what_if.preview import KnownCluster, KnownNode
+from evictstream.kit.what_if.preview import PreviewCluster, PreviewNode
 from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import instant_text
 from evictstream.models.kubernetes.resource_versions import is_older
@@ -37,7 +37,7 @@ RUN_RECORDS: Final = 1_000
 """Records that are taken at once; what they would make the service say is dropped then."""
 
 
-class KnownTables:
+class ClusterTables:
     """All partitions of a service.
 
     Attributes:
@@ -104,18 +104,18 @@ class KnownTables:
         """Those of which a node is known."""
         return sorted({node.cluster for node in self._aggregates() if node.node is not None})
 
-    def cluster(self, name: str) -> KnownCluster:
+    def cluster(self, name: str) -> PreviewCluster:
         """Return what is known of a cluster; empty if nothing is."""
-        nodes, pods = dict[str, KnownNode](), dict[str, PodFacts]()
+        nodes, pods = dict[str, PreviewNode](), dict[str, PodFacts]()
         for node in self._aggregates():
             if node.cluster != name or node.node is None:
                 continue
-            nodes[node.name] = KnownNode(node, self._node_facts(node))
+            nodes[node.name] = PreviewNode(node, self._node_facts(node))
             for uid in node.pods:
                 facts = self._facts.get((name, uid))
                 if facts is not None and isinstance(facts[1], PodFacts):
                     pods[uid] = facts[1]
-        return KnownCluster(nodes=nodes, pods=pods)
+        return PreviewCluster(nodes=nodes, pods=pods)
 
     def observed_pods(self, asked: AskedPod, at_us: int) -> Iterator[ObservedPod]:
         """Give the pods that match, each with how it stands with it now, which is `at_us`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from evictstream.kit.recordings.record import RecordedRecord
-from evictstream.kit.replay.known_tables import KnownTables, until
+from evictstream.kit.replay.cluster_tables import ClusterTables, until
 from evictstream.kit.rules.kubectl import parse_taints
 from evictstream.kit.what_if.change import NodeChoice, PlannedChange
 from evictstream.kit.what_if.facts import PodFacts
@@ -23,8 +23,8 @@ TAINT = {"key": "a", "effect": "NoExecute"}
 OUTAGE = INCIDENTS / "zone-outage-part-recovers-no-evictor"
 
 
-def tables_of(log: Log) -> KnownTables:
-    tables = KnownTables(SETTINGS, partitions=1)
+def tables_of(log: Log) -> ClusterTables:
+    tables = ClusterTables(SETTINGS, partitions=1)
     tables.take(log.records)
     return tables
 
@@ -51,7 +51,7 @@ def signal(log: Log, topic: str, **event: object) -> None:
     )
 
 
-def foreseen(tables: KnownTables) -> Preview:
+def foreseen(tables: ClusterTables) -> Preview:
     change = PlannedChange(taints=parse_taints(["more:NoExecute", "a-"]))
     choice = NodeChoice(zone="z-a")
     return preview(tables.cluster(CLUSTER), change, choice, at_us=tables.at_us, rules=RuleParameters())
@@ -88,7 +88,7 @@ def test_facts_of_an_older_version_do_not_count() -> None:
 
 
 def test_of_an_object_without_records_the_rows_are_known() -> None:
-    tables = KnownTables(SETTINGS, partitions=1)
+    tables = ClusterTables(SETTINGS, partitions=1)
     rows = dict(rows_of(small().records, 1)[0])
     for key, value in rows.items():
         tables.load(0, key, value)
@@ -101,9 +101,9 @@ def test_of_an_object_without_records_the_rows_are_known() -> None:
 
 def test_rows_with_facts_foresee_what_records_foresee() -> None:
     records = incident(OUTAGE)
-    taken = KnownTables(SETTINGS, partitions=3)
+    taken = ClusterTables(SETTINGS, partitions=3)
     taken.take(records)
-    loaded = KnownTables(SETTINGS, partitions=3)
+    loaded = ClusterTables(SETTINGS, partitions=3)
     for partition, rows in rows_of(records, 3).items():
         for key, value in rows.items():
             loaded.load(partition, key, value)

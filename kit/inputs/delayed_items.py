@@ -14,7 +14,7 @@ MOST_IN_MEMORY: Final = 8 * 2**20
 _place: Final = Struct("<qq")
 
 
-class HeldItems:
+class DelayedItems:
     """Keeps texts with their lines, in their order. Use as a context manager, which removes what is on disk."""
 
     def __init__(self) -> None:
