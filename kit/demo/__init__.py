@@ -1,5 +1,5 @@
-"""The demo: a recorded incident, played to real workers, judged by an oracle that shares no code with them.
+"""The demo: a recorded incident, played to two real workers of which one is killed, and judged by the oracle.
 
-`recording` reads an incident, `topics` writes and reads what feeds, executors and workers put on topics, `workers`
-starts and kills, `story` tells it all, `judgement` asks the oracle, `summary` says how it went.
+`story` tells it from beginning to end, `workers` are the processes, `play` stands for cluster, feed and executor, and
+`judgement` asks the oracle about all that is on the topics.
 """

@@ -1,32 +1,24 @@
-"""What the demo asks the oracle: what the recording will lead to, and whether what stands on the topics is right."""
+"""Asks the oracle whether what is on the topics of a run is right."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args
 
-from evictstream.kit.demo.recording import Event
-from evictstream.kit.demo.topics import Log, encode, record_key
-from evictstream.kit.oracle import (
-    InputRecord,
-    OracleLimits,
-    PodPlan,
-    Promptness,
-    Stretch,
-    Violation,
-    judge,
-    plan,
-)
-from evictstream.models.instants import SECOND_US, instant_us
+from evictstream.kit.oracle import InputRecord, MessageRecord, OracleLimits, Promptness, Stretch, judge
+from evictstream.kit.oracle.records import InputTopic, OutputTopic
+from evictstream.models.instants import MILLISECOND_US, SECOND_US, instant_us
+from evictstream.streams.broker.follow import FollowedRecord, follow
 from evictstream.streams.settings import Settings
 
-EARLY_US = 5_000
+EARLY_US: Final = 5_000
 """How early an eviction may be by append times, which are cut to milliseconds, when clocks agree."""
 
-PATIENCE_US = 5_000_000
+PATIENCE_US: Final = 5_000_000
 """Within that time everything has to happen, on a machine that a demo keeps busy."""
 
-VIEW_US = 1_000_000
+VIEW_US: Final = 1_000_000
 """So long after its reason went an eviction may still be committed."""
 
 
@@ -53,75 +45,72 @@ def limits_of(settings: Settings) -> OracleLimits:
     )
 
 
-def plan_of(events: Iterable[Event], settings: Settings) -> dict[str, PodPlan]:
-    """Say for each pod, by UID, what watch events lead to."""
-    return plan(records_of(events), limits_of(settings), partitions=1)
+def read_log(settings: Settings) -> tuple[list[InputRecord], list[MessageRecord]]:
+    """Read all that was appended and all that was committed.
 
-
-def records_of(events: Iterable[Event]) -> list[InputRecord]:
-    """Give the records of watch events that are appended to one partition, each when it is observed."""
-    return [
-        InputRecord(
-            topic="nodes" if event["object"]["kind"] == "Node" else "pods",
-            partition=0,
-            offset=offset,
-            append_at_us=instant_us(event["observedAt"]),
-            key=record_key(event),
-            value=encode(event),
-        )
-        for offset, event in enumerate(events)
+    Raises:
+        BrokerError: a topic cannot be read.
+    """
+    inputs = [
+        InputRecord(topic=topic, value=one.value, **_place(one))
+        for topic in get_args(InputTopic)
+        for one in _records(settings, topic)
     ]
+    messages = [
+        MessageRecord(topic=topic, value=one.value or b"", headers=one.headers, **_place(one))
+        for topic in get_args(OutputTopic)
+        for one in _records(settings, topic)
+    ]
+    return inputs, messages
+
+
+def _records(settings: Settings, topic: str) -> Iterator[FollowedRecord]:
+    """Give what a topic holds, up to the end that it has when that is reached."""
+    name = f"{settings.topic_prefix}{topic}"
+    with follow(settings, name, "beginning", is_stopped=lambda: False, idle_seconds=0) as batches:
+        for batch in batches:
+            yield from batch
+
+
+def _place(one: FollowedRecord) -> dict[str, Any]:
+    at_us = one.timestamp_ms * MILLISECOND_US
+    return {"partition": one.partition, "offset": one.offset, "append_at_us": at_us, "key": one.key or b""}
 
 
 def problems_of(
-    log: Log, plans: Mapping[str, PodPlan], settings: Settings, *, end_us: int, excused: Sequence[Stretch]
+    inputs: Sequence[InputRecord],
+    messages: Sequence[MessageRecord],
+    settings: Settings,
+    *,
+    end_us: int,
+    excused: Sequence[Stretch],
 ) -> list[str]:
     """Judge a run; returns everything that is wrong, one sentence each.
 
     Args:
-        log: all that stands on the topics.
-        plans: of the same log, for the names of pods.
+        inputs: all that was appended.
+        messages: all that was committed.
         settings: of the service.
-        end_us: when the watch ended, by this machine's clock as everything here: microseconds since 1970.
+        end_us: when the play ended, by this machine's clock as `excused`: microseconds since 1970.
         excused: stretches in which the service was kept from working.
     """
-    ahead_us = _ahead_us(log.inputs)
-    promptness = Promptness(
-        late_us=PATIENCE_US + max(0, -ahead_us),
-        view_us=VIEW_US,
-        excused=tuple((begin - ahead_us, end - ahead_us) for begin, end in excused),
-    )
+    # How far this machine's clock, which the workers share, is ahead of the brokers'; below 0 if it is behind. Records
+    # say when they were due, and are sent soon after that. The fastest one counts.
+    sent = [(instant_us(json.loads(one.value)["observedAt"]), one.append_at_us) for one in inputs if one.value]
+    ahead_us = max((sent_us - append_us for sent_us, append_us in sent), default=0)
     violations = judge(
-        log.inputs,
-        log.messages,
+        inputs,
+        messages,
         ended_at_us=end_us - ahead_us,
         partitions=settings.partitions,
         limits=limits_of(settings),
         early_us=EARLY_US + max(0, ahead_us),
         may_forget=bool(excused),
-        promptness=promptness,
+        promptness=Promptness(
+            late_us=PATIENCE_US + max(0, -ahead_us),
+            view_us=VIEW_US,
+            excused=tuple((begin - ahead_us, end - ahead_us) for begin, end in excused),
+        ),
     )
-    return [_sentence(violation, plans) for violation in violations]
-
-
-def _ahead_us(inputs: Iterable[InputRecord]) -> int:
-    """Tell how far this machine's clock, which the workers share, is ahead of the brokers'; below 0 if it is behind.
-
-    Heartbeats say when they were sent and when they were appended. The fastest one counts.
-    """
-    return max((_sent_us(one.value) - one.append_at_us for one in inputs if one.value and _is_beat(one)), default=0)
-
-
-def _is_beat(record: InputRecord) -> bool:
-    return b'"HEARTBEAT"' in (record.value or b"")
-
-
-def _sent_us(value: bytes) -> int:
-    return instant_us(json.loads(value)["observedAt"])
-
-
-def _sentence(violation: Violation, plans: Mapping[str, PodPlan]) -> str:
-    pod = plans.get(violation.pod_uid)
-    name = f"{pod.namespace}/{pod.pod}" if pod is not None else violation.pod_uid
-    where = f"{name} on {violation.node}" if name else violation.node
-    return f"{where}: {violation.rule}: {violation.text}"
+    dead = sum(message.topic == "dead-letters" for message in messages)
+    return [*map(str, violations), *([f"{dead} record(s) became dead letters"] if dead else [])]

@@ -1,228 +1,179 @@
-"""The recording is played, commands are answered, a worker is killed.
+"""The recording is played at its pace, commands are carried out, and a worker is killed when most is pending.
 
-One loop in one thread does it, so nothing here needs a lock. It waits for commands, at most until the next thing is
-due, so an answer goes out within a millisecond or two of its command.
+One loop in one thread does it, so nothing here needs a lock.
 """
 
 from __future__ import annotations
 
 import json
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator
 from statistics import median_high
 from typing import Any, Final
 
 import msgspec
 
-from evictstream.kit.demo.judgement import plan_of
-from evictstream.kit.demo.progress import DemoProgress
-from evictstream.kit.demo.recording import Event, Recording
-from evictstream.kit.demo.summary import Kill
-from evictstream.kit.demo.topics import Seen, encode, send_change, send_heartbeat
-from evictstream.kit.demo.workers import Workers, listed, now_us, partitions_of
-from evictstream.kit.oracle import PodPlan, Stretch
-from evictstream.kit.replay.simulated_executor import SimulatedExecutor
-from evictstream.models.instants import SECOND_US, instant_text, instant_us
+from evictstream.kit.demo.judgement import PATIENCE_US
+from evictstream.kit.demo.workers import DemoWorker, owners
+from evictstream.kit.recordings.record import RecordedRecord
+from evictstream.kit.replay.evictions import EvictionsOfRun
+from evictstream.kit.replay.replay import Replay
+from evictstream.kit.replay.simulated_executor import Event, SimulatedExecutor
+from evictstream.models.instants import SECOND_US, instant_text
 from evictstream.streams.feed.publisher import Publisher
+from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
 
-HEARTBEAT_US: Final = 5_000_000
-"""Between heartbeats of the feed that this stands for; the service waits when none came for 60 s."""
+TURN_MS: Final = 20
+"""The longest wait for commands, and so how late a recorded event may be sent."""
 
-LOOK_US: Final = 100_000
-"""Between looks at the workers' logs, and the longest the loop waits for a command."""
+LOOK_US: Final = 1_000_000
+"""Between looks at the workers, lines about evictions, and heartbeats of the feed that this stands for."""
 
-SETTLE_US: Final = 2_000_000
-"""How long to listen after the last thing that had to happen, for commands that must not come."""
+LONGEST_TAKEOVER_US: Final = 60_000_000
+"""Six times the usual session timeout; who has not taken over by then will not."""
 
-LONGEST_WAIT_US: Final = 30_000_000
-"""For evictions that are due and do not come, and for a takeover; what has not come by then will not."""
-
-LONGEST_TAIL_US: Final = 120_000_000
+LONGEST_TAIL_SECONDS: Final = 120.0
 """How long after the recording deadlines may lie to be waited for."""
 
 
-def moved(events: Sequence[Event], start_us: int, speed: float = 1.0) -> list[Event]:
-    """Move times of observation so that the first event is at `start_us`, and all come `speed` times as fast.
+def moved(records: Iterable[RecordedRecord], by_ms: int) -> list[RecordedRecord]:
+    """Move the times of recorded watch events."""
+    found = []
+    for record in records:
+        at_ms = record.timestamp + by_ms
+        event = json.loads(record.value or b"{}") | {"observedAt": instant_text(at_ms * 1_000)}
+        found.append(msgspec.structs.replace(record, timestamp=at_ms, value=msgspec.json.encode(event)))
+    return found
 
-    Tolerations are not scaled, so a recording that is played twice as fast ends otherwise, and rightly so: what has to
-    happen is worked out from what is played.
-    """
-    first_us = instant_us(events[0]["observedAt"])
-    return [
-        event | {"observedAt": instant_text(start_us + int((instant_us(event["observedAt"]) - first_us) / speed))}
-        for event in events
+
+def expected(records: list[RecordedRecord], settings: Settings) -> tuple[EvictionsOfRun, int]:
+    """Replay what will be played: the evictions without a kill, and when the last thing happens (microseconds)."""
+    replay = Replay(settings, partitions=settings.partitions, plays_executor=True)
+    evictions, end_us = EvictionsOfRun(), records[-1].appended_us
+    for message in (*replay.run(records), *replay.run_on(LONGEST_TAIL_SECONDS)):
+        if message.topic == "commands":
+            evictions.take(message.value)
+            end_us = max(end_us, message.at_us)
+    return evictions, end_us
+
+
+def kill_moment_us(evictions: EvictionsOfRun, end_us: int) -> int | None:
+    """Choose when many deadlines are pending: the median of the middles of their waits; None if none ever is."""
+    waits = [
+        (one.scheduled_at_us, one.cancelled_at_us or one.issued_at_us or end_us)
+        for one in evictions
+        if one.scheduled_at_us is not None
     ]
-
-
-def kill_moment_us(plans: Mapping[str, PodPlan]) -> int | None:
-    """Choose the median of the middles of all announced deadlines: when many are pending; None if there is none."""
-    middles = []
-    for pod in plans.values():
-        evicted_us = pod.course().evicted_us
-        for span in pod.spans:
-            if evicted_us is not None and span.since_us >= evicted_us:
-                break
-            if span.is_announced and span.deadline_us is not None:
-                until_us = span.deadline_us if span.until_us is None else min(span.deadline_us, span.until_us)
-                middles.append((span.since_us + until_us) // 2)
-    return median_high(middles) if middles else None
-
-
-def waits_until_us(plans: Mapping[str, PodPlan], end_us: int) -> int:
-    """Return when the last eviction is due, at least `end_us`; later ones than the longest tail are not waited for."""
-    due = [pod.course().evicted_us for pod in plans.values()]
-    return max([end_us, *(one for one in due if one is not None and one <= end_us + LONGEST_TAIL_US)])
-
-
-def still_owed(plans: Mapping[str, PodPlan], now: int) -> set[str]:
-    """Return the UIDs of pods that have to be evicted by now, whatever may have kept the service from it."""
-    return {
-        uid
-        for uid, pod in plans.items()
-        for span in pod.spans
-        if span.due_us is not None and span.due_us <= now and (span.until_us is None or now < span.until_us)
-    }
+    return median_high((since_us + until_us) // 2 for since_us, until_us in waits) if waits else None
 
 
 class Play:
     """The play while it runs.
 
     Attributes:
-        seen: commands as they came.
-        kill: the worker that was killed, if one was.
+        evictions: what the commands came to so far.
+        killed: the worker that was killed, if one was.
+        outage: when it was, and when another one had all its partitions, which is 0 before; microseconds since 1970.
     """
 
-    def __init__(
-        self,
-        recording: Recording,
-        settings: Settings,
-        *,
-        workers: Workers,
-        publisher: Publisher,
-        reader: Any,
-        progress: DemoProgress,
-    ) -> None:
-        self.seen: list[Seen] = []
-        self.kill: Kill | None = None
-        self._recording, self._settings = recording, settings
-        self._workers, self._publisher, self._reader, self._progress = workers, publisher, reader, progress
+    def __init__(self, settings: Settings, workers: list[DemoWorker], publisher: Publisher, commands: Any) -> None:
+        """Take who plays; `commands` is a consumer of that topic."""
+        self.evictions = EvictionsOfRun()
+        self.killed: DemoWorker | None = None
+        self.outage = (0, 0)
+        self._settings, self._workers, self._publisher, self._commands = settings, workers, publisher, commands
         self._executor = SimulatedExecutor()
-        self._evicted: set[str] = set()
-        self._pending: dict[str, int] = {}  # announced evictions by id, with their partition
-        self._kill_us: int | None = None
-        self._beat_us = 0
-        self._done_us: int | None = None
+        self._status = ""
 
-    def run(self, *, speed: float, kill: bool) -> list[str]:
-        """Play the whole recording and wait for what has to follow; return what went wrong, one sentence each."""
-        start_us = self._progress.start_us = now_us()
-        events = moved(self._recording.events, start_us, speed)
-        end_us = instant_us(events[-1]["observedAt"])
-        plans = plan_of(events, self._settings)
-        self._kill_us = kill_moment_us(plans) if kill else None
-        last_due_us = waits_until_us(plans, end_us)
-        title = self._recording.title
-        self._progress.say(f"playing {title}: {len(plans)} pods, {(end_us - start_us) / SECOND_US:.0f} s")
-        coming = deque(events)
-        while not self._is_over(now_us(), last_due_us, plans):
-            self._turn(now_us(), coming)
-            soonest = [now_us() + LOOK_US, self._executor.next_us(), _next_us(coming)]
-            self._take_commands(min(one for one in soonest if one is not None))
-        if self.kill is None or self.kill.heir is not None:
-            return []
-        return [f"no worker took over partitions {listed(self.kill.partitions)} of worker {self.kill.worker}"]
+    def run(self, records: list[RecordedRecord], *, kill_us: int | None, end_us: int) -> Iterator[str]:
+        """Play to the end, and on for as long as anything may still come in time; give a line for what happens.
 
-    def _turn(self, now: int, coming: deque[Event]) -> None:
-        """Do what is due."""
-        while (at_us := _next_us(coming)) is not None and at_us <= now:
-            event = coming.popleft()
-            before = self._executor.admit(msgspec.json.encode(event), now)
+        Args:
+            records: watch events in the order of their times, the first of which is now.
+            kill_us: when to kill the worker that has most to lose; None for never.
+            end_us: when the last thing has to happen if no worker is killed.
+
+        Raises:
+            FoundProblemError: a worker has ended by itself.
+        """
+        clusters = {record.cluster for record in records}
+        coming, now, look_us = deque(records), now_us(), 0
+        while now < end_us + PATIENCE_US:
+            self._send_until(now, coming)
+            for command in (one for batch in self._commands.poll(TURN_MS).values() for one in batch):
+                self._carry_out(command.key, command.value)
+            if now >= look_us:
+                look_us = now + LOOK_US
+                self._beat(clusters, now)
+                for worker in self._workers:
+                    worker.check()
+                if kill_us is not None and now >= kill_us:
+                    kill_us = None
+                    yield self._kill(clusters)
+                if self.killed is not None and not self.outage[1]:
+                    yield from self._find_heir(self.killed)
+                    end_us = max(end_us, min(now, self.outage[0] + LONGEST_TAKEOVER_US))
+                yield from self._new_status()
+            now = now_us()
+
+    def _send_until(self, now: int, coming: deque[RecordedRecord]) -> None:
+        """Send what was recorded until then, and what the executor's deletes lead to."""
+        while coming and coming[0].appended_us <= now:
+            record = coming.popleft()
+            value = record.value or b""
+            before = self._executor.admit(value, now)
             if before is not None:  # else it did not happen here
-                self._publish([*before, event])
-        self._publish(self._executor.gone(now))
-        if now >= self._beat_us:
-            self._beat_us = now + HEARTBEAT_US
-            for cluster in self._recording.clusters:
-                send_heartbeat(self._publisher, self._settings, cluster, now)
-        self._workers.look()
-        self._progress.refresh()
-        if self._kill_us is not None and now >= self._kill_us:
-            self._kill_us = None
-            self._kill()
-        if self.kill is not None and self.kill.heir is None:
-            self._look_for_heir(self.kill)
+                self._send_pods(before)
+                topic = self._settings.nodes_topic if record.topic == "nodes" else self._settings.pods_topic
+                self._publisher.send(topic, record.key or b"", value)
+        self._send_pods(self._executor.gone(now))
 
-    def _is_over(self, now: int, last_due_us: int, plans: Mapping[str, PodPlan]) -> bool:
-        """Whether all that had to happen has, for long enough; or will not happen any more."""
-        if now < last_due_us:
-            return False
-        is_settled = self._kill_us is None and (self.kill is None or self.kill.heir is not None)
-        if not is_settled or self._executor.busy or still_owed(plans, now) - self._evicted:
-            self._done_us = None
-            return now >= last_due_us + LONGEST_WAIT_US
-        self._done_us = self._done_us or now
-        return now >= self._done_us + SETTLE_US
-
-    def outages(self) -> tuple[Stretch, ...]:
-        """From the kill to the takeover, or without end."""
-        return () if self.kill is None else ((self.kill.at_us, self.kill.taken_over_us or now_us()),)
-
-    def _publish(self, events: Iterable[Event]) -> None:
+    def _send_pods(self, events: Iterable[Event]) -> None:
         for event in events:
-            send_change(self._publisher, self._settings, event)
-            self._progress.change(event)
+            self._publisher.send(self._settings.pods_topic, event["cluster"].encode(), msgspec.json.encode(event))
 
-    def _take_commands(self, until_us: int) -> None:
-        """Wait for commands, note when they came, and answer them."""
-        batches = self._reader.poll(timeout_ms=max(0, until_us - now_us()) // 1000)
-        at_us = now_us()
-        for record in (one for records in batches.values() for one in records):
-            command = json.loads(record.value)
-            self.seen.append(Seen(at_us, command))
-            self._progress.command(command)
-            if command["action"] == "Schedule":
-                self._pending[command["evictionId"]] = record.partition
-            else:
-                self._pending.pop(command["evictionId"], None)
-            if command["action"] == "Evict":
-                answer = self._executor.evict(command, now_us())
-                self._publisher.send(self._settings.results_topic, record.key, encode(answer.result))
-                self._publish(answer.events)
-                if answer.result["outcome"] != "Failed":
-                    self._evicted.add(command["podUid"])
+    def _beat(self, clusters: Iterable[str], now: int) -> None:
+        for cluster in clusters:
+            beat = msgspec.json.encode({"cluster": cluster, "type": "HEARTBEAT", "observedAt": instant_text(now)})
+            for topic in (self._settings.nodes_topic, self._settings.pods_topic):
+                self._publisher.send(topic, cluster.encode(), beat)
 
-    def _kill(self) -> None:
-        """Kill the worker that has most to lose."""
-        owners = self._workers.owners()
+    def _carry_out(self, key: bytes, value: bytes) -> None:
+        """Count a command, and do as an executor does."""
+        self.evictions.take(value)
+        command = json.loads(value)
+        if command["action"] == "Evict":
+            answer = self._executor.evict(command, now_us())
+            self._publisher.send(self._settings.results_topic, key, msgspec.json.encode(answer.result))
+            self._send_pods(answer.events)
 
-        def pending(numbers: set[int]) -> int:
-            return sum(partition in numbers for partition in self._pending.values())
+    def _new_status(self) -> Iterator[str]:
+        issued, pending = sum(bool(one.attempts) for one in self.evictions), sum(one.is_open for one in self.evictions)
+        cancelled = len(self.evictions) - issued - pending
+        before, self._status = self._status, f"evictions: {pending} pending, {issued} issued, {cancelled} cancelled"
+        if len(self.evictions) and self._status != before:
+            yield self._status
 
-        victim = max(self._workers.all, key=lambda worker: pending(partitions_of(worker, owners)))
-        mine = partitions_of(victim, owners)
-        victim.kill()
-        self.kill = Kill(
-            worker=victim.number,
-            pid=victim.pid,
-            at_us=now_us(),
-            partitions=tuple(sorted(mine)),
-            pending=pending(mine),
-        )
-        text = f"worker {victim.number} (process {victim.pid}) killed with SIGKILL: {self.kill.pending} of"
-        text += f" {len(self._pending)} pending deadlines were its own; it is not replaced"
-        self._progress.say(text)
+    def _kill(self, clusters: Iterable[str]) -> str:
+        pending = Counter(dict.fromkeys(clusters, 0))
+        pending.update(one.cluster for one in self.evictions if one.is_open)
+        ((cluster, count),) = pending.most_common(1)
+        _, self.killed = owners(self._workers)[partition_of(cluster.encode(), self._settings.partitions)]
+        self.outage = (now_us(), 0)
+        self.killed.kill()
+        return f"{self.killed.name} decides for cluster {cluster}; it is killed with {count} deadlines pending"
 
-    def _look_for_heir(self, kill: Kill) -> None:
-        """Look whether somebody has taken over all that the killed worker had."""
-        owners = self._workers.owners()
-        heirs = {owners[number].number for number in kill.partitions}
-        if kill.worker not in heirs:
-            heir = self._workers.all[max(heirs) - 1]
-            kill.heir, kill.taken_over_us = heir.number, max(at_us for at_us, _ in heir.taken)
-            text = f"worker {heir.number} has taken over partitions {listed(kill.partitions)}, {kill.seconds:.1f} s"
-            self._progress.say(f"{text} after the kill; deadlines are unchanged")
+    def _find_heir(self, killed: DemoWorker) -> Iterator[str]:
+        """Look whether another worker has taken over all that the killed one had."""
+        found = owners(self._workers).values()
+        if all(owner is not killed for _, owner in found):
+            taken_us, heir = max(found, key=lambda one: one[0])
+            self.outage = (self.outage[0], taken_us)
+            yield f"{heir.name} has taken over, {(taken_us - self.outage[0]) / SECOND_US:.1f} s after the kill"
 
 
-def _next_us(coming: Sequence[Event]) -> int | None:
-    return instant_us(coming[0]["observedAt"]) if coming else None
+def now_us() -> int:
+    """Wall clock, microseconds since 1970; the workers' logs and commands use the same."""
+    return time.time_ns() // 1_000

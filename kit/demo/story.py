@@ -1,170 +1,181 @@
-"""The whole demo: find a Kafka, start workers, play the incident, kill a worker, judge, sum up, tidy up."""
+"""The whole demo: find a Kafka, start workers, play the incident, kill a worker, judge, tidy up."""
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import shutil
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Final, TextIO
+from typing import Final
 
-from evictstream.kit.demo.cleanup import PREFIX, remove_leftovers
-from evictstream.kit.demo.judgement import limits_of, problems_of
-from evictstream.kit.demo.play import Play
-from evictstream.kit.demo.progress import DemoProgress
-from evictstream.kit.demo.recording import Recording
-from evictstream.kit.demo.summary import Summary, count
-from evictstream.kit.demo.topics import read_log, reader_of
-from evictstream.kit.demo.workers import Workers, listed, now_us, partitions_of
-from evictstream.kit.oracle import PodPlan, plan
+from kafka import TopicPartition
+
+from evictstream.kit.demo.judgement import problems_of, read_log
+from evictstream.kit.demo.play import Play, expected, kill_moment_us, moved, now_us
+from evictstream.kit.demo.workers import DemoWorker, owners, running
+from evictstream.kit.inputs.opening import Input
+from evictstream.kit.recordings.record import RecordedRecord
+from evictstream.kit.replay.comparison import DifferenceKind, compare
+from evictstream.kit.replay.evictions import EvictionsOfRun
+from evictstream.kit.replay.sources import WatchFiles
 from evictstream.streams.broker.admin import check_topics, declare_topics
 from evictstream.streams.broker.clients import our_errors
-from evictstream.streams.broker.locate import Broker, locate
+from evictstream.streams.broker.consumers import open_consumer
+from evictstream.streams.broker.locate import locate
 from evictstream.streams.broker.run_names import delete_own, named
-from evictstream.streams.errors import FoundProblemError
+from evictstream.streams.errors import FoundProblemError, WrongUseError
 from evictstream.streams.feed.publisher import open_publisher
 from evictstream.streams.settings import Settings
 from evictstream.streams.settings.connection import ConnectionSettings
 
+PREFIX: Final = "evictstream-demo-"
+"""Begins the names of all that a run makes; eight hexadecimal digits of its own follow."""
+
+INCIDENT: Final = "zone-outage-part-recovers-no-evictor"
+EVENTS: Final = "events.jsonl.gz"
 WORKERS: Final = 2
 
 START_SECONDS: Final = 90.0
 """For all workers to own partitions; five seconds are usual, a machine whose cores are busy needs more."""
 
-LOOK_SECONDS: Final = 0.1
+PROBLEMS_SHOWN: Final = 20
+"""A rule that is broken breaks for hundreds of pods."""
 
 # How to speak with a Kafka that was started here: it has one broker, in the clear.
-FOR_OWN: Final = Settings().model_dump(
+_PLAIN: Final = Settings().model_dump(
     include={*ConnectionSettings.model_fields, "replication_factor", "min_insync_replicas"},
     exclude={"bootstrap_servers", "client_id"},
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Options:
-    """What the audience may choose: the pace, and whether a worker is killed."""
-
-    speed: float = 1.0
-    kill: bool = True
-
-
-def tell(recording: Recording, settings: Settings, options: Options, out: TextIO) -> Summary:
-    """Tell the story.
-
-    Args:
-        recording: the incident.
-        settings: which Kafka, if any; all else but names of topics and group, which are this run's own, and what a
-            Kafka of its own does not ask for.
-        options: pace and kill.
-        out: where to say what happens, a line for each thing.
+def demo_incident() -> Path:
+    """Find the folder of the demo's own incident: in the package, or in the clone around it.
 
     Raises:
+        WrongUseError: it is in neither.
+    """
+    here = Path(__file__).resolve()
+    for folder in (here.parent / "incident", here.parents[2] / "examples" / "incidents" / INCIDENT):
+        if (folder / EVENTS).exists():
+            return folder
+    next_step = "run the demo in a clone, or name a folder of its examples/incidents with --incident"
+    raise WrongUseError(f"the recorded incident {INCIDENT} is not installed", next_step=next_step)
+
+
+def read_incident(folder: Path, partitions: int) -> list[RecordedRecord]:
+    """Read an incident in the order of its times. Raises `WrongUseError` if the folder holds none."""
+    events = folder / EVENTS
+    source = WatchFiles([Input(str(events), events)], cluster=None, partitions=partitions, unnamed="demo")
+    records = list(source.read())
+    if source.unreadable or not records:
+        problem = f"{events} is no recorded incident that can be read"
+        raise WrongUseError(problem, next_step="name one of the folders in examples/incidents")
+    return records
+
+
+def tell(settings: Settings, incident: Path, problems: list[str], *, kills: bool) -> Generator[str]:
+    """Do it all, and give a line for each thing that happens. All that was started is gone when this ends.
+
+    Args:
+        settings: which Kafka, if any; all else but names of topics and group, which are the run's own, and what a
+            Kafka of its own does not ask for.
+        incident: folder of the recording.
+        problems: gets everything that was wrong, a sentence each.
+        kills: whether a worker is killed.
+
+    Raises:
+        WrongUseError: there is no incident in the folder.
         BrokerError: Kafka is not as needed.
         FoundProblemError: a worker did not start, or ended by itself.
     """
-    progress = DemoProgress(out)
-    progress.say("looking for Kafka, or starting it")
-    with locate(settings) as broker, _own_topics(settings, broker, progress) as mine:
-        logs = Path(tempfile.mkdtemp(prefix="evictstream-demo-"))
-        try:
-            summary = _perform(recording, mine, broker, options, progress, logs)
-        except FoundProblemError:
-            progress.say(f"the workers' logs are in {logs}")
-            raise
-        except BaseException:
-            shutil.rmtree(logs, ignore_errors=True)
-            raise
-    if summary.problems:
-        return dataclasses.replace(summary, logs=str(logs))
-    shutil.rmtree(logs, ignore_errors=True)
-    return summary
-
-
-@contextlib.contextmanager
-def _own_topics(settings: Settings, broker: Broker, progress: DemoProgress) -> Iterator[Settings]:
-    """Give settings with names that nobody else uses, and their topics; delete those on a Kafka that stays."""
-    is_own = broker.kind != "settings"
-    on_it = settings.model_copy(update={"bootstrap_servers": broker.bootstrap_servers, **(FOR_OWN if is_own else {})})
-    mine = named(on_it, f"{PREFIX}{uuid.uuid4().hex[:8]}")
-    is_told = broker.bootstrap_servers in broker.description
-    progress.say(f"Kafka: {broker.description}" + ("" if is_told else f" ({broker.bootstrap_servers})"))
-    if not is_own:
-        report = check_topics(mine)  # raises at once if nobody answers; then there is nothing to tidy up
-        for sentence in remove_leftovers(on_it, report.others, now_us()):
-            progress.say(sentence)
-    try:
-        declare_topics(mine).raise_if_breaking()
-        progress.say(f"topics {mine.topic_prefix}* declared, {mine.partitions} partitions each")
-        yield mine
-    finally:
+    recorded = read_incident(incident, settings.partitions)
+    yield "looking for a Kafka, or starting one"
+    with contextlib.ExitStack() as stack:
+        broker = stack.enter_context(locate(settings))
+        is_own = broker.kind != "settings"
+        more = {"bootstrap_servers": broker.bootstrap_servers} | (_PLAIN if is_own else {})
+        name = f"{PREFIX}{uuid.uuid4().hex[:8]}"
+        mine = named(settings.model_copy(update=more), name)
+        yield f"Kafka: {broker.description}; topics {name}* are this demo's"
         if not is_own:
-            try:
-                delete_own(mine)
-            except FoundProblemError as error:  # what the story came to matters more
-                progress.say(f"topics {mine.topic_prefix}* could not be deleted: {error}")
+            others = check_topics(mine).others  # raises if nobody answers: there is nothing to tidy up then
+            for other in sorted({one[: len(name)] for one in others if one.startswith(PREFIX)}):
+                yield f"topics {other}* are of another demo; delete them if it does not run any more"
+            stack.callback(delete_own, mine)
+        declare_topics(mine).raise_if_breaking()
+        logs = Path(tempfile.mkdtemp(prefix=PREFIX))
+        stack.callback(_remove, logs, problems)
+        yield from _perform(recorded, mine, logs, problems, kills=kills)
+    yield from problems[:PROBLEMS_SHOWN]
+    if problems:
+        yield f"{len(problems)} problem(s); the workers' logs are in {logs}"
+    else:
+        yield "the oracle agrees: no command was wrong, and none was missing"
 
 
 def _perform(
-    recording: Recording, settings: Settings, broker: Broker, options: Options, progress: DemoProgress, logs: Path
-) -> Summary:
-    with Workers(settings, logs) as workers, open_publisher(settings) as publisher, contextlib.ExitStack() as stack:
-        workers.start(WORKERS)
-        progress.say(", ".join(f"worker {one.number} is process {one.pid}" for one in workers.all))
+    recorded: list[RecordedRecord], settings: Settings, logs: Path, problems: list[str], *, kills: bool
+) -> Iterator[str]:
+    undisturbed, end_us = expected(recorded, settings)
+    kill_us = kill_moment_us(undisturbed, end_us) if kills else None
+    with running(WORKERS, settings, logs) as workers, contextlib.ExitStack() as stack:
+        yield f"{' and '.join(worker.name for worker in workers)} start"
         _wait_for_owners(workers, settings.partitions)
-        for worker in workers.all:
-            progress.say(f"worker {worker.number} has partitions {listed(partitions_of(worker, workers.owners()))}")
-        stack.enter_context(our_errors(settings, f"hand out {settings.commands_topic}"))
-        reader = stack.enter_context(contextlib.closing(reader_of(settings, [settings.commands_topic])))
-        play = Play(
-            recording,
-            settings,
-            workers=workers,
-            publisher=publisher,
-            reader=reader,
-            progress=progress,
-        )
-        problems = play.run(speed=options.speed, kill=options.kill)
-        end_us = now_us()
-        progress.say("the recording is played; stopping the workers with SIGTERM")
-        problems += workers.stop()
+        publisher = stack.enter_context(open_publisher(settings))
+        stack.enter_context(our_errors(settings, f"read {settings.commands_topic}"))
+        commands = stack.enter_context(contextlib.closing(open_consumer(settings, auto_offset_reset="earliest")))
+        commands.assign([TopicPartition(settings.commands_topic, number) for number in range(settings.partitions)])
+        play = Play(settings, workers, publisher, commands)
+        seconds = (recorded[-1].timestamp - recorded[0].timestamp) / 1_000
+        yield f"{len(recorded)} recorded events are played as they happened, in {seconds:.0f} s"
+        by_us = (now_us() // 1_000 - recorded[0].timestamp) * 1_000
+        records = moved(recorded, by_us // 1_000)
+        yield from play.run(records, kill_us=kill_us and kill_us + by_us, end_us=end_us + by_us)
+        stopped_us = now_us()
+        yield "all is played; the workers get SIGTERM"
+        problems += filter(None, [worker.stop() for worker in workers])
         publisher.flush()
-    log = read_log(settings)
-    plans = plan(log.inputs, limits_of(settings), settings.partitions)
-    if dead := sum(message.topic == "dead-letters" for message in log.messages):
-        problems.append(f"{dead} record(s) became dead letters")
-    evicted = {one.command["podUid"] for one in play.seen if one.command["action"] == "Evict"}
-    outages = play.outages()
-    return Summary(
-        incident=recording.name,
-        kafka=broker.description,
-        pods=len(plans),
-        counts=count(play.seen, outages, plans),
-        spared=sum(_was_due(one, end_us) and uid not in evicted for uid, one in plans.items()),
-        kill=play.kill,
-        problems=(*problems_of(log, plans, settings, end_us=end_us, excused=outages), *problems),
-        logs=None,
+    yield _compared(play.evictions, undisturbed, by_us)
+    if play.killed is not None and not play.outage[1]:
+        problems.append(f"nobody took over from {play.killed.name}")
+    excused = [(begin, end or stopped_us) for begin, end in [play.outage] if begin]
+    problems += problems_of(*read_log(settings), settings, end_us=stopped_us, excused=excused)
+
+
+def _compared(evictions: EvictionsOfRun, undisturbed: EvictionsOfRun, by_us: int) -> str:
+    """Compare with a replay without a kill, whose times are to be moved."""
+    owed = [one._replace(at_us=one.at_us + by_us) for one in undisturbed.departures()]
+    differences = list(compare(evictions.departures(), owed))
+    kinds = Counter(one.kind for one in differences)
+    latest = max((one.seconds or 0.0 for one in differences), default=0.0)
+    return (
+        f"beside a replay without a kill: {kinds[DifferenceKind.SAME]} evictions within the same second,"
+        f" {kinds[DifferenceKind.LATER]} up to {latest:.1f} s later, {kinds[DifferenceKind.ONLY_THERE]} not at all"
+        " (the taint was gone before the takeover)"
     )
 
 
-def _was_due(pod: PodPlan, end_us: int) -> bool:
-    evicted_us = pod.course().evicted_us
-    return evicted_us is not None and evicted_us <= end_us
-
-
-def _wait_for_owners(workers: Workers, partitions: int) -> None:
-    """Wait until every worker has partitions, and every partition an owner.
+def _wait_for_owners(workers: list[DemoWorker], partitions: int) -> None:
+    """Wait until every partition has an owner, and every worker partitions, if there are enough.
 
     Raises:
-        FoundProblemError: that took too long.
+        FoundProblemError: that took too long, or a worker has ended.
     """
     give_up = time.monotonic() + START_SECONDS
-    while len(owners := workers.owners()) < partitions or set(owners.values()) != set(workers.all):
+    while len(owned := owners(workers)) < partitions or len({one for _, one in owned.values()}) < min(
+        len(workers), partitions
+    ):
         if time.monotonic() > give_up:
-            problem = f"not all of {WORKERS} workers had partitions within {START_SECONDS:g} s"
-            raise FoundProblemError(problem)
-        workers.look()
-        time.sleep(LOOK_SECONDS)
+            raise FoundProblemError(f"not all of {len(workers)} workers had partitions within {START_SECONDS:g} s")
+        for worker in workers:
+            worker.check()
+        time.sleep(0.1)
+
+
+def _remove(logs: Path, problems: list[str]) -> None:
+    if not problems:
+        shutil.rmtree(logs, ignore_errors=True)

@@ -1,30 +1,29 @@
-"""Starts real workers as processes of their own, watches them, kills one, stops the rest.
+"""Real workers as processes of their own: started, watched, one killed, the others stopped.
 
-Who owns what is read from their logs, which are files in the demo's folder. Each worker is a process group of its own,
-so Ctrl-C in a terminal reaches the demo and not them, and it has a watchdog that kills it, and removes the logs, when
-the demo is gone, however it went.
+They are a process group, so Ctrl-C in a terminal reaches the demo and not them. A watchdog kills them, and removes
+their logs, when the demo is gone, however it went.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Self
+from typing import Final
 
 from evictstream.models.instants import instant_us
 from evictstream.streams.broker import reaper
-from evictstream.streams.errors import ExitCode, FoundProblemError
+from evictstream.streams.errors import FoundProblemError
 from evictstream.streams.settings import Settings, environment_with
 
-STOP_SECONDS = 20.0
+STOP_SECONDS: Final = 20.0
 """For a worker to commit, leave the group and end after SIGTERM; a second or two are usual. Then it is killed."""
+
+LAST_WORDS: Final = 500
+"""Characters of a worker's last line that an error quotes."""
 
 _COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main", "worker"]
 
@@ -34,167 +33,81 @@ def environment(settings: Settings) -> dict[str, str]:
     return environment_with(settings.model_copy(update={"log_format": "json", "log_level": "info"}))
 
 
-class Worker:
-    """One `evictstream worker`.
+class DemoWorker:
+    """One `evictstream worker`, whose log is a file.
 
     Attributes:
         number: 1, 2, ...
-        log_file: where its stderr goes.
-        taken: what it has taken over: instants (microseconds since 1970) and partitions, oldest first.
+        pid: its process id; it may have ended.
+        name: for people.
+        is_killed: whether it was, by `kill`.
     """
 
-    def __init__(self, number: int, env: Mapping[str, str], folder: Path) -> None:
-        """Start it."""
+    def __init__(self, number: int, settings: Settings, folder: Path, group: int) -> None:
+        """Start it in a process group; 0 makes a new one, of its own number."""
         self.number = number
-        self.log_file = folder / f"worker-{number}.log"
-        self.taken: list[tuple[int, tuple[int, ...]]] = []
-        self.killed = False
-        self._read_to = 0
-        with self.log_file.open("wb") as log:
+        self.is_killed = False
+        self._log = folder / f"worker-{number}.log"
+        with self._log.open("wb") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own program, no shell
-                _COMMAND, env=dict(env), stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                _COMMAND,
+                env=environment(settings),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                process_group=group,
             )
-        self._watchdog = subprocess.Popen(  # noqa: S603 - our own program, no shell
-            [sys.executable, "-I", "-S", reaper.__file__, str(self._process.pid), str(folder)],
-            stdin=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self.pid = self._process.pid
+        self.name = f"worker {number} (process {self.pid})"
 
-    @property
-    def pid(self) -> int:
-        """Its process id; it may have ended."""
-        return self._process.pid
+    def taken(self) -> Iterator[tuple[int, int]]:
+        """Give what it has taken over, as its log says: instants, microseconds since 1970, and partitions."""
+        for line in self._log.read_bytes().rpartition(b"\n")[0].splitlines():
+            if b'"partitions taken over"' in line:
+                entry = json.loads(line)
+                yield from ((instant_us(entry["at"]), number) for number in entry["partitions"])
 
-    @property
-    def running(self) -> bool:
-        """Whether it runs."""
-        return self._process.poll() is None
-
-    def look(self) -> None:
-        """Read what it has logged since the last look."""
-        with self.log_file.open("rb") as log:
-            log.seek(self._read_to)
-            text = log.read()
-        complete, newline, _ = text.rpartition(b"\n")
-        self._read_to += len(complete) + len(newline)
-        for line in complete.splitlines():
-            self._take_line(line)
-
-    def _take_line(self, line: bytes) -> None:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            return  # a warning of Python itself, or the one line with which a command fails
-        if isinstance(entry, dict) and entry.get("event") == "partitions taken over" and entry["partitions"]:
-            self.taken.append((instant_us(entry["at"]), tuple(entry["partitions"])))
+    def check(self) -> None:
+        """Raise `FoundProblemError` if it has ended, and was not killed."""
+        code = self._process.poll()
+        if code is not None and not self.is_killed:
+            last = self._log.read_text(errors="replace").rstrip().rpartition("\n")[2]
+            raise FoundProblemError(f"{self.name} ended by itself with code {code}: {last[:LAST_WORDS]}")
 
     def kill(self) -> None:
-        """End it at once (SIGKILL), as a crash would."""
-        self.killed = True
-        self._signal(signal.SIGKILL)
+        """End it at once (SIGKILL), as a crash would; one that has ended stays as it is."""
+        self.is_killed = True
+        self._process.kill()
         self._process.wait()
-        self._end_watchdog()
 
-    def terminate(self) -> None:
-        """Ask it to end in order (SIGTERM)."""
-        self._signal(signal.SIGTERM)
-
-    def wait(self) -> int:
-        """Wait for its end and return its exit code; kill it if that takes too long."""
+    def stop(self) -> str:
+        """End it in order (SIGTERM), or kill it if that takes too long; return what was wrong, or an empty text."""
+        self._process.terminate()
         try:
             code = self._process.wait(STOP_SECONDS)
         except subprocess.TimeoutExpired:
-            self._signal(signal.SIGKILL)
-            code = self._process.wait()
-        self._end_watchdog()
-        return code
-
-    def last_words(self) -> str:
-        """Return the last line of its log, for an error message."""
-        lines = self.log_file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
-        return lines[-1][:500] if lines else "(nothing)"
-
-    def _signal(self, number: signal.Signals) -> None:
-        if self.running:  # afterwards the number may belong to somebody else
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, number)
-
-    def _end_watchdog(self) -> None:
-        # Killed before its pipe closes, so that it cannot kill whoever has the number by then.
-        self._watchdog.kill()
-        self._watchdog.wait()
-        if self._watchdog.stdin is not None:
-            self._watchdog.stdin.close()
+            self.kill()
+            return f"{self.name} still ran {STOP_SECONDS:g} s after SIGTERM"
+        return f"{self.name} ended with code {code} after SIGTERM, not 0" if code and not self.is_killed else ""
 
 
-class Workers:
-    """All workers of a run. As a context manager it leaves none behind."""
-
-    def __init__(self, settings: Settings, folder: Path) -> None:
-        """Start nothing yet; logs go to `folder`."""
-        self._env = environment(settings)
-        self._folder = folder
-        self.all: list[Worker] = []
-
-    def start(self, count: int) -> None:
-        """Start that many more."""
-        for _ in range(count):
-            self.all.append(Worker(len(self.all) + 1, self._env, self._folder))
-
-    def owners(self) -> dict[int, Worker]:
-        """Return who took each partition last."""
-        taken = sorted((at_us, worker.number, numbers) for worker in self.all for at_us, numbers in worker.taken)
-        return {number: self.all[worker - 1] for _, worker, numbers in taken for number in numbers}
-
-    def look(self) -> None:
-        """Read their logs.
-
-        Raises:
-            FoundProblemError: one has ended that was not killed.
-        """
-        for worker in self.all:
-            if worker.killed:
-                continue
-            worker.look()
-            if not worker.running:
-                problem = f"worker {worker.number} ended by itself with code {worker.wait()}: {worker.last_words()}"
-                raise FoundProblemError(problem, next_step=f"see {worker.log_file}")
-
-    def stop(self) -> list[str]:
-        """Stop those that run, in order; return what was wrong with it, one sentence each."""
-        running = [worker for worker in self.all if worker.running]
-        for worker in running:
-            worker.terminate()
-        problems = []
-        for worker in running:
-            began = time.monotonic()
-            code = worker.wait()
-            if code != ExitCode.DONE:
-                seconds = time.monotonic() - began
-                problems.append(f"worker {worker.number} ended with code {code}, {seconds:.1f} s after SIGTERM, not 0")
-        return problems
-
-    def __enter__(self) -> Self:
-        """Nothing more to do."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Kill what still runs."""
-        for worker in self.all:
-            if worker.running:
+@contextlib.contextmanager
+def running(count: int, settings: Settings, folder: Path) -> Iterator[list[DemoWorker]]:
+    """Start workers, whose logs go to a folder; none is left at the end."""
+    workers = [DemoWorker(1, settings, folder, group=0)]
+    group = workers[0].pid
+    watch = [sys.executable, "-I", "-S", reaper.__file__, str(group), str(folder)]
+    with subprocess.Popen(watch, stdin=subprocess.PIPE, start_new_session=True) as watchdog:  # noqa: S603 - our own
+        try:
+            workers += (DemoWorker(number, settings, folder, group) for number in range(2, count + 1))
+            yield workers
+        finally:
+            for worker in workers:
                 worker.kill()
+            watchdog.kill()  # before its pipe closes, so that it kills nobody who has the group's number by then
 
 
-def partitions_of(worker: Worker, owners: Mapping[int, Worker]) -> set[int]:
-    """Return the numbers of the partitions that a worker owns."""
-    return {number for number, owner in owners.items() if owner is worker}
-
-
-def listed(numbers: Iterable[int]) -> str:
-    """Write partition numbers as text."""
-    return " ".join(map(str, sorted(numbers)))
-
-
-def now_us() -> int:
-    """Wall clock, microseconds since 1970; the workers' logs and commands use the same."""
-    return time.time_ns() // 1000
+def owners(workers: list[DemoWorker]) -> dict[int, tuple[int, DemoWorker]]:
+    """Return for each partition when it was taken over last, microseconds since 1970, and by whom."""
+    taken = sorted((at_us, worker.number, number) for worker in workers for at_us, number in worker.taken())
+    return {number: (at_us, workers[worker - 1]) for at_us, worker, number in taken}

@@ -2,7 +2,7 @@
 
 It imports nothing else of the product, so a mistake there is not a mistake here (an import contract and a test hold
 that). It is slow on purpose: for each pod `judge` tries every order in which the records of its node, of the pod itself
-and of executors could have been taken in. `plan` says from the same histories what will be decided about each pod.
+and of executors could have been taken in.
 
 Limits: resource versions are numbers, the operators `Gt` and `Lt` match nothing (their gate is off), what operators
 say is unreadable, and a deleted UID is remembered for good.
@@ -10,19 +10,14 @@ say is unreadable, and a deleted UID is remembered for good.
 
 from evictstream.kit.oracle.judging import judge
 from evictstream.kit.oracle.limits import OracleLimits, Promptness, Stretch
-from evictstream.kit.oracle.plan import Course, PodPlan, Span, plan
 from evictstream.kit.oracle.records import InputRecord, MessageRecord, Violation
 
 __all__ = [
-    "Course",
     "InputRecord",
     "MessageRecord",
     "OracleLimits",
-    "PodPlan",
     "Promptness",
-    "Span",
     "Stretch",
     "Violation",
     "judge",
-    "plan",
 ]

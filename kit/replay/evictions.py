@@ -46,6 +46,11 @@ class ReplayedEviction:
     cancelled_at_us: int | None = None
     cancelled_for: Verdict | None = None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it was neither issued nor withdrawn."""
+        return self.issued_at_us is None and self.cancelled_at_us is None
+
     def departure(self) -> Departure | None:
         """Return the first attempt; None if none was issued."""
         if self.issued_at_us is None:

@@ -16,7 +16,7 @@ from evictstream.kit.replay.comparison import (
     other_run_reason,
     upstream_reason,
 )
-from evictstream.kit.replay.evictions import EvictionsOfRun, ReplayedEviction
+from evictstream.kit.replay.evictions import EvictionsOfRun
 from evictstream.kit.replay.replay import Replay
 from evictstream.kit.replay.upstream_run import UpstreamRun
 from evictstream.kit.replay.virtual_partition import ReplayedMessage
@@ -65,7 +65,7 @@ class ReplayReport:
         yield "  issued", sum(eviction.issued_at_us is not None for eviction in self.evictions)
         for verdict, count in sorted(self._cancelled().items()):
             yield f"  cancelled, {verdict}", count
-        yield "  not due at the end", sum(_is_open(eviction) for eviction in self.evictions)
+        yield "  not due at the end", sum(eviction.is_open for eviction in self.evictions)
         yield "dead letters", self.messages["dead-letters"]
 
     def summary(self) -> dict[str, object]:
@@ -88,7 +88,7 @@ class ReplayReport:
             "evictions": len(self.evictions),
             "issued": sum(eviction.issued_at_us is not None for eviction in self.evictions),
             "cancelled": self._cancelled(),
-            "notDue": sum(_is_open(eviction) for eviction in self.evictions),
+            "notDue": sum(eviction.is_open for eviction in self.evictions),
             "deadLetters": self.messages["dead-letters"],
             "against": self.against,
             "same": self.same,
@@ -189,7 +189,3 @@ def _commands_of(path: Path) -> EvictionsOfRun:
             except Unreadable as error:
                 raise WrongUseError(f"{path}, line {number}: no command ({error.reason})") from error
     return evictions
-
-
-def _is_open(one: ReplayedEviction) -> bool:
-    return one.issued_at_us is None and one.cancelled_at_us is None

@@ -38,6 +38,7 @@ class FollowedRecord:
         timestamp_ms: its time in milliseconds since 1970: set by the producer or the broker, as the topic says.
         key: as it came.
         value: as it came.
+        headers: by name.
     """
 
     partition: int
@@ -45,6 +46,7 @@ class FollowedRecord:
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
+    headers: Mapping[str, bytes]
 
     @property
     def place(self) -> str:
@@ -128,6 +130,7 @@ def _batches(
                 timestamp_ms=record.timestamp,
                 key=record.key,
                 value=record.value,
+                headers=dict(record.headers),
             )
             for batch in polled.values()
             for record in batch

@@ -52,8 +52,8 @@ def test_a_worker_imports_only_from_the_image(image: ImageBuild) -> None:
 def test_the_image_has_the_incident_of_the_demo(image: ImageBuild) -> None:
     python = image.placed("/opt/evictstream/bin/python")
     program = (
-        "from evictstream.kit.demo.recording import demo_incident, read_recording\n"
-        "print(demo_incident()); read_recording(demo_incident())"
+        "from evictstream.kit.demo.story import demo_incident, read_incident\n"
+        "print(demo_incident()); assert read_incident(demo_incident(), partitions=1)"
     )
     assert Path(image.run(python, "-c", program).strip()).is_relative_to(image.root / "opt")
 

@@ -27,13 +27,13 @@ import importlib.util
 import evictstream.models
 import evictstream.streams
 from evictstream.streams.broker.jars import locked_jars
-from evictstream.kit.demo.recording import demo_incident, read_recording
+from evictstream.kit.demo.story import demo_incident, read_incident
 
 package = importlib.resources.files("evictstream")
 assert (package / "py.typed").is_file()
 assert (package / "models/messages/schemas/command.json").is_file()
 assert locked_jars()
-read_recording(demo_incident())
+assert read_incident(demo_incident(), partitions=1)
 assert importlib.util.find_spec("models") is None
 assert importlib.util.find_spec("kit") is None
 assert importlib.util.find_spec("streams") is None
@@ -83,4 +83,4 @@ def test_all_is_there_under_one_import_name(environment: Path) -> None:
 
 
 def test_the_demo_command_starts(environment: Path) -> None:
-    assert "--speed" in run(environment.parent, environment / "bin/evictstream", "demo", "--help")
+    assert "--no-kill" in run(environment.parent, environment / "bin/evictstream", "demo", "--help")

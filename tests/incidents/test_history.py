@@ -18,16 +18,16 @@ from typing import NamedTuple, get_args
 import pytest
 
 from evictstream.kit.demo.judgement import limits_of
-from evictstream.kit.demo.recording import read_recording
 from evictstream.kit.oracle import InputRecord, MessageRecord, Promptness, judge
 from evictstream.kit.oracle.records import InputTopic, OutputTopic
 from evictstream.kit.replay.simulated_executor import SimulatedExecutor
 from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.settings import Settings
+from tests.harness.incidents import INCIDENTS, events_of
 from tests.harness.plans import one_partition, taken_over
 
-INCIDENTS = sorted((Path(__file__).parents[2] / "examples" / "incidents").glob("*-no-evictor"))
+FOLDERS = sorted(INCIDENTS.glob("*-no-evictor"))
 SECOND_US = 1_000_000
 AFTERMATH_US = 60 * SECOND_US
 FIRE_LIMIT = 100_000
@@ -134,7 +134,7 @@ class VirtualService:
 def play(folder: Path, restart_every: int) -> VirtualService:
     """Play an incident."""
     service = VirtualService()
-    for number, event in enumerate(read_recording(folder).events, start=1):
+    for number, event in enumerate(events_of(folder), start=1):
         at_us = _instant_us(str(event["observedAt"]))
         service.advance(at_us)
         before = service.stand_in.admit(json.dumps(event).encode(), at_us)
@@ -151,7 +151,7 @@ def _instant_us(text: str) -> int:
 
 
 @pytest.mark.parametrize("restart_every", [0, 40], ids=["without restart", "restart every 40 events"])
-@pytest.mark.parametrize("folder", INCIDENTS, ids=[folder.name for folder in INCIDENTS])
+@pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 def test_recorded_incident(folder: Path, restart_every: int) -> None:
     service = play(folder, restart_every)
     violations = judge(
@@ -168,7 +168,7 @@ def test_recorded_incident(folder: Path, restart_every: int) -> None:
     assert sum(command["action"] == "Evict" for command in service.of("commands")) > 0
 
 
-@pytest.mark.parametrize("folder", INCIDENTS, ids=[folder.name for folder in INCIDENTS])
+@pytest.mark.parametrize("folder", FOLDERS, ids=[folder.name for folder in FOLDERS])
 def test_restarts_change_nothing(folder: Path) -> None:
     """Command by command, field by field: as if nothing had happened."""
 

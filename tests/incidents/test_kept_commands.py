@@ -17,7 +17,8 @@ import pytest
 
 from evictstream.kit.replay.replay import Replay
 from evictstream.streams.settings import Settings
-from tests.kit.replay.recorded import EVICTED, INCIDENTS, PARTITIONS, incident
+from tests.harness.incidents import INCIDENTS
+from tests.kit.replay.recorded import EVICTED, PARTITIONS, incident
 
 FOLDERS = [Path(__file__).with_name(name) for name in ("commands_2", "commands")]
 """The newest first: what it holds takes the place of what the others hold."""

@@ -18,7 +18,7 @@ from evictstream.streams.cli.main import main, run
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.printing import PrintableStream, one_line, printable, printable_json
 
-STREAMS = Path(__file__).parents[2] / "streams"
+ROOT = Path(__file__).parents[2]
 STEERING = ["\x1b]52;c;ZXZpbA==\x07", "\x1b[2K", "\x9b31m", "\u202e", "\u2066", "\u200f", "\r", "\x08", "\x7f", "\x00"]
 CLOCKED = re.compile(r"\x1b\[[0-9;]*[A-Za-z]|\x1b\[\?25[lh]")  # what rich sends of its own
 
@@ -72,7 +72,7 @@ def test_an_error_of_the_command_line_is_printable(
 def test_all_that_is_printed_goes_through_one_printer() -> None:
     """`say`, tables and consoles make it printable; what else writes would have to do it again."""
     others = []
-    for file in [*(STREAMS / "cli").rglob("*.py"), *(STREAMS / "demo").rglob("*.py")]:
+    for file in [file for room in ("streams/cli", "kit") for file in (ROOT / room).rglob("*.py")]:
         tree = ast.parse(file.read_text(encoding="utf-8"))
         called = [ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
         others += [f"{file.name}: {name}" for name in called if name in {"typer.echo", "typer.secho", "Console"}]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, get_args
 
-from evictstream.kit.oracle import Course, InputRecord, MessageRecord, Promptness, Violation, judge, plan
+from evictstream.kit.oracle import InputRecord, MessageRecord, Promptness, Violation, judge
 from evictstream.kit.oracle.reading import to_us
 from evictstream.kit.oracle.records import InputTopic, OutputTopic, shown
 from evictstream.kit.recordings.record import RecordedRecord
@@ -19,6 +19,7 @@ from evictstream.streams.settings import Settings
 from tests.faults.numbers import NUMBERS
 from tests.faults.objects import OUTCOMES, result
 from tests.faults.replayed.life import SHAPE, Life, draw_life
+from tests.kit.oracle.plan import Course, plan
 
 AFTER_SECONDS: Final = 15.0
 """Longer than any window, and than the longest wait for the next attempt."""

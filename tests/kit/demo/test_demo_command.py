@@ -6,27 +6,28 @@ import contextlib
 import gzip
 import json
 import os
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from kafka.admin import KafkaAdminClient
 
-from evictstream.kit.demo import story
-from evictstream.kit.demo.cleanup import SILENT_US, remove_leftovers
-from evictstream.kit.demo.recording import Recording
-from evictstream.kit.demo.summary import Counts, Summary
-from evictstream.kit.demo.workers import now_us
+from evictstream.kit.demo import judgement, story
+from evictstream.kit.oracle import InputRecord, MessageRecord
 from evictstream.streams.broker.locate import Broker
+from evictstream.streams.broker.run_names import delete_own, named
 from evictstream.streams.cli.main import run
 from evictstream.streams.errors import ExitCode
 from evictstream.streams.settings import Settings
 from tests.kit.demo.samples import Event, node, pod, taint, tolerates
 
+PATIENCE_SECONDS = 20
 COMMAND = [sys.executable, "-m", "evictstream.streams.cli.main"]
 
 # So that a killed worker is missed soon.
@@ -60,15 +61,15 @@ def incident(folder: Path) -> Path:
 def playing(*arguments: str, until: bytes, **more: str) -> Iterator[tuple[subprocess.Popen[bytes], bytes]]:
     """Start a command line and wait until it has said something; gives the process and what it said so far."""
     with subprocess.Popen(
-        [*COMMAND, *arguments, "-o", "json"],
+        [*COMMAND, *arguments],
         env=os.environ | QUICK | more,
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     ) as process:
         try:
-            assert process.stderr is not None
+            assert process.stdout is not None
             said = b""
-            for line in process.stderr:
+            for line in process.stdout:
                 said += line
                 if until in line:
                     break
@@ -85,26 +86,26 @@ def topics(kafka: Broker) -> set[str]:
         client.close()
 
 
+def workers(said: bytes) -> list[int]:
+    pids = [int(number) for number in re.findall(rb"process (\d+)", said)]
+    assert len(pids) >= story.WORKERS, said
+    return pids
+
+
 @pytest.mark.slow
-def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
+def test_a_killed_worker_is_survived(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     done = subprocess.run(
-        [*COMMAND, "-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)), "-o", "json"],
+        [*COMMAND, "-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path))],
         env=os.environ | QUICK,
         capture_output=True,
         timeout=150,
         check=False,
     )
     assert done.returncode == ExitCode.DONE, (done.stdout, done.stderr)
-    found = json.loads(done.stdout)
-    assert found["problems"] == []
-    assert found["killsSurvived"] == 1
-    assert found["scheduled"] == 12
-    assert found["issued"] + found["spared"] == 6 + 6 + 3
-    # An eviction whose first delete failed is taken back too if its taint goes before the repeat; the oracle knows.
-    assert found["cancelled"] >= 3 + found["spared"]
-    assert found["kafka"] == f"the Kafka at {kafka.bootstrap_servers}"
-    assert b"killed with SIGKILL" in done.stderr
+    assert b"deadlines pending" in done.stdout
+    assert b"has taken over" in done.stdout
+    assert b"the oracle agrees" in done.stdout
     assert topics(kafka) == before
 
 
@@ -112,17 +113,35 @@ def test_the_whole_story(kafka: Broker, tmp_path: Path) -> None:
 def test_sigterm_in_the_middle_leaves_nothing_behind(kafka: Broker, tmp_path: Path) -> None:
     before = topics(kafka)
     arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
-    with playing(*arguments, until=b"is process") as (process, said):
-        line = said.splitlines()[-1]
-        pids = [int(word.strip(b",")) for word in line.split() if word.strip(b",").isdigit() and len(word) > 2]
-        assert len(pids) == 2, said
+    with playing(*arguments, until=b"evictions: ") as (process, said):
+        pids = workers(said)
+        assert len(topics(kafka)) > len(before)
         process.send_signal(signal.SIGTERM)
-        _, rest = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=60)
     assert process.returncode == 128 + signal.SIGTERM
     assert b"stopped; everything that was started" in rest
-    time.sleep(0.1)
     assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
     assert topics(kafka) == before
+
+
+@pytest.mark.slow
+def test_a_killed_demo_leaves_no_worker_and_is_named(kafka: Broker, tmp_path: Path) -> None:
+    before = topics(kafka)
+    arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
+    with playing(*arguments, until=b"are played") as (process, said):
+        process.kill()
+        give_up = time.monotonic() + PATIENCE_SECONDS
+        while any(Path(f"/proc/{pid}").exists() for pid in workers(said)):
+            assert time.monotonic() < give_up
+            time.sleep(0.05)
+    left = topics(kafka) - before
+    name = min(left)[: len(f"{story.PREFIX}01234567")]
+    try:
+        with playing(*arguments, until=b"of another demo") as (process, said):
+            assert f"topics {name}* are of another demo".encode() in said
+        assert topics(kafka) == before | left
+    finally:
+        delete_own(named(Settings(bootstrap_servers=kafka.bootstrap_servers), name))
 
 
 @pytest.mark.slow
@@ -137,31 +156,11 @@ def test_it_starts_its_own_kafka_despite_the_shells_settings(kafka: Broker, tmp_
         "EVICTSTREAM_REPLICATION_FACTOR": "3",
         "EVICTSTREAM_MIN_INSYNC_REPLICAS": "2",
     }
-    with playing("demo", "--incident", str(incident(tmp_path)), until=b"is process", **shell) as (process, said):
+    with playing("demo", "--incident", str(incident(tmp_path)), until=b"(process ", **shell) as (process, said):
         assert f"the Kafka at {kafka.bootstrap_servers} is left alone".encode() in said
-        assert b"declared" in said
         assert topics(kafka) == before
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)
-
-
-@pytest.mark.slow
-def test_leftovers_of_a_killed_demo_are_named_and_removed(kafka: Broker, tmp_path: Path) -> None:
-    before = topics(kafka)
-    arguments = ("-b", kafka.bootstrap_servers, "demo", "--incident", str(incident(tmp_path)))
-    with playing(*arguments, until=b"is tainted") as (process, _):
-        process.kill()
-        process.communicate(timeout=60)
-    left = topics(kafka)
-    assert len(left - before) == 8
-    settings = Settings(bootstrap_servers=kafka.bootstrap_servers)
-    others = {"evictstream-demo-of-mine.nodes", "nodes", "x-evictstream-demo-0123abcd.nodes"}
-    (sentence,) = remove_leftovers(settings, left - before | others, now_us())
-    assert "remove them if it does not run" in sentence
-    assert topics(kafka) == left
-    (sentence,) = remove_leftovers(settings, left - before | others, now_us() + SILENT_US)
-    assert "they are removed" in sentence
-    assert topics(kafka) == before
 
 
 ELSEWHERE = "elsewhere:9092"
@@ -184,12 +183,11 @@ def test_only_a_flag_names_a_kafka_for_the_demo(
     config.write_text(f'bootstrap_servers = "{ELSEWHERE}"')
     seen: list[str | None] = []
 
-    def tell(recording: Recording, settings: Settings, *_: object) -> Summary:
+    def tell(settings: Settings, *_: object, **__: object) -> Generator[str]:
         seen.append(settings.bootstrap_servers)
-        return Summary(recording.name, "none", 1, Counts(), 0, None, (), None)
+        yield "once upon a time"
 
     monkeypatch.setattr(story, "tell", tell)
-    monkeypatch.setattr(signal, "signal", lambda *_: None)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert run([argument.format(config=config) for argument in arguments]) == ExitCode.DONE
@@ -198,7 +196,7 @@ def test_only_a_flag_names_a_kafka_for_the_demo(
 
 def test_folder_without_an_incident_is_wrong_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["demo", "--incident", str(tmp_path)]) == ExitCode.WRONG_USE
-    assert "has no recorded incident" in capsys.readouterr().err
+    assert "events.jsonl.gz" in capsys.readouterr().err
 
 
 def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,21 +204,34 @@ def test_help_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
     assert "evictstream demo --incident" in " ".join(capsys.readouterr().out.split())
 
 
-@pytest.mark.parametrize(("problems", "code"), [((), ExitCode.DONE), (("wrong",), ExitCode.FOUND_PROBLEM)])
-def test_exit_code_says_what_the_oracle_said(
-    problems: tuple[str, ...], code: ExitCode, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(("found", "code"), [([], ExitCode.DONE), (["late"], ExitCode.FOUND_PROBLEM)])
+def test_exit_code_says_whether_there_were_problems(
+    found: list[str], code: ExitCode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def tell(recording: Recording, *_: object) -> Summary:
-        return Summary(recording.name, "none", 1, Counts(), 0, None, problems, None)
+    def tell(_settings: Settings, _incident: Path, problems: list[str], **_: object) -> Generator[str]:
+        yield "once upon a time"
+        problems += found
 
     monkeypatch.setattr(story, "tell", tell)
-    handlers = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
-    try:
-        assert run(["demo"]) == code
-        assert run(["demo", "-o", "json"]) == code
-    finally:
-        for number, handler in zip((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), handlers, strict=True):
-            signal.signal(number, handler)
-    out = capsys.readouterr().out
-    assert ("The oracle agrees" in out) is (not problems)
-    assert json.loads(out.splitlines()[-1])["problems"] == list(problems)
+    assert run(["demo"]) == code
+
+
+@pytest.mark.slow
+def test_a_command_that_is_missing_fails_the_demo(
+    kafka: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def read_log(settings: Settings) -> tuple[list[InputRecord], list[MessageRecord]]:
+        inputs, messages = judgement.read_log(settings)
+        messages.remove(next(one for one in messages if one.topic == "commands" and b'"Evict"' in one.value))
+        return inputs, messages
+
+    monkeypatch.setattr(story, "read_log", read_log)
+    for name, value in QUICK.items():
+        monkeypatch.setenv(name, value)
+    arguments = ["-b", kafka.bootstrap_servers, "demo", "--no-kill", "--incident", str(incident(tmp_path))]
+    assert run(arguments) == ExitCode.FOUND_PROBLEM
+    shown = capsys.readouterr().out
+    (logs,) = re.findall(r"the workers' logs are in (\S+)", shown)
+    assert "1 problem(s)" in shown
+    assert (Path(logs) / "worker-1.log").stat().st_size > 0
+    shutil.rmtree(logs)

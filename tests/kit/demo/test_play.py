@@ -1,65 +1,95 @@
-"""What is worked out before the play begins: times that are moved, when to kill, how long to wait."""
+"""What is worked out before the play begins: times that are moved, when to kill, when all is over."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from pathlib import Path
 
-from evictstream.kit.demo.judgement import plan_of
-from evictstream.kit.demo.play import LONGEST_TAIL_US, kill_moment_us, moved, still_owed, waits_until_us
-from evictstream.kit.demo.recording import Event, demo_incident, read_recording
-from evictstream.kit.oracle import PodPlan
+import msgspec
+import pytest
+
+from evictstream.kit.demo.play import expected, kill_moment_us, moved
+from evictstream.kit.demo.story import demo_incident, read_incident
+from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.models.instants import instant_us
+from evictstream.streams.errors import WrongUseError
 from evictstream.streams.settings import Settings
-from tests.kit.demo.samples import START_US, node, pod, taint, tolerates, us
+from tests.harness.incidents import INCIDENTS
+from tests.kit.demo.samples import START_US, Event, node, pod, taint, tolerates, us
 
-EVENTS = [node(0), pod(0), node(2), node(5)]
-NOW_US = us(1_000_000)
-
-
-def planned(events: Sequence[Event]) -> dict[str, PodPlan]:
-    return plan_of(events, Settings())
+SETTINGS = Settings(partitions=1)
 
 
-def test_events_keep_their_pace_and_their_objects() -> None:
-    found = moved(EVENTS, NOW_US)
-    assert [instant_us(event["observedAt"]) - NOW_US for event in found] == [0, 0, 2_000_000, 5_000_000]
-    assert [event["object"] for event in found] == [event["object"] for event in EVENTS]
-    assert instant_us(EVENTS[0]["observedAt"]) == START_US
+def records(*events: Event) -> list[RecordedRecord]:
+    return [
+        RecordedRecord(
+            topic="nodes" if event["object"]["kind"] == "Node" else "pods",
+            partition=0,
+            offset=offset,
+            timestamp=instant_us(event["observedAt"]) // 1_000,
+            key=b"lab",
+            value=msgspec.json.encode(event),
+        )
+        for offset, event in enumerate(events)
+    ]
 
 
-def test_speed_shortens_distances_and_nothing_else() -> None:
-    found = moved(EVENTS, NOW_US, 2)
-    assert [instant_us(event["observedAt"]) - NOW_US for event in found] == [0, 0, 1_000_000, 2_500_000]
+def kill_moment(found: list[RecordedRecord]) -> int | None:
+    return kill_moment_us(*expected(found, SETTINGS))
+
+
+def test_moved_events_keep_their_pace_and_their_objects() -> None:
+    before = records(node(0), pod(0), node(2.5))
+    after = moved(before, 1_000_000)
+    assert [record.appended_us - START_US for record in after] == [10**9, 10**9, 10**9 + 2_500_000]
+    for old, new in zip(before, after, strict=True):
+        event = json.loads(new.value or b"")
+        assert instant_us(event["observedAt"]) == new.appended_us
+        assert event["object"] == json.loads(old.value or b"")["object"]
 
 
 def test_a_worker_is_killed_in_mid_window() -> None:
     """Half of the 52 deadlines of the peak or more are pending from 14.0 s to 32.3 s of the recorded outage."""
-    plans = planned(read_recording(demo_incident()).events)
-    moment = kill_moment_us(plans)
+    evictions, end_us = expected(read_incident(demo_incident(), 1), SETTINGS)
+    moment = kill_moment_us(evictions, end_us)
     assert moment is not None
-    first = min(one.spans[0].since_us for one in plans.values())
-    assert 15 < (moment - first) / 1e6 < 31
-
-
-def test_nobody_is_killed_when_nothing_is_pending() -> None:
-    assert kill_moment_us(planned([node(0, taint()), pod(1)])) is None
+    pending = sum(
+        one.scheduled_at_us <= moment < (one.issued_at_us or one.cancelled_at_us or end_us)
+        for one in evictions
+        if one.scheduled_at_us is not None
+    )
+    assert pending > 26
 
 
 def test_the_kill_is_amid_a_deadline_that_is_pending() -> None:
-    plans = planned([node(0), pod(0, tolerates(seconds=20)), node(10, taint()), node(12), node(14, taint())])
-    assert kill_moment_us(plans) == us(24)
+    assert kill_moment(records(node(0), pod(0, tolerates(seconds=20)), node(10, taint()))) == us(20)
 
 
-def test_waiting_ends_with_the_last_deadline_that_is_near() -> None:
-    events = [node(0, taint()), pod(1, tolerates(seconds=50)), pod(1, tolerates(seconds=10**9), uid="b", name="b")]
-    assert waits_until_us(planned(events), us(2)) == us(51)
-    assert waits_until_us(planned(events), us(60)) == us(60)
-    assert waits_until_us(planned(events[:1]), us(2)) == us(2)
-    assert us(10**9) > us(60) + LONGEST_TAIL_US
+def test_nobody_is_killed_when_nothing_is_pending() -> None:
+    assert kill_moment(records(node(0, taint()), pod(1))) is None
 
 
-def test_owed_evictions_are_due_and_still_have_their_reason() -> None:
-    plans = planned([node(0, taint()), pod(1, tolerates(seconds=9)), node(20)])
-    assert still_owed(plans, us(9.9)) == set()
-    assert still_owed(plans, us(10)) == {"pod-1"}
-    assert still_owed(plans, us(20)) == set()
+@pytest.mark.parametrize(("seconds", "end"), [(50, 51), (10**9, 2)])
+def test_only_deadlines_that_are_near_are_waited_for(seconds: int, end: float) -> None:
+    """And a wait that lasts longer does not move the kill behind the end."""
+    found = records(node(0, taint()), pod(1, tolerates(seconds=seconds)), node(2, taint()))
+    _, end_us = expected(found, SETTINGS)
+    moment = kill_moment(found)
+    assert end_us == us(end)
+    assert moment is not None
+    assert us(1) <= moment <= end_us
+
+
+@pytest.mark.parametrize("folder", sorted(INCIDENTS.glob("*/")), ids=lambda folder: folder.name)
+def test_every_recorded_incident_can_be_played(folder: Path) -> None:
+    assert read_incident(folder, 1)
+
+
+@pytest.mark.parametrize(
+    "content", [None, b"", b"{", b"{}\n", b"[]\n"], ids=["missing", "empty", "half an object", "no event", "a list"]
+)
+def test_what_cannot_be_read_is_wrong_use(tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "events.jsonl.gz").write_bytes(content)
+    with pytest.raises(WrongUseError, match=r"events\.jsonl\.gz"):
+        read_incident(tmp_path, 1)

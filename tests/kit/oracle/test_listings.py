@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from evictstream.kit.oracle import plan
 from tests.faults.numbers import NUMBERS
+from tests.kit.oracle.plan import plan
 from tests.kit.oracle.telling import TAINT, Story, at, tainted, tolerating
 
 ACCEPTED_SILENCE, ACCEPTED_LIMIT = NUMBERS.accepted_silence_seconds, NUMBERS.accepted_limit_seconds

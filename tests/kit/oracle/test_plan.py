@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import pytest
 
-from evictstream.kit.demo.judgement import plan_of
-from evictstream.kit.oracle import PodPlan
-from evictstream.streams.settings import Settings
 from tests.kit.demo.samples import NOT_READY, START_US, UNREACHABLE, Event, node, pod, taint, tolerates
+from tests.kit.oracle.plan import PodPlan
+from tests.kit.oracle.written import plan_of
 
 UR, NR = taint(UNREACHABLE), taint(NOT_READY)
 
@@ -264,7 +263,7 @@ CASES = {
 
 
 def planned(events: list[Event]) -> dict[str, PodPlan]:
-    return plan_of(events, Settings())
+    return plan_of(events)
 
 
 def in_seconds(pod_plan: PodPlan | None) -> Case:

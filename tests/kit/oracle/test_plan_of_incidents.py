@@ -3,38 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
 
-from evictstream.kit.demo.judgement import plan_of
-from evictstream.kit.demo.recording import Event, Recording, read_recording
-from evictstream.kit.oracle import PodPlan
 from evictstream.models.instants import instant_us
-from evictstream.streams.settings import Settings
-
-INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"
+from tests.harness.incidents import INCIDENTS, events_of
+from tests.kit.demo.samples import Event
+from tests.kit.oracle.plan import PodPlan
+from tests.kit.oracle.written import plan_of
 
 
 @functools.cache
-def recording(name: str) -> Recording:
-    return read_recording(INCIDENTS / f"{name}-no-evictor")
-
-
-def planned(events: Sequence[Event]) -> dict[str, PodPlan]:
-    return plan_of(events, Settings())
+def recorded(name: str) -> list[Event]:
+    return events_of(INCIDENTS / f"{name}-no-evictor")
 
 
 @functools.cache
 def pods(name: str) -> dict[str, PodPlan]:
     """By name; of pods that had the same name one after the other the last."""
-    return {one.pod: one for one in planned(recording(name).events).values()}
+    return {one.pod: one for one in plan_of(recorded(name)).values()}
 
 
 def totals(name: str) -> tuple[int, int, int, int]:
     """Scheduled, moved, cancelled, evicted."""
-    courses = [one.course() for one in planned(recording(name).events).values()]
+    courses = [one.course() for one in plan_of(recorded(name)).values()]
     return (
         sum(len(course.scheduled) for course in courses),
         sum(len(course.moved) for course in courses),
@@ -46,7 +39,7 @@ def totals(name: str) -> tuple[int, int, int, int]:
 def first_taint_us(name: str, node: str) -> int:
     return next(
         instant_us(event["observedAt"])
-        for event in recording(name).events
+        for event in recorded(name)
         if event["object"]["metadata"]["name"] == node
         and any(taint["effect"] == "NoExecute" for taint in event["object"]["spec"].get("taints", ()))
     )
@@ -133,5 +126,5 @@ def test_taints_by_hand(case: str, seconds: float | None) -> None:
     ],
 )
 def test_repeated_input_changes_nothing(change: Callable[[list[Event]], list[Event]]) -> None:
-    events = list(recording("manual-taints").events)
-    assert planned(change(list(events))) == planned(events)
+    events = recorded("manual-taints")
+    assert plan_of(change(list(events))) == plan_of(events)

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 import pytest
 
-from evictstream.kit.oracle import plan
 from tests.faults.numbers import NUMBERS
+from tests.kit.oracle.plan import plan
 from tests.kit.oracle.telling import TAINT, Story, at, tainted, tolerating
 
 

@@ -7,21 +7,20 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import pytest
 
-from evictstream.kit.demo.judgement import EARLY_US, PATIENCE_US, VIEW_US, limits_of, plan_of, records_of
-from evictstream.kit.demo.recording import read_recording
-from evictstream.kit.demo.topics import Seen
-from evictstream.kit.oracle import InputRecord, PodPlan, Promptness, Stretch, judge
+from evictstream.kit.demo.judgement import EARLY_US, PATIENCE_US, VIEW_US, limits_of
+from evictstream.kit.oracle import InputRecord, Promptness, Stretch, judge
 from evictstream.kit.oracle.decision import MayStay, MustLeave
 from evictstream.models.instants import instant_text
 from evictstream.streams.settings import Settings
+from tests.harness.incidents import INCIDENTS, events_of
 from tests.kit.demo.samples import Event, at, command, node, pod, taint, tolerates, us
-from tests.kit.oracle.written import answer, seen, told
+from tests.kit.oracle.plan import PodPlan
+from tests.kit.oracle.written import Seen, answer, plan_of, records_of, seen, told
 
-INCIDENT = Path(__file__).parents[3] / "examples" / "incidents" / "zone-outage-part-recovers-no-evictor"
+INCIDENT = INCIDENTS / "zone-outage-part-recovers-no-evictor"
 
 # The pod tolerates the taint, which comes at 10 s, for 20 s; in the second story it is taken back at 25 s.
 STAYS = [node(0), pod(1, tolerates(seconds=20)), node(10, taint())]
@@ -280,8 +279,8 @@ def ends(events: Sequence[Event], commands: Sequence[Seen]) -> list[Event]:
 )
 @pytest.mark.parametrize("action", ["Schedule", "Evict"])
 def test_one_wrong_command_among_all_of_an_incident(action: str, tamper: Callable[[list[Seen], int], object]) -> None:
-    recorded = read_recording(INCIDENT).events
-    right = perfect(plan_of(recorded, Settings()))
+    recorded = events_of(INCIDENT)
+    right = perfect(plan_of(recorded))
     events = sorted([*recorded, *ends(recorded, right)], key=lambda event: str(event["observedAt"]))
     end_us = max(one.at_us for one in right) + 60_000_000
     assert rules(events, *right, end_us=end_us) == set()

@@ -2,15 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
-from evictstream.kit.demo.topics import Seen, encode
+import msgspec
+
+from evictstream.kit.demo.judgement import limits_of
 from evictstream.kit.oracle import InputRecord, MessageRecord
-from tests.kit.demo.samples import at, command, us
+from evictstream.models.instants import instant_us
+from evictstream.streams.settings import Settings
+from tests.kit.demo.samples import Event, at, command, us
+from tests.kit.oracle.plan import PodPlan, plan
 
 DECISIONS = {"Schedule": "Scheduled", "Evict": "Issued", "Cancel": "Cancelled"}
 NOT_IN_RESULTS = {"action", "revision", "nodeUid", "reason", "windowStart", "deadline", "issuedAt"}
+
+encode = msgspec.json.encode
+
+
+class Seen(NamedTuple):
+    """A command, and when it was committed, microseconds since 1970."""
+
+    at_us: int
+    command: Event
+
+
+def records_of(events: Iterable[Event]) -> list[InputRecord]:
+    """Watch events that are appended to one partition, each when it is observed."""
+    return [
+        InputRecord(
+            topic="nodes" if event["object"]["kind"] == "Node" else "pods",
+            partition=0,
+            offset=offset,
+            append_at_us=instant_us(event["observedAt"]),
+            key=event["cluster"].encode(),
+            value=encode(event),
+        )
+        for offset, event in enumerate(events)
+    ]
+
+
+def plan_of(events: Iterable[Event]) -> dict[str, PodPlan]:
+    """What they lead to, by UID of the pod."""
+    return plan(records_of(events), limits_of(Settings()), partitions=1)
 
 
 def seen(seconds: float, action: str, deadline: float = 30, **more: Any) -> Seen:

@@ -6,7 +6,6 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from evictstream.kit.demo.recording import read_recording
 from evictstream.kit.inputs.opening import live
 from evictstream.kit.recordings.record import RecordedRecord
 from evictstream.kit.replay.replay import Replay
@@ -14,8 +13,8 @@ from evictstream.kit.replay.sources import open_source
 from evictstream.models.instants import instant_text, instant_us
 from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
+from tests.harness.incidents import events_of
 
-INCIDENTS = Path(__file__).parents[3] / "examples" / "incidents"
 EVICTED = Path(__file__).parents[1] / "upstream" / "taint_eviction" / "recorded"
 """Incidents in which Kubernetes' own controller evicted."""
 PARTITIONS = 3
@@ -28,7 +27,7 @@ Outcomes = dict[tuple[str, str], tuple[str, str]]
 def incident(folder: Path) -> list[RecordedRecord]:
     """Return an incident's records in the order of their times."""
     found, offsets = [], dict[tuple[str, int], int]()
-    for event in read_recording(folder).events:
+    for event in events_of(folder):
         thing = event["object"]
         event = {"cluster": CLUSTER, **event}  # noqa: PLW2901 - kubectl records none
         is_node = thing["kind"] == "Node"

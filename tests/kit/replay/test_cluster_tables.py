@@ -15,7 +15,8 @@ from evictstream.streams.engine.core.outbox import Outbox
 from evictstream.streams.partition.eviction_partition import EvictionPartition
 from evictstream.streams.worker.service_config import partition_config
 from evictstream.streams.worker.stored_rows import ENGINE_KEYS
-from tests.kit.replay.recorded import CLUSTER, INCIDENTS, incident
+from tests.harness.incidents import INCIDENTS
+from tests.kit.replay.recorded import CLUSTER, incident
 from tests.kit.replay.test_what_if import BEGIN_MS, SETTINGS, Log
 
 FOR_20_S = {"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 20}

@@ -19,7 +19,8 @@ from evictstream.kit.replay.sources import open_source
 from evictstream.kit.replay.upstream_run import UpstreamRun
 from evictstream.models.instants import instant_us
 from evictstream.streams.settings import Settings
-from tests.kit.replay.recorded import CLUSTER, EVICTED, INCIDENTS, PARTITIONS, incident
+from tests.harness.incidents import INCIDENTS
+from tests.kit.replay.recorded import CLUSTER, EVICTED, PARTITIONS, incident
 
 AFTERMATH_SECONDS = 60.0
 AUDIT_LOG = INCIDENTS.parent / "audit-log" / "audit.jsonl.gz"

@@ -16,7 +16,8 @@ from evictstream.models.eviction.cluster import EpochBegun
 from evictstream.models.instants import instant_us
 from evictstream.streams.partitioner import partition_of
 from evictstream.streams.settings import Settings
-from tests.kit.replay.recorded import INCIDENTS, PARTITIONS, incident
+from tests.harness.incidents import INCIDENTS
+from tests.kit.replay.recorded import PARTITIONS, incident
 
 NAMES = sorted(folder.name for folder in INCIDENTS.iterdir() if folder.is_dir())
 AFTERMATH_SECONDS = 60.0

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from evictstream.kit.demo.recording import read_recording
 from evictstream.kit.inputs.opening import live
 from evictstream.kit.replay.sources import open_source
 from evictstream.models.instants import instant_us
 from evictstream.streams.errors import WrongUseError
+from tests.harness.incidents import INCIDENTS, events_of
 from tests.kit.recordings.audit_samples import SUCCESS
-from tests.kit.replay.recorded import INCIDENTS, outcomes
+from tests.kit.replay.recorded import outcomes
 
 NAMES = sorted(folder.name for folder in INCIDENTS.iterdir() if folder.is_dir())
 HEARTBEAT_US = 10_000_000
@@ -23,8 +23,8 @@ HEARTBEAT_US = 10_000_000
 Event = dict[str, Any]
 
 
-def incident(name: str) -> tuple[Event, ...]:
-    return read_recording(INCIDENTS / name).events
+def incident(name: str) -> list[Event]:
+    return events_of(INCIDENTS / name)
 
 
 def written(path: Path, events: Sequence[Event]) -> Path:

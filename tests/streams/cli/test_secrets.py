@@ -40,7 +40,7 @@ CONNECTING = {
     "conformance": [["conformance", "executor", "--", "false"]],
     "feed": [["feed", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
     "execute": [["execute", "--cluster", "lab", "--kubeconfig", "{kubeconfig}"]],
-    "demo": [["-b", "{servers}", "demo", "--no-kill", "--speed", "10", "--incident", "{incident}"]],
+    "demo": [["-b", "{servers}", "demo", "--no-kill", "--incident", "{incident}"]],
 }
 ALONE = {"broker", "config", "rules"}  # these make no connection with the settings
 # What each one that runs until it is stopped says when it is at work.

@@ -34,6 +34,7 @@ def read(settings: Settings, *topics: str) -> dict[str, list[FollowedRecord]]:
                         timestamp_ms=record.timestamp,
                         key=record.key,
                         value=record.value,
+                        headers=dict(record.headers),
                     )
                     for record in records
                 ]

@@ -76,12 +76,6 @@ class PodPlan:
     node: str
     spans: tuple[Span, ...]
 
-    def owed_us(self, deadline_us: int) -> int:
-        """Say since when an eviction with this deadline is owed: from the deadline on, or from when it was known."""
-        return min(
-            (span.due_us for span in self.spans if span.deadline_us == deadline_us and span.due_us), default=deadline_us
-        )
-
     def course(self) -> Course:
         """Follow the spans as if commands took no time and every eviction worked."""
         scheduled: list[int] = []
