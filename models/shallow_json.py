@@ -118,10 +118,10 @@ class ListSplitter:
             if begin[0] != _OBJECT:
                 raise msgspec.DecodeError("it is no object")
             self._is_object = True
-        found: list[SplitItem] = []
-        self._scan(found)
+        items: list[SplitItem] = []
+        self._scan(items)
         self._drop()
-        return found
+        return items
 
     def end(self) -> bytes:
         """Return the JSON of the list's `metadata`; null if it has none. All of the text has come.
@@ -133,7 +133,7 @@ class ListSplitter:
             raise msgspec.DecodeError("the list has no end")
         return self._metadata
 
-    def _scan(self, found: list[SplitItem]) -> None:
+    def _scan(self, items: list[SplitItem]) -> None:
         while self._at < len(self._text):
             if self._is_in_string and not self._end_string():
                 return
@@ -149,7 +149,7 @@ class ListSplitter:
                 elif token in _OPEN:
                     self._open(began)
                 else:
-                    self._close(found)
+                    self._close(items)
             else:
                 self._at = len(self._text)
 
@@ -173,7 +173,7 @@ class ListSplitter:
         elif self._depth == 3 and self._is_in_items:  # noqa: PLR2004 - an item
             self._began, self._head = at, None
 
-    def _close(self, found: list[SplitItem]) -> None:
+    def _close(self, items: list[SplitItem]) -> None:
         self._depth -= 1
         if self._depth < 0:
             raise msgspec.DecodeError("brackets do not match")
@@ -183,9 +183,9 @@ class ListSplitter:
         if not self._is_in_items:
             self._metadata = text if self._head is None else b"null"
         elif self._head is None and len(text) <= self._most:
-            found.append(SplitItem(text, is_whole=True))
+            items.append(SplitItem(text, is_whole=True))
         else:
-            found.append(SplitItem(self._head or text[: self._most], is_whole=False))
+            items.append(SplitItem(self._head or text[: self._most], is_whole=False))
         self._began = self._head = None
 
     def _key_name(self) -> str:

@@ -115,24 +115,24 @@ def _has_many_headers(records: bytes | bytearray) -> bool:
 
 def _varint(records: bytes | bytearray, at: int) -> tuple[int, int]:
     """Return a number in Kafka's zigzag of seven bits a byte, and the place behind it."""
-    shift = found = 0
+    shift = number = 0
     while True:
         byte = records[at]
         at += 1
-        found |= (byte & 0x7F) << shift
+        number |= (byte & 0x7F) << shift
         if byte < 0x80:  # noqa: PLR2004 - the highest bit says that more follows
-            return (found >> 1) ^ -(found & 1), at
+            return (number >> 1) ^ -(number & 1), at
         shift += 7
 
 
 def _gunzip(data: memoryview, limit: int) -> bytes:
-    found = zlib.decompressobj(GZIP_WINDOW)
-    return _whole(found.decompress(data, limit + 1), is_ended=found.eof, limit=limit)
+    decompressor = zlib.decompressobj(GZIP_WINDOW)
+    return _whole(decompressor.decompress(data, limit + 1), is_ended=decompressor.eof, limit=limit)
 
 
 def _unlz4(data: memoryview, limit: int) -> bytes:
-    found = lz4.frame.LZ4FrameDecompressor()
-    return _whole(found.decompress(data, limit + 1), is_ended=found.eof, limit=limit)
+    decompressor = lz4.frame.LZ4FrameDecompressor()
+    return _whole(decompressor.decompress(data, limit + 1), is_ended=decompressor.eof, limit=limit)
 
 
 def _whole(records: bytes, *, is_ended: bool, limit: int) -> bytes:
@@ -149,16 +149,16 @@ def _unzstd(data: memoryview, limit: int) -> bytes:
 def _unsnappy(data: memoryview, limit: int) -> bytes | bytearray:
     if data[: len(XERIAL_MAGIC)].tobytes() != XERIAL_MAGIC:
         return _block(data, limit)
-    found = bytearray()
+    output = bytearray()
     at = XERIAL_HEADER_BYTES
     while at < len(data):
         (length,) = _length.unpack_from(data, at)
         if length <= 0:
             raise ValueError("a block without a length")
         at += _length.size
-        found += _block(data[at : at + length], limit - len(found))
+        output += _block(data[at : at + length], limit - len(output))
         at += length
-    return found
+    return output
 
 
 def _block(data: memoryview, limit: int) -> bytes:
@@ -170,8 +170,8 @@ def _block(data: memoryview, limit: int) -> bytes:
             break
     if size > limit:
         raise _BeyondBoundError
-    found: bytes = snappy.decompress(data.tobytes())
-    return found
+    output: bytes = snappy.decompress(data.tobytes())
+    return output
 
 
 _EXPAND: Final[dict[int, Callable[[memoryview, int], bytes | bytearray]]] = {

@@ -102,7 +102,7 @@ class Repeats(logging.Filter):
 
     def __init__(self) -> None:
         super().__init__()
-        self._said: dict[tuple[str, str], tuple[float, int]] = {}
+        self._repeats: dict[tuple[str, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record passes; its own time counts."""
@@ -113,14 +113,14 @@ class Repeats(logging.Filter):
             _kept_back += 1
             return False
         sentence = record.name, str(record.msg)
-        since, times = self._said.get(sentence, (record.created, 0))
+        since, times = self._repeats.get(sentence, (record.created, 0))
         if not 0 <= record.created - since < REPEATS_SECONDS:
             if times > REPEATS:
                 record.msg = f"{record.msg} (and {times - REPEATS} more like it)"
             since, times = record.created, 0
-        if len(self._said) >= MAX_SENTENCES:
-            self._said.clear()
-        self._said[sentence] = since, times + 1
+        if len(self._repeats) >= MAX_SENTENCES:
+            self._repeats.clear()
+        self._repeats[sentence] = since, times + 1
         return times < REPEATS
 
 

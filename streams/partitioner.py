@@ -7,5 +7,5 @@ from kafka.partitioner.default import murmur2
 
 def partition_of(key: bytes, partitions: int) -> int:
     """Return the partition of a key, among `partitions`."""
-    found: int = (murmur2(key) & 0x7FFFFFFF) % partitions
-    return found
+    partition: int = (murmur2(key) & 0x7FFFFFFF) % partitions
+    return partition

@@ -32,12 +32,12 @@ def printable_json(text: str) -> str:
     return text if text.isprintable() else _NO_PLAIN_JSON.sub(_escaped, text)
 
 
-def _printable(found: re.Match[str]) -> str:
-    return found[0] if found[0].isprintable() else REPLACEMENT
+def _printable(match: re.Match[str]) -> str:
+    return match[0] if match[0].isprintable() else REPLACEMENT
 
 
-def _escaped(found: re.Match[str]) -> str:
-    each = found[0]
+def _escaped(match: re.Match[str]) -> str:
+    each = match[0]
     if each.isprintable():
         return each
     units = each.encode("utf-16-be", "surrogatepass")

@@ -242,7 +242,7 @@ def _other_seconds(node: NodeState, finder: _Finder, key: str) -> int | None:
     None at all means 0 s, one without seconds no limit. Nor is there a limit if the taint has another value than it
     came with and that plays a part: how long it had been tolerated before is not known.
     """
-    state = next((found for found in node.taints if found.taint.key == key), None)
+    state = next((other for other in node.taints if other.taint.key == key), None)
     taint = Taint(key, effect=NO_EXECUTE) if state is None else state.taint
     match = finder.in_use(taint)
     if match is None:

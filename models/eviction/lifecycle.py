@@ -53,11 +53,11 @@ def reconcile(step: Step, pod: PodState) -> Due | None:
     """
     if pod.eviction is not None and pod.eviction.state is _DONE:
         return None
-    found = decide(step.aggregate.node, pod, step.rules, step.coverages)
-    change = _change(step, pod, found)
+    due = decide(step.aggregate.node, pod, step.rules, step.coverages)
+    change = _change(step, pod, due)
     if change is not None:
         render(step, pod, change)
-    return None if isinstance(found, NothingDue) else found
+    return None if isinstance(due, NothingDue) else due
 
 
 def issue(step: Step, pod: PodState, eviction: Eviction, due: Due) -> None:
@@ -110,17 +110,17 @@ def remove(step: Step, pod: PodState, verdict: Verdict) -> None:
     step.delete_pod(pod)
 
 
-def _change(step: Step, pod: PodState, found: Due | NothingDue) -> Transition | None:
+def _change(step: Step, pod: PodState, due: Due | NothingDue) -> Transition | None:
     """Return what a decision means for the eviction of a pod, which is not done; None if it stays as it is."""
     eviction = pod.eviction
-    if isinstance(found, NothingDue):
-        return None if eviction is None else _ending(eviction, _verdict(step, found, eviction))
+    if isinstance(due, NothingDue):
+        return None if eviction is None else _ending(eviction, _verdict(step, due, eviction))
     if eviction is None:
-        return _opening(step, pod, found)
+        return _opening(step, pod, due)
     if eviction.state is _SCHEDULED:
-        return None if found == eviction.due else _rescheduling(step, pod, eviction, found)
-    if step.is_from_event and _is_ahead(found, step.at_us) and found.deadline_us > (eviction.issued_at_us or 0):
-        return _withdrawal(eviction, found)
+        return None if due == eviction.due else _rescheduling(step, pod, eviction, due)
+    if step.is_from_event and _is_ahead(due, step.at_us) and due.deadline_us > (eviction.issued_at_us or 0):
+        return _withdrawal(eviction, due)
     return None
 
 
@@ -196,8 +196,8 @@ def _is_ahead(due: Due, at_us: int) -> bool:
     return due.verdict is _TOLERATION_EXPIRES and due.deadline_us > at_us
 
 
-def _verdict(step: Step, found: NothingDue, eviction: Eviction) -> Verdict:
-    match found:
+def _verdict(step: Step, reason: NothingDue, eviction: Eviction) -> Verdict:
+    match reason:
         case NothingDue.TERMINATING:
             return Verdict.POD_TERMINATING
         case NothingDue.FINISHED:
@@ -216,7 +216,7 @@ def _verdict(step: Step, found: NothingDue, eviction: Eviction) -> Verdict:
             is_there = node is not None and any(state.taint.key == key for state in node.taints)
             return Verdict.TOLERATED if is_there else Verdict.TAINT_REMOVED
         case _:
-            assert_never(found)
+            assert_never(reason)
 
 
 def wait_us(base_us: int, ceiling_us: int, eviction_id: str, attempt: int) -> int:

@@ -27,13 +27,13 @@ class RowLoader:
             if `is_empty`.
     """
 
-    __slots__ = ("_known", "aggregates")
+    __slots__ = ("_by_key", "aggregates")
 
     def __init__(self) -> None:
         self.aggregates: dict[str, NodeAggregate] = {}
         # What keys begin with, up to the NUL before the UID. Most rows are of pods, and a node has many: to take each
         # of their keys apart would be a fifth of the time.
-        self._known: dict[bytes, tuple[RowKind, NodeAggregate]] = {}
+        self._by_key: dict[bytes, tuple[RowKind, NodeAggregate]] = {}
 
     def load(self, key: bytes, value: bytes | None) -> None:
         """Apply one row.
@@ -47,7 +47,7 @@ class RowLoader:
         """
         prefix, _, tail = key.rpartition(b"\0")
         try:
-            kind, aggregate = self._known[prefix]
+            kind, aggregate = self._by_key[prefix]
             uid = tail.decode()
         except (KeyError, UnicodeDecodeError):
             kind, aggregate, uid = self._take_apart(key)
@@ -69,7 +69,7 @@ class RowLoader:
             cluster, _, name = aggregate_key.partition("/")
             aggregate = self.aggregates[aggregate_key] = NodeAggregate(cluster, name)
         if kind is not _NODE:
-            self._known[row_key(kind, aggregate_key)[:-1]] = kind, aggregate
+            self._by_key[row_key(kind, aggregate_key)[:-1]] = kind, aggregate
         return kind, aggregate, uid
 
 
@@ -87,7 +87,7 @@ def wakeups(aggregate: NodeAggregate) -> Iterator[tuple[int, str]]:
     for pod in aggregate.pods.values():
         if pod.eviction is not None and (at_us := pod.eviction.wakeup_us) is not None:
             yield at_us, pod.uid
-    aggregate.deleted_pods = dict(sorted(aggregate.deleted_pods.items(), key=lambda known: known[1].until_us))
+    aggregate.deleted_pods = dict(sorted(aggregate.deleted_pods.items(), key=lambda item: item[1].until_us))
     aggregate.purge_at_us = aggregate.next_purge_us
     if aggregate.purge_at_us is not None:
         yield aggregate.purge_at_us, ""

@@ -47,27 +47,27 @@ def node_slices(aggregate: NodeAggregate, event: NodeEvent, rules: RuleParameter
     """
     seen = event.node
     version = read_version(seen.resource_version, event.epoch)
-    known = aggregate.node
+    node = aggregate.node
     if event.type is EventType.DELETED:
         yield from _delete(aggregate, event, version, rules)
         return
-    if known is not None and known.uid == seen.uid:
+    if node is not None and node.uid == seen.uid:
         # An undecidable node is tried again with the same version: each of its records is said to be so.
-        if version == known.version and not known.is_undecidable:
+        if version == node.version and not node.is_undecidable:
             yield DUPLICATE
-        elif is_older(version, known.version):
+        elif is_older(version, node.version):
             yield STALE
         else:
-            yield from _update(_step(aggregate, event, rules), known, event, version)
+            yield from _update(_step(aggregate, event, rules), node, event, version)
         return
     memory = aggregate.earlier_nodes.get(seen.uid)
     is_back = memory is not None and not is_newer(version, memory.version)
-    if is_back or (known is not None and not is_newer(version, known.version)):  # or an earlier node with this name
+    if is_back or (node is not None and not is_newer(version, node.version)):  # or an earlier node with this name
         yield STALE
         return
     step = _step(aggregate, event, rules)
-    if known is not None:
-        yield from _remove(step, known, version)
+    if node is not None:
+        yield from _remove(step, node, version)
     aggregate.earlier_nodes.pop(seen.uid, None)
     step.node_uid = seen.uid
     yield from _update(step, NodeState(uid=seen.uid, version=version), event, version)
@@ -152,7 +152,7 @@ def expire(aggregate: NodeAggregate, now_us: int, rules: RuleParameters) -> Chan
         rules: a change of `remember_deleted_us` does not affect UIDs that are remembered already.
     """
     step = Step(aggregate, rules, at_us=now_us, kind=CauseKind.TIMER, origin=None)
-    over = itertools.takewhile(lambda known: known[1].until_us <= now_us, aggregate.deleted_pods.items())
+    over = itertools.takewhile(lambda item: item[1].until_us <= now_us, aggregate.deleted_pods.items())
     for uid, _ in list(itertools.islice(over, DELETED_PODS_IN_SLICE)):
         del aggregate.deleted_pods[uid]
         step.write_deleted_pod(uid, None)
@@ -197,12 +197,12 @@ def _reconcile_all(step: Step) -> Iterator[Changes]:
             weight = 0
 
 
-def _update(step: Step, known: NodeState, event: NodeEvent, version: Version) -> Iterator[Changes]:
+def _update(step: Step, node: NodeState, event: NodeEvent, version: Version) -> Iterator[Changes]:
     """Update the node from the event; for a new node `known` is without taints and outage."""
     aggregate, seen = step.aggregate, event.node
     is_undecidable = step.effect is InputEffect.UNDECIDABLE
-    taints = () if is_undecidable else advance_taints(known.taints, seen.taints, step.at_us)
-    outage = advance_outage(known.outage, taints, seen.ready, at_us=step.at_us, gap_us=step.rules.outage_gap_us)
+    taints = () if is_undecidable else advance_taints(node.taints, seen.taints, step.at_us)
+    outage = advance_outage(node.outage, taints, seen.ready, at_us=step.at_us, gap_us=step.rules.outage_gap_us)
     is_new = aggregate.node is None
     aggregate.node = NodeState(
         uid=seen.uid, version=version, taints=taints, outage=outage, is_undecidable=is_undecidable
@@ -210,20 +210,20 @@ def _update(step: Step, known: NodeState, event: NodeEvent, version: Version) ->
     step.write_node()
     # With equal taints no decision changes. A health taint that stays means the same outage. A node that had no taints
     # has no open evictions to cancel when it becomes undecidable.
-    if is_new or taints != known.taints:
+    if is_new or taints != node.taints:
         yield from _reconcile_all(step)
     yield step.finish()
 
 
 def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules: RuleParameters) -> Iterator[Changes]:
     uid = event.node.uid
-    known = aggregate.node
+    node = aggregate.node
     step = Step(aggregate, rules, at_us=event.at_us, kind=CauseKind.NODE, origin=event.origin)
-    if known is not None and known.uid == uid:
-        if is_older(version, known.version):
+    if node is not None and node.uid == uid:
+        if is_older(version, node.version):
             yield STALE
             return
-        yield from _remove(step, known, version)
+        yield from _remove(step, node, version)
         yield step.finish()
         return
     memory = aggregate.earlier_nodes.get(uid)
@@ -234,8 +234,8 @@ def _delete(aggregate: NodeAggregate, event: NodeEvent, version: Version, rules:
     yield step.finish()
 
 
-def _remove(step: Step, known: NodeState, version: Version) -> Iterator[Changes]:
+def _remove(step: Step, node: NodeState, version: Version) -> Iterator[Changes]:
     """Remove the known node, so that nothing is due for its pods; events of it up to `version` will be dropped."""
     step.aggregate.node = None
     yield from _reconcile_all(step)
-    step.remember_node(known.uid, version)
+    step.remember_node(node.uid, version)

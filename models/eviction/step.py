@@ -210,17 +210,19 @@ class Step:
 
     def remember_pod(self, uid: str, version: Version, opened: int) -> None:
         """Remember a deleted pod by its UID; events of it up to `version` will be dropped. Writes its row."""
-        known = self.aggregate.deleted_pods
+        memories = self.aggregate.deleted_pods
         # Popped, so that it is moved to the end: the order is that of forgetting.
-        known[uid] = memory = self._remembered(known.pop(uid, None), version, opened)
+        memories[uid] = memory = self._remembered(memories.pop(uid, None), version, opened)
         self.write_deleted_pod(uid, memory)
         self._wake_to_purge(memory)
 
-    def _remembered(self, known: DeletionMemory | None, version: Version, opened: int) -> DeletionMemory:
+    def _remembered(self, memory: DeletionMemory | None, version: Version, opened: int) -> DeletionMemory:
         until_us = self.at_us + self.rules.remember_deleted_us
-        if known is None:
+        if memory is None:
             return DeletionMemory(version, until_us, opened)
-        return DeletionMemory(later(version, known.version), max(until_us, known.until_us), max(opened, known.opened))
+        return DeletionMemory(
+            later(version, memory.version), max(until_us, memory.until_us), max(opened, memory.opened)
+        )
 
     def _wake_to_purge(self, memory: DeletionMemory) -> None:
         """Keep one wake-up for the node, not one for each deleted pod: `expire` forgets all whose time is over."""

@@ -16,7 +16,7 @@ from evictstream.models.eviction.state import Outage, TaintState
 from evictstream.models.kubernetes.taints import HEALTH_KEYS, NO_EXECUTE, Taint
 
 
-def advance_taints(known: Sequence[TaintState], seen: Iterable[Taint], at_us: int) -> tuple[TaintState, ...]:
+def advance_taints(before: Sequence[TaintState], seen: Iterable[Taint], at_us: int) -> tuple[TaintState, ...]:
     """Carry the starts of the known taints over to the taints that are seen on the node now.
 
     Only `NoExecute` taints are kept, so a taint whose effect changes is removed. A change of the value keeps the
@@ -31,12 +31,12 @@ def advance_taints(known: Sequence[TaintState], seen: Iterable[Taint], at_us: in
     Returns:
         The `NoExecute` taints in node order.
     """
-    unclaimed = _Unclaimed(known)
+    unclaimed = _Unclaimed(before)
     return tuple(_carry(unclaimed.claim(taint), taint, at_us) for taint in seen if taint.effect == NO_EXECUTE)
 
 
 def advance_outage(
-    known: Outage | None, taints: Iterable[TaintState], ready: str | None, *, at_us: int, gap_us: int
+    before: Outage | None, taints: Iterable[TaintState], ready: str | None, *, at_us: int, gap_us: int
 ) -> Outage | None:
     """Update the outage of a node from what is seen on it now.
 
@@ -51,30 +51,30 @@ def advance_outage(
         The outage, which may be in a gap, or None.
     """
     is_tainted = any(state.taint.key in HEALTH_KEYS for state in taints)
-    if known is None:
+    if before is None:
         return Outage(at_us) if is_tainted else None
-    is_too_long = known.gap_since_us is not None and at_us - known.gap_since_us > gap_us
+    is_too_long = before.gap_since_us is not None and at_us - before.gap_since_us > gap_us
     if is_tainted:
         if is_too_long:
             return Outage(at_us)
-        return known if known.gap_since_us is None else msgspec.structs.replace(known, gap_since_us=None)
+        return before if before.gap_since_us is None else msgspec.structs.replace(before, gap_since_us=None)
     if is_too_long or ready is None or ready == "True":
         return None
-    return known if known.gap_since_us is not None else msgspec.structs.replace(known, gap_since_us=at_us)
+    return before if before.gap_since_us is not None else msgspec.structs.replace(before, gap_since_us=at_us)
 
 
 class _Unclaimed:
     """The known taints that no seen taint has claimed yet; a claim costs a few look-ups, however many there are."""
 
-    __slots__ = ("_by_key", "_by_value", "_claimed", "_known")
+    __slots__ = ("_before", "_by_key", "_by_value", "_claimed")
 
-    def __init__(self, known: Sequence[TaintState]) -> None:
-        self._known = known
+    def __init__(self, before: Sequence[TaintState]) -> None:
+        self._before = before
         self._by_key: dict[str, list[int]] = {}
         self._by_value: dict[tuple[str, str], list[int]] = {}
         self._claimed: set[int] = set()
-        for place in range(len(known) - 1, -1, -1):  # reversed, so that `pop()` returns the first place
-            taint = known[place].taint
+        for place in range(len(before) - 1, -1, -1):  # reversed, so that `pop()` returns the first place
+            taint = before[place].taint
             self._by_key.setdefault(taint.key, []).append(place)
             self._by_value.setdefault((taint.key, taint.value), []).append(place)
 
@@ -85,19 +85,19 @@ class _Unclaimed:
                 place = places.pop()
                 if place not in self._claimed:
                     self._claimed.add(place)
-                    return self._known[place]
+                    return self._before[place]
         return None
 
 
-def _carry(known: TaintState | None, seen: Taint, at_us: int) -> TaintState:
+def _carry(before: TaintState | None, seen: Taint, at_us: int) -> TaintState:
     added_us = seen.time_added_us
-    if known is None or _is_later(added_us, known.time_added_us):
+    if before is None or _is_later(added_us, before.time_added_us):
         return TaintState(_without_time(seen), at_us, at_us, added_us)
     if added_us is None:
-        added_us = known.time_added_us  # kept, to be compared with the next one that is seen
-    if known.taint.value == seen.value:
-        return known if added_us == known.time_added_us else msgspec.structs.replace(known, time_added_us=added_us)
-    return TaintState(_without_time(seen), known.since_us, at_us, added_us)
+        added_us = before.time_added_us  # kept, to be compared with the next one that is seen
+    if before.taint.value == seen.value:
+        return before if added_us == before.time_added_us else msgspec.structs.replace(before, time_added_us=added_us)
+    return TaintState(_without_time(seen), before.since_us, at_us, added_us)
 
 
 def _is_later(added_us: int | None, recorded_us: int | None) -> bool:

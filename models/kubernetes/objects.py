@@ -116,7 +116,7 @@ _taints_decoder: Final = msgspec.json.Decoder(list[TaintObject] | None)
 _conditions_decoder: Final = msgspec.json.Decoder(list[ConditionObject] | None)
 
 
-def read_node(found: NodeObject) -> Node:
+def read_node(node: NodeObject) -> Node:
     """Flatten a decoded node.
 
     Raises:
@@ -125,12 +125,12 @@ def read_node(found: NodeObject) -> Node:
         FieldTypeError: the taints or conditions, which are decoded late, have a wrong type somewhere.
         FieldTimeError: `timeAdded` of a taint is no instant.
     """
-    metadata = found.metadata
-    check_kind(found.kind, found.api_version, "Node")
+    metadata = node.metadata
+    check_kind(node.kind, node.api_version, "Node")
     if metadata is None or not (metadata.name and metadata.uid and metadata.resource_version):
         raise _missing(metadata, namespaced=False)
-    taints = listed_taints(found)
-    status = found.status
+    taints = listed_taints(node)
+    status = node.status
     conditions = None if status is None else _read_list(_conditions_decoder, status.conditions, "status.conditions")
     return Node(
         name=metadata.name,
@@ -141,7 +141,7 @@ def read_node(found: NodeObject) -> Node:
     )
 
 
-def read_pod(found: PodObject) -> Pod:
+def read_pod(pod: PodObject) -> Pod:
     """Flatten a decoded pod.
 
     Raises:
@@ -150,13 +150,13 @@ def read_pod(found: PodObject) -> Pod:
         FieldTypeError: the tolerations, which are decoded late, have a wrong type somewhere.
         msgspec.DecodeError: the text of the tolerations is no JSON.
     """
-    if found.kind != "Pod" or found.api_version != API_VERSION:
-        check_kind(found.kind, found.api_version, "Pod")
-    metadata = found.metadata
+    if pod.kind != "Pod" or pod.api_version != API_VERSION:
+        check_kind(pod.kind, pod.api_version, "Pod")
+    metadata = pod.metadata
     if metadata is None or not (metadata.name and metadata.uid and metadata.namespace and metadata.resource_version):
         raise _missing(metadata, namespaced=True)
-    spec = found.spec
-    status = found.status
+    spec = pod.spec
+    status = pod.status
     return Pod(
         namespace=metadata.namespace,
         name=metadata.name,
@@ -189,17 +189,17 @@ def _wrong_type(field: str, error: msgspec.ValidationError) -> FieldTypeError:
     return FieldTypeError(field + str(error).partition("`$")[2].rstrip("`"))
 
 
-def listed_taints(found: NodeObject) -> Sequence[TaintObject]:
+def listed_taints(node: NodeObject) -> Sequence[TaintObject]:
     """Decode the taints of a node.
 
     Raises:
         FieldTypeError: something has the wrong type.
     """
-    spec = found.spec
+    spec = node.spec
     return () if spec is None else _read_list(_taints_decoder, spec.taints, "spec.taints") or ()
 
 
-def read_taints(found: Sequence[TaintObject]) -> tuple[Taint, ...]:
+def read_taints(taints: Sequence[TaintObject]) -> tuple[Taint, ...]:
     """Flatten the decoded taints of a node; absent or null fields become empty, `timeAdded` becomes None.
 
     Raises:
@@ -212,7 +212,7 @@ def read_taints(found: Sequence[TaintObject]) -> tuple[Taint, ...]:
             effect=taint.effect or "",
             time_added_us=read_instant(taint.time_added, f"spec.taints[{index}].timeAdded"),
         )
-        for index, taint in enumerate(found)
+        for index, taint in enumerate(taints)
     )
 
 

@@ -43,11 +43,11 @@ def read_time(text: str) -> int | None:
 
 
 def _read(text: str) -> int | None:
-    found = _SHAPE.fullmatch(text)
-    if found is None:
+    match = _SHAPE.fullmatch(text)
+    if match is None:
         return None
-    year, month, day, hour, minute, second = map(int, found.groups()[:6])
-    fraction, sign, offset_hours, offset_minutes = found.groups()[6:]
+    year, month, day, hour, minute, second = map(int, match.groups()[:6])
+    fraction, sign, offset_hours, offset_minutes = match.groups()[6:]
     if hour > _LAST_HOUR or minute > _LAST_MINUTE or second > _LAST_MINUTE:
         return None
     offset_s = 0

@@ -49,8 +49,8 @@ class TolerationIndex:
 
     def first_match(self, taint: Taint) -> Toleration | None:
         """Find the toleration in use: the first in pod order that matches."""
-        found = self._position(taint)
-        return self._tolerations[found] if found < len(self._tolerations) else None
+        position = self._position(taint)
+        return self._tolerations[position] if position < len(self._tolerations) else None
 
     def looks_at_value(self, taint: Taint) -> bool:
         """Return whether the value of a taint plays a part in which toleration is in use, as `matching` has it."""
@@ -59,12 +59,12 @@ class TolerationIndex:
         return first <= self._position(taint) and first < none
 
     def _position(self, taint: Taint) -> int:
-        found = len(self._tolerations)
+        first = len(self._tolerations)
         for key in (taint.key, _EVERY_KEY):
-            found = min(found, self._exists.get(key, found), self._equal.get((key, taint.value), found))
+            first = min(first, self._exists.get(key, first), self._equal.get((key, taint.value), first))
             if self._bounds:
-                found = min(found, self._first_comparing(key, taint.value, found))
-        return found
+                first = min(first, self._first_comparing(key, taint.value, first))
+        return first
 
     def _first_comparing(self, key: str, value: str, default: int) -> int:
         number = canonical_int64(value)

@@ -53,8 +53,8 @@ class EvictionVerdict(msgspec.Struct, frozen=True, gc=False):
     @property
     def in_use(self) -> tuple[Toleration, ...]:
         """The tolerations in use, one for each taint; empty if there is no taint or one is untolerated."""
-        found = tuple(cover.toleration for cover in self.coverage if cover.toleration is not None)
-        return found if len(found) == len(self.coverage) else ()
+        tolerations = tuple(cover.toleration for cover in self.coverage if cover.toleration is not None)
+        return tolerations if len(tolerations) == len(self.coverage) else ()
 
 
 _NO_TAINT: Final = EvictionVerdict(

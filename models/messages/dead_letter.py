@@ -92,8 +92,8 @@ class DeadLetterHeaders(
         """
         names = set(_NAMES.values())
         try:
-            found = {name: text.decode() for name, text in headers if name in names}
-            return msgspec.convert(found, cls, strict=False)  # not strict: numbers are texts here
+            fields = {name: text.decode() for name, text in headers if name in names}
+            return msgspec.convert(fields, cls, strict=False)  # not strict: numbers are texts here
         except DECODE_ERRORS as error:
             raise unreadable(error) from error
 

@@ -97,15 +97,15 @@ def read_node_record(
         raise refused_value(value, limits)
     cluster = cluster_of(key)
     try:
-        found = _decoded(_node_decoder, value, limits)
-        event_type = _CHANGES.get(found.type)
+        watch = _decoded(_node_decoder, value, limits)
+        event_type = _CHANGES.get(watch.type)
         if event_type is None:
-            return _read_signal(found, cluster, append_at_us, origin, limits)
-        _check_cluster(found.cluster, cluster)
-        if found.object is None:
+            return _read_signal(watch, cluster, append_at_us, origin, limits)
+        _check_cluster(watch.cluster, cluster)
+        if watch.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
-        is_undecidable = len(value) > LARGEST_LIST and _drop_long_node_lists(found.object)
-        node = read_node(found.object)
+        is_undecidable = len(value) > LARGEST_LIST and _drop_long_node_lists(watch.object)
+        node = read_node(watch.object)
         if len(value) > LONGEST_TEXT and has_long_text(node.taints):
             node, is_undecidable = msgspec.structs.replace(node, taints=()), True
     except ObjectError as error:
@@ -117,9 +117,9 @@ def read_node_record(
     return NodeEvent(
         type=event_type,
         node=node,
-        at_us=event_at_us(found.observed_at, append_at_us, limits),
+        at_us=event_at_us(watch.observed_at, append_at_us, limits),
         origin=origin,
-        epoch=found.epoch,
+        epoch=watch.epoch,
         is_undecidable=is_undecidable,
     )
 
@@ -156,16 +156,16 @@ def _decoded(decoder: msgspec.json.Decoder[_WatchT], value: bytes, limits: Input
     if len(value) <= limits.largest_value_bytes:
         return decoder.decode(value)
     try:
-        found = decoder.decode(value)
+        record = decoder.decode(value)
     except DECODE_ERRORS as error:
         raise refused_value(value, limits) from error
-    if found.type not in _CHANGES:
+    if record.type not in _CHANGES:
         raise refused_value(value, limits)
-    return found
+    return record
 
 
 def read_decoded_pod(
-    found: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
+    watch: PodWatch, key: bytes | None, append_at_us: int, origin: Origin, limits: InputLimits = DEFAULT_LIMITS
 ) -> PodEvent | Signal:
     """Read what `decode_pod_record` has decoded; the second half of `read_pod_record`.
 
@@ -174,17 +174,17 @@ def read_decoded_pod(
     """
     cluster = cluster_of(key)
     try:
-        event_type = _CHANGES.get(found.type)
+        event_type = _CHANGES.get(watch.type)
         if event_type is None:
-            return _read_signal(found, cluster, append_at_us, origin, limits)
-        if found.cluster != cluster:
-            _check_cluster(found.cluster, cluster)
-        if found.object is None:
+            return _read_signal(watch, cluster, append_at_us, origin, limits)
+        if watch.cluster != cluster:
+            _check_cluster(watch.cluster, cluster)
+        if watch.object is None:
             raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
-        spec = found.object.spec
+        spec = watch.object.spec
         is_long = spec is not None and len(bytes(spec.tolerations)) > LARGEST_LIST  # if not, it is within all limits
-        is_undecidable = is_long and _drop_long_tolerations(found.object)
-        pod = read_pod(found.object)
+        is_undecidable = is_long and _drop_long_tolerations(watch.object)
+        pod = read_pod(watch.object)
         if is_long and has_long_text(pod.tolerations):
             pod, is_undecidable = msgspec.structs.replace(pod, tolerations=()), True
     except ObjectError as error:
@@ -198,9 +198,9 @@ def read_decoded_pod(
     return PodEvent(
         type=event_type,
         pod=pod,
-        at_us=event_at_us(found.observed_at, append_at_us, limits),
+        at_us=event_at_us(watch.observed_at, append_at_us, limits),
         origin=origin,
-        epoch=found.epoch,
+        epoch=watch.epoch,
         is_undecidable=is_undecidable,
     )
 
@@ -212,38 +212,38 @@ def read_result_record(
     if value is None or len(value) > limits.largest_value_bytes:
         raise refused_value(value, limits)
     cluster = cluster_of(key)
-    found = decode_result_except_outcome(value)
-    _check_cluster(found.cluster, cluster)
-    check_node_name(found.node, "node")
+    result = decode_result_except_outcome(value)
+    _check_cluster(result.cluster, cluster)
+    check_node_name(result.node, "node")
     return ResultEvent(
-        node=found.node,
-        eviction_id=found.eviction_id,
-        attempt=found.attempt,
-        pod_uid=found.pod_uid,
-        outcome=read_outcome(found),
-        reason=found.reason,
-        at_us=event_at_us(found.observed_at, append_at_us, limits),
+        node=result.node,
+        eviction_id=result.eviction_id,
+        attempt=result.attempt,
+        pod_uid=result.pod_uid,
+        outcome=read_outcome(result),
+        reason=result.reason,
+        at_us=event_at_us(result.observed_at, append_at_us, limits),
         origin=origin,
     )
 
 
-def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin, limits: InputLimits) -> Signal:
-    _check_cluster(found.cluster, cluster)
-    if len(found.cluster_uid or "") > LONGEST_CLUSTER_UID:
+def _read_signal(watch: _Watch, cluster: str, append_at_us: int, origin: Origin, limits: InputLimits) -> Signal:
+    _check_cluster(watch.cluster, cluster)
+    if len(watch.cluster_uid or "") > LONGEST_CLUSTER_UID:
         raise Unreadable(UnreadableReason.OVERSIZED, "clusterUid")
-    at_us = event_at_us(found.observed_at, append_at_us, limits)
-    match found.type:
+    at_us = event_at_us(watch.observed_at, append_at_us, limits)
+    match watch.type:
         case "HEARTBEAT":
-            listed_at_us = None if found.listed_at is None else microseconds(found.listed_at)
+            listed_at_us = None if watch.listed_at is None else microseconds(watch.listed_at)
             return Heartbeat(
                 cluster=cluster,
                 at_us=at_us,
                 listed_at_us=listed_at_us,
-                epoch=found.epoch,
-                cluster_uid=found.cluster_uid or "",
+                epoch=watch.epoch,
+                cluster_uid=watch.cluster_uid or "",
             )
         case "LISTED":
-            return _read_listing(found, cluster, at_us, origin)
+            return _read_listing(watch, cluster, at_us, origin)
         case "BOOKMARK":
             return Bookmark(cluster)
         case "FORGET":
@@ -256,8 +256,8 @@ def _read_signal(found: _Watch, cluster: str, append_at_us: int, origin: Origin,
             raise Unreadable(UnreadableReason.UNKNOWN_EVENT_TYPE, "type")
 
 
-def _read_listing(found: _Watch, cluster: str, at_us: int, origin: Origin) -> Listed:
-    listing = found.listing
+def _read_listing(watch: _Watch, cluster: str, at_us: int, origin: Origin) -> Listed:
+    listing = watch.listing
     if listing is None:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "listing")
     if len(listing.resource_version) > LONGEST_VERSION:
@@ -266,8 +266,8 @@ def _read_listing(found: _Watch, cluster: str, at_us: int, origin: Origin) -> Li
         cluster=cluster,
         at_us=at_us,
         origin=origin,
-        epoch=found.epoch,
-        cluster_uid=found.cluster_uid or "",
+        epoch=watch.epoch,
+        cluster_uid=watch.cluster_uid or "",
         resource_version=listing.resource_version,
         after=listing.after,
         through=listing.through,
@@ -277,9 +277,9 @@ def _read_listing(found: _Watch, cluster: str, at_us: int, origin: Origin) -> Li
     )
 
 
-def _drop_long_tolerations(found: PodObject) -> bool:
+def _drop_long_tolerations(pod: PodObject) -> bool:
     """Empty a list of tolerations that is too long to be decided about; return whether it was."""
-    spec = found.spec
+    spec = pod.spec
     if spec is None or not is_too_long(bytes(spec.tolerations)):
         return False
     spec.tolerations = NULL
@@ -293,12 +293,12 @@ def _check_names(names: int, version: str) -> None:
         raise Unreadable(UnreadableReason.OVERSIZED, "object.metadata.resourceVersion")
 
 
-def _drop_long_node_lists(found: NodeObject) -> bool:
+def _drop_long_node_lists(node: NodeObject) -> bool:
     """Empty a list of taints that is too long to be decided about; return whether it was.
 
     Of a long list of conditions, which a node's kubelet may write, only `Ready` is left: no other one decides anything.
     """
-    spec, status = found.spec, found.status
+    spec, status = node.spec, node.status
     if status is not None and is_too_long(bytes(status.conditions)):
         status.conditions = msgspec.Raw(entries_with(bytes(status.conditions), b'"Ready"'))
     if spec is None or not is_too_long(bytes(spec.taints)):
@@ -307,10 +307,10 @@ def _drop_long_node_lists(found: NodeObject) -> bool:
     return True
 
 
-def _check_cluster(found: str | None, cluster: str) -> None:
-    if not found:
+def _check_cluster(named: str | None, cluster: str) -> None:
+    if not named:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "cluster")
-    if found != cluster:
+    if named != cluster:
         raise Unreadable(UnreadableReason.FOREIGN_CLUSTER, "cluster differs from the key")
 
 

@@ -67,10 +67,10 @@ def entries_with(text: bytes, word: bytes) -> bytes:
         return text
 
 
-def has_long_text(found: Iterable[Taint] | Iterable[Toleration]) -> bool:
+def has_long_text(entries: Iterable[Taint] | Iterable[Toleration]) -> bool:
     """Return whether one of these taints, or tolerations, is longer than `LONGEST_TEXT`."""
     return any(
         len(one.key) + len(one.value) + len(one.effect) > LONGEST_TEXT
         or (isinstance(one, Toleration) and len(one.operator) > LONGEST_TEXT)
-        for one in found
+        for one in entries
     )

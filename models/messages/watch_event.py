@@ -213,11 +213,11 @@ def decode_object(event: WatchEvent) -> NodeOfFeed | PodOfFeed:
     """
     if event.object is msgspec.UNSET:
         raise Unreadable(UnreadableReason.MISSING_FIELD, "object")
-    found = codec.decode(_object_decoder, event.object)
-    if isinstance(found, NodeOfFeed):
-        for index, taint in enumerate((found.spec and found.spec.taints) or ()):
+    content = codec.decode(_object_decoder, event.object)
+    if isinstance(content, NodeOfFeed):
+        for index, taint in enumerate((content.spec and content.spec.taints) or ()):
             try:
                 read_instant(taint.time_added, f"object.spec.taints[{index}].timeAdded")
             except FieldTimeError as error:
                 raise Unreadable(UnreadableReason.BAD_TIME, error.field) from error
-    return found
+    return content

@@ -151,12 +151,12 @@ def _report(settings: Settings, specs: Sequence[TopicSpec] | None, *, create: bo
             missing_names: set[str] = set()
         else:
             missing_names = {spec.name for spec in missing}
-        found = [spec for spec in wanted if spec.name not in missing_names]
+        existing = [spec for spec in wanted if spec.name not in missing_names]
         differences = [
             Difference(topic=name, what="topic", expected="present", actual="missing", severity="breaks")
             for name in sorted(missing_names)
         ]
-        differences += _differences(client, found)
+        differences += _differences(client, existing)
     return TopicsReport(
         bootstrap_servers=str(settings.bootstrap_servers),
         topics=tuple(spec.name for spec in wanted),
@@ -179,8 +179,8 @@ def kept_seconds(settings: Settings, names: Sequence[str]) -> float:
     """
     with admin_client(settings, "describe topics") as client:
         _, configs = _described(client, list(names))
-    found = [int(configs[name]["retention.ms"]["value"]) for name in names]
-    return min(math.inf if milliseconds < 0 else milliseconds / 1_000 for milliseconds in found)
+    retentions = [int(configs[name]["retention.ms"]["value"]) for name in names]
+    return min(math.inf if milliseconds < 0 else milliseconds / 1_000 for milliseconds in retentions)
 
 
 def _create(client: KafkaAdminClient, specs: Sequence[TopicSpec]) -> None:

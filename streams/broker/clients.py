@@ -87,9 +87,9 @@ def partitions_of(client: Any, topic: str) -> tuple[int, ...]:
     """
     ask = client.partitions_for if hasattr(client, "partitions_for") else client.partitions_for_topic
     try:
-        found = ask(topic)
+        numbers = ask(topic)
     except UnknownTopicOrPartitionError:
-        found = None
-    if not found:
+        numbers = None
+    if not numbers:
         raise TopicsDifferError([f"{topic} is missing"])
-    return tuple(sorted(found))
+    return tuple(sorted(numbers))

@@ -84,8 +84,8 @@ class BoundedConsumer(KafkaConsumer):  # type: ignore[misc] # the library has no
     @property
     def left_out(self) -> int:
         """Count the records that could not be used."""
-        found: int = self._fetcher.left_out
-        return found
+        count: int = self._fetcher.left_out
+        return count
 
 
 class _BoundedFetcher(Fetcher):  # type: ignore[misc] # the library has no types

@@ -216,11 +216,11 @@ def _cluster_id(folder: Path, nodes: int) -> str:
     """Return the id in the folder's `cluster.json`, or write a new one."""
     path = folder / "cluster.json"
     if path.exists():
-        known = json.loads(path.read_text(encoding="utf-8"))
-        if known["nodes"] != nodes:
-            problem = f"{folder} belongs to an embedded Kafka of {known['nodes']} node(s), not {nodes}"
+        stored = json.loads(path.read_text(encoding="utf-8"))
+        if stored["nodes"] != nodes:
+            problem = f"{folder} belongs to an embedded Kafka of {stored['nodes']} node(s), not {nodes}"
             raise WrongUseError(problem, next_step="name another folder, or use the same number of nodes")
-        return str(known["cluster_id"])
+        return str(stored["cluster_id"])
     cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
     # Kafka's own tool reads an id that begins with a dash as an option.
     cluster_id = cluster_id.replace("-", "a", 1) if cluster_id.startswith("-") else cluster_id

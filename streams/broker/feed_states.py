@@ -57,11 +57,11 @@ def read_state(settings: Settings, cluster: str) -> FeedState | None:
     Raises:
         BrokerError: the topic cannot be read.
     """
-    found: FeedState | None = None
+    state: FeedState | None = None
     for record in _records(settings):
         if record.key == cluster.encode():
-            found = _newer(found, record, cluster)
-    return found
+            state = _newer(state, record, cluster)
+    return state
 
 
 def read_fed(settings: Settings) -> dict[str, int]:

@@ -98,17 +98,19 @@ def follow(
 
 
 def _places(consumer: Any, partitions: list[TopicPartition], start: Start) -> Mapping[TopicPartition, int]:
-    found: Mapping[TopicPartition, int]
+    offsets: Mapping[TopicPartition, int]
     if start == "beginning":
-        found = consumer.beginning_offsets(partitions)
-        return found
+        offsets = consumer.beginning_offsets(partitions)
+        return offsets
     # To a read_committed reader the end is before the first open transaction: its commands are still to come.
-    found = consumer.end_offsets(partitions)
+    offsets = consumer.end_offsets(partitions)
     if start == "now":
-        return found
+        return offsets
     at_ms = int(start.timestamp() * 1000)
     later = consumer.offsets_for_times(dict.fromkeys(partitions, at_ms))
-    return {partition: end if later[partition] is None else later[partition].offset for partition, end in found.items()}
+    return {
+        partition: end if later[partition] is None else later[partition].offset for partition, end in offsets.items()
+    }
 
 
 def _batches(

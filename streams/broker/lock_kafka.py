@@ -40,10 +40,12 @@ def write_lock(path: Path, header: str, *, roots: Sequence[str], alone: Sequence
     import jgo  # noqa: PLC0415 - part of an optional extra
     from jgo.maven import MavenContext  # noqa: PLC0415 - as above
 
-    found = {(jar.groupId, jar.artifactId, jar.version) for root in roots for jar in jgo.resolve(root)} | set(alone)
+    coordinates = {(jar.groupId, jar.artifactId, jar.version) for root in roots for jar in jgo.resolve(root)} | set(
+        alone
+    )
     context = MavenContext()
     lines = []
-    for group, artifact, version in sorted(found):
+    for group, artifact, version in sorted(coordinates):
         jar = context.project(group, artifact).at_version(version).artifact().resolve()
         digest = hashlib.sha256(jar.read_bytes()).hexdigest()
         lines.append(f"{group}:{artifact}:{version} sha256:{digest}\n")

@@ -23,5 +23,5 @@ def newest_times_us(settings: Settings, places: Iterable[tuple[str, int]]) -> di
     """
     wanted = {TopicPartition(topic, number): OffsetSpec.MAX_TIMESTAMP for topic, number in places}
     with admin_client(settings, "read the times of the newest records") as client:
-        found = client.list_partition_offsets(wanted)
-    return {(tp.topic, tp.partition): at.timestamp * MILLISECOND_US for tp, at in found.items() if at.timestamp >= 0}
+        offsets = client.list_partition_offsets(wanted)
+    return {(tp.topic, tp.partition): at.timestamp * MILLISECOND_US for tp, at in offsets.items() if at.timestamp >= 0}

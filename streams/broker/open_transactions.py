@@ -30,7 +30,7 @@ class OpenTransactions:
     def __init__(self, topic: str) -> None:
         self._topic = topic
         self._stands: dict[int, _Stand] = {}
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def look(self, consumer: Any, numbers: Iterable[int], now: float) -> None:
         """Look where the consumer stands in these partitions, which it reads; call it every few seconds."""
@@ -42,22 +42,22 @@ class OpenTransactions:
                 continue
             offset = int(state.position.offset)
             if offset < state.highwater:
-                known = self._stands.get(number)
-                stands[number] = known if known is not None and known.offset == offset else _Stand(offset, now)
+                stand = self._stands.get(number)
+                stands[number] = stand if stand is not None and stand.offset == offset else _Stand(offset, now)
         self._stands = stands
-        held = self.held(now)
-        for number in held.keys() - self._told:
+        blocked = self.held(now)
+        for number in blocked.keys() - self._reported:
             log.warning(
                 "open transaction blocks reading: find its producer with `kafka-transactions.sh find-hanging`, "
                 "and end it with `abort`",
                 topic=self._topic,
                 partition=number,
                 offset=stands[number].offset,
-                seconds=round(held[number]),
+                seconds=round(blocked[number]),
             )
-        for number in self._told - held.keys():
+        for number in self._reported - blocked.keys():
             log.warning("open transaction ended, reading continues", topic=self._topic, partition=number)
-        self._told = set(held)
+        self._reported = set(blocked)
 
     def seconds(self, now: float) -> float:
         """Return for how long the reader has stood before unread records, in the partition where it is longest."""

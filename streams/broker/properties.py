@@ -64,7 +64,7 @@ def node_properties(
         "node.id": str(node.node_id),
         "controller.quorum.voters": ",".join(f"{n.node_id}@{n.host}:{n.controller_port}" for n in cluster),
         "listeners": ",".join([*listeners, f"CONTROLLER://{listen_host}:{node.controller_port}"]),
-        "advertised.listeners": ",".join(f"{name}://{node.host}:{told}" for name, _, told in ways),
+        "advertised.listeners": ",".join(f"{name}://{node.host}:{public_port}" for name, _, public_port in ways),
         "controller.listener.names": "CONTROLLER",
         "listener.security.protocol.map": ",".join(
             f"{name}:PLAINTEXT" for name in ["CONTROLLER", *(w[0] for w in ways)]

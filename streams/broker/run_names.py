@@ -28,5 +28,5 @@ def delete_own(settings: Settings) -> None:
         if ours:
             client.delete_topics(ours)
         with contextlib.suppress(KafkaError):  # a group that still has members expires by itself
-            found = [group["group_id"] for group in client.list_groups()]
-            client.delete_groups([group for group in found if group.startswith(settings.application_id)])
+            groups = [group["group_id"] for group in client.list_groups()]
+            client.delete_groups([group for group in groups if group.startswith(settings.application_id)])

@@ -63,14 +63,14 @@ def forget(
     refuse_if_nobody_answers(yes)
     settings = global_options(context).settings
     is_json = output is OutputFormat.JSON
-    found: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}
+    summary: dict[str, object] = {"type": "FORGET", "cluster": name, "topic": settings.nodes_topic}
     with open_publisher(settings) as publisher:
-        known = read_with_progress(settings, publisher.partitions)
-        found |= known.of_cluster(name)
-        if not known.is_known(name):
-            return _unknown(settings, known, name, len(publisher.partitions), found if is_json else None)
+        clusters = read_with_progress(settings, publisher.partitions)
+        summary |= clusters.of_cluster(name)
+        if not clusters.is_known(name):
+            return _unknown(settings, clusters, name, len(publisher.partitions), summary if is_json else None)
         if not is_json:
-            say(known.sentence(name), err=True)
+            say(clusters.sentence(name), err=True)
         question = f"Cancel all evictions of {name} and forget its nodes and pods, at {settings.bootstrap_servers}?"
         if not is_confirmed(question, yes):
             return DECLINED
@@ -84,7 +84,7 @@ def forget(
             is_read = not wait_until_read(settings, settings.nodes_topic, (partition,), wait)
     finally:  # the signal is written, however the wait ends
         if is_json:
-            print_json(found | {"partition": partition, "isRead": is_read})
+            print_json(summary | {"partition": partition, "isRead": is_read})
     if is_read and not is_json:
         say("a worker has read it: a feed may send that cluster again")
     if is_read is False:
@@ -98,7 +98,7 @@ def forget(
 
 
 def _unknown(
-    settings: Settings, known: KnownClusters, name: str, partitions: int, found: dict[str, object] | None
+    settings: Settings, clusters: KnownClusters, name: str, partitions: int, summary: dict[str, object] | None
 ) -> ExitCode:
     """Report that nothing was sent, and which cluster may have been meant."""
     from evictstream.streams.broker.group_progress import wait_until_read
@@ -110,9 +110,9 @@ def _unknown(
         for topic in (settings.nodes_topic, settings.pods_topic)
         if wait_until_read(settings, topic, place, UNREAD_SECONDS)
     ]
-    if found is not None:
-        print_json(found | {"partition": None, "isRead": None, "clusters": known.names, "unreadInputs": unread})
-    for line in known.nothing_known(name):
+    if summary is not None:
+        print_json(summary | {"partition": None, "isRead": None, "clusters": clusters.names, "unreadInputs": unread})
+    for line in clusters.nothing_known(name):
         warn(line)
     for topic in unread:
         warn(f"workers have not read all of {topic} yet, where it may stand: let them, and ask again")

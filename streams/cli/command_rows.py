@@ -59,10 +59,10 @@ def distance(seconds: float) -> str:
 
 
 def _instant(text: str) -> dt.datetime:
-    found = dt.datetime.fromisoformat(text)
-    if found.tzinfo is None:
+    instant = dt.datetime.fromisoformat(text)
+    if instant.tzinfo is None:
         raise ValueError("an instant has no zone")
-    return found.astimezone(dt.UTC)
+    return instant.astimezone(dt.UTC)
 
 
 def _shown(text: str) -> str:

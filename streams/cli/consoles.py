@@ -18,10 +18,10 @@ class PrintableConsole(Console):
     @property
     def file(self) -> IO[str]:
         """Return the terminal's own stream, behind all that stand for it: a live view puts one more there."""
-        found = super().file
-        while found is not (behind := getattr(found, "rich_proxied_file", found)):
-            found = behind
-        return found
+        stream = super().file
+        while stream is not (behind := getattr(stream, "rich_proxied_file", stream)):
+            stream = behind
+        return stream
 
     @file.setter
     def file(self, new_file: IO[str]) -> None:

@@ -112,8 +112,8 @@ def execute(  # noqa: PLR0917 - typer reads options from positional parameters
     if group is not None and (not group or "/" in group):
         raise WrongUseError(f"--group {group!r} is not a valid name", next_step="use a name without a slash")
     orders = [
-        ClusterOrder(name=name, access=ClusterAccess(kubeconfig=kubeconfig, context=found), mode=mode_of[name])
-        for name, found in chosen.items()
+        ClusterOrder(name=name, access=ClusterAccess(kubeconfig=kubeconfig, context=mode), mode=mode_of[name])
+        for name, mode in chosen.items()
     ]
     options = ExecutionOptions(
         group=group or f"{settings.application_id}-executor",
@@ -137,13 +137,13 @@ def _modes(texts: list[str], clusters: dict[str, str | None]) -> dict[str, Execu
     for text in texts:
         name, equals, mode = text.rpartition("=")
         try:
-            found = ExecutorMode(mode)
+            chosen_mode = ExecutorMode(mode)
         except ValueError:
             raise WrongUseError(f"--mode {text}: {mode!r} is none of {', '.join(ExecutorMode)}") from None
         if not equals:
-            default = found
+            default = chosen_mode
         elif name in clusters:
-            own[name] = found
+            own[name] = chosen_mode
         else:
             raise WrongUseError(f"--mode {text}: there is no --cluster {name}")
     return {name: own.get(name, default) for name in clusters}

@@ -35,9 +35,7 @@ class KnownClusters:
     @property
     def names(self) -> list[str]:
         """The clusters with nodes, pods, evictions or heartbeats."""
-        return sorted(
-            name for rows in self._rows.values() for name, found in rows.clusters.items() if found.is_anything
-        )
+        return sorted(name for rows in self._rows.values() for name, row in rows.clusters.items() if row.is_anything)
 
     def gaps(self) -> dict[int, GapJson]:
         """Gaps by partition, as JSON."""
@@ -72,8 +70,8 @@ class KnownClusters:
         """Describe a cluster in one sentence: nodes, pods, open evictions, newest heartbeat."""
         of_it = self._of(cluster)
         heartbeat = _instant(self._heartbeat(of_it))
-        heard = "" if heartbeat is None else f"; the last heartbeat of its feed: {heartbeat}"
-        return f"{cluster} has {of_it.nodes} nodes, {of_it.pods} pods and {of_it.open_evictions} open evictions{heard}"
+        newest = "" if heartbeat is None else f"; the last heartbeat of its feed: {heartbeat}"
+        return f"{cluster} has {of_it.nodes} nodes, {of_it.pods} pods and {of_it.open_evictions} open evictions{newest}"
 
     def nothing_known(self, cluster: str) -> Iterator[str]:
         """Yield lines about an unknown cluster: when it was forgotten, similar names, and the known clusters."""

@@ -22,13 +22,13 @@ def read_start(text: str, *, option: str = "--from") -> Start:
     if text == "now":
         return "now"
     try:
-        found = dt.datetime.fromisoformat(text)
+        start = dt.datetime.fromisoformat(text)
     except ValueError:
-        found = None
-    if found is None or found.tzinfo is None or found.timestamp() < 0:
+        start = None
+    if start is None or start.tzinfo is None or start.timestamp() < 0:
         problem = f"{option} {text} is not a time"
         raise WrongUseError(problem, next_step="use beginning, now, or a time with a zone: 2026-11-21T02:15:00Z")
-    return found
+    return start
 
 
 def read_range(since: str | None, until: str | None) -> tuple[Start, dt.datetime | None]:

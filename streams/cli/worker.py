@@ -47,9 +47,9 @@ def worker(context: typer.Context) -> None:
 
 def leave(error: BaseException) -> NoReturn:
     """Write one line about the error, and end the process at once with its exit code."""
-    known = isinstance(error, EvictstreamError)
-    line = str(error) if known else f"internal failure, {type(error).__name__}: {error}"
-    if not known:
+    is_ours = isinstance(error, EvictstreamError)
+    line = str(error) if is_ours else f"internal failure, {type(error).__name__}: {error}"
+    if not is_ours:
         LOG.error("internal failure", exc_info=error)
     warn(line)
     logging.shutdown()

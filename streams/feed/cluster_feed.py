@@ -219,7 +219,7 @@ class ClusterFeed(threading.Thread):
     def _identify(self, connection: Connection) -> FeedState | None:
         """Ask who the cluster is and where its versions stand, until it answers; None if the lease or time is over."""
         backoff = Backoff()
-        said = ""
+        reported = ""
         while self._lease.is_held and not self._stopped.is_set():
             try:
                 return self._next_state(connection.cluster_uid(), newest_version(connection, PATHS["Node"]))
@@ -227,9 +227,9 @@ class ClusterFeed(threading.Thread):
                 self._refuse(error)
                 self._wait(backoff.next_seconds())
             except KubernetesError as error:
-                if str(error) != said:
+                if str(error) != reported:
                     self._log.warning("API server unavailable", error=str(error))
-                said = str(error)
+                reported = str(error)
                 self._wait(pause_seconds(error, backoff))
         return None
 
@@ -252,24 +252,24 @@ class ClusterFeed(threading.Thread):
                 counts when a process begins to feed; later only for a cluster whose versions are lower too, so that
                 it was rebuilt.
         """
-        known = self._state
-        if known is None:
+        state = self._state
+        if state is None:
             return FeedState(cluster_uid=uid, epoch=0, resource_version=version)
-        is_back = version < known.resource_version
-        if known.cluster_uid != uid and not (self._new_epoch and (is_back or not self.has_fed)):
-            raise ClusterNameTakenError(cluster=self.cluster, uid=uid, other_uid=known.cluster_uid)
-        if known.cluster_uid != uid or is_back:
+        is_back = version < state.resource_version
+        if state.cluster_uid != uid and not (self._new_epoch and (is_back or not self.has_fed)):
+            raise ClusterNameTakenError(cluster=self.cluster, uid=uid, other_uid=state.cluster_uid)
+        if state.cluster_uid != uid or is_back:
             self.epochs += 1
             self._log.warning(
                 "resource versions went back: starting a new epoch",
-                epoch=known.epoch + 1,
-                before=known.resource_version,
+                epoch=state.epoch + 1,
+                before=state.resource_version,
                 now=version,
                 uid=uid,
-                uid_before=known.cluster_uid,
+                uid_before=state.cluster_uid,
             )
-            return FeedState(cluster_uid=uid, epoch=known.epoch + 1, resource_version=version)
-        return FeedState(cluster_uid=uid, epoch=known.epoch, resource_version=version)
+            return FeedState(cluster_uid=uid, epoch=state.epoch + 1, resource_version=version)
+        return FeedState(cluster_uid=uid, epoch=state.epoch, resource_version=version)
 
     def _check_epoch(self, connection: Connection) -> int | None:
         """Ask etcd how far versions have come; end the session if they went back, or another cluster answers.

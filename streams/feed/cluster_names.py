@@ -40,13 +40,13 @@ def contexts_by_cluster(texts: Iterable[str]) -> dict[str, str | None]:
     Raises:
         WrongUseError: a name cannot be one or is given twice, or an equals sign has no context behind it.
     """
-    found: dict[str, str | None] = {}
+    contexts: dict[str, str | None] = {}
     for text in texts:
         name, equals, context = text.partition("=")
         check_cluster_name(name, context=context)
-        if name in found:
+        if name in contexts:
             raise WrongUseError(f"--cluster {name} is given twice")
         if equals and not context:
             raise WrongUseError(f"--cluster {text} has no context after =", next_step="omit = for the current context")
-        found[name] = context or None
-    return found
+        contexts[name] = context or None
+    return contexts

@@ -104,7 +104,7 @@ def _family(
     labels: Sequence[str],
     values: Iterable[tuple[Sequence[str], float]],
 ) -> Metric:
-    found = family(name, help_, labels=labels)
+    metric = family(name, help_, labels=labels)
     for key, number in values:
-        found.add_metric(list(key), number)
-    return found
+        metric.add_metric(list(key), number)
+    return metric

@@ -93,11 +93,11 @@ def _listed_bytes(uid: str) -> int:
 
 def _parts(uids: Sequence[str]) -> Iterator[tuple[dict[str, str | None], list[str]]]:
     """Split the UIDs of one node, with the ranges that their parts speak for."""
-    after, held, size = "", list[str](), 0
+    after, part, size = "", list[str](), 0
     for uid in sorted(uids):
-        if held and size + _listed_bytes(uid) > LISTING_BYTES:
-            yield {"uidAfter": after, "uidThrough": held[-1]}, held
-            after, held, size = held[-1], [], 0
-        held.append(uid)
+        if part and size + _listed_bytes(uid) > LISTING_BYTES:
+            yield {"uidAfter": after, "uidThrough": part[-1]}, part
+            after, part, size = part[-1], [], 0
+        part.append(uid)
         size += _listed_bytes(uid)
-    yield {"uidAfter": after, "uidThrough": None}, held
+    yield {"uidAfter": after, "uidThrough": None}, part

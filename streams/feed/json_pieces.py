@@ -48,8 +48,8 @@ def pieces(text: bytes) -> Iterator[Piece]:
     if first is None or text[first.start()] not in _OPENING:
         return
     is_object, key, at = first[0] == b"{", b"", first.end()
-    while (found := _TOKEN.search(text, at)) is not None:
-        begin, at = found.span()
+    while (match := _TOKEN.search(text, at)) is not None:
+        begin, at = match.span()
         token = text[begin]
         if token in _CLOSING:
             return
@@ -60,7 +60,7 @@ def pieces(text: bytes) -> Iterator[Piece]:
         elif token == _QUOTE and is_object and not key:
             if at == begin + 1:  # the name is cut
                 return
-            key = found[0][1:-1]
+            key = match[0][1:-1]
         else:
             end = _end(text, begin) if token in _OPENING else _scalar_end(text, begin, at)
             yield Piece(key, text[begin:end], end is not None)
@@ -71,27 +71,27 @@ def pieces(text: bytes) -> Iterator[Piece]:
 
 def piece(text: bytes, *keys: bytes) -> Piece | None:
     """Return the member of this name, of the member of the name before and so on; None without one."""
-    found: Piece | None = None
+    match: Piece | None = None
     for key in keys:
-        found = next((one for one in pieces(text) if one.key == key), None)
-        if found is None:
+        match = next((one for one in pieces(text) if one.key == key), None)
+        if match is None:
             return None
-        text = found.value
-    return found
+        text = match.value
+    return match
 
 
 def _end(text: bytes, begin: int) -> int | None:
     """Find the end of the object or list that begins there; None if it is cut."""
     depth = 0
-    for found in _BRACKET.finditer(text, begin):
-        token = text[found.start()]
+    for bracket in _BRACKET.finditer(text, begin):
+        token = text[bracket.start()]
         if token in _OPENING:
             depth += 1
         elif token in _CLOSING:
             depth -= 1
             if not depth:
-                return found.end()
-        elif found.end() == found.start() + 1:  # a text without its end
+                return bracket.end()
+        elif bracket.end() == bracket.start() + 1:  # a text without its end
             return None
     return None
 

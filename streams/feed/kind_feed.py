@@ -149,13 +149,15 @@ class KindFeed(threading.Thread):
         """List, with nothing beside it, and watch from there."""
         pause(self._lists_from - time.monotonic(), self._is_stopped)
         self._before_listing()
-        if self._is_stopped() or (found := self._listing(self.reader, self._is_stopped).run()) is None:
+        if self._is_stopped() or (listing := self._listing(self.reader, self._is_stopped).run()) is None:
             return
-        self._version = found.version
-        self.progress.list_complete(number(found.version), found.began_us)
-        self._lists_from = time.monotonic() - found.seconds + min(LISTING_SHARE * found.seconds, LONGEST_PAUSE_SECONDS)
-        self._take_listing(found, "listed")
-        self._relisting.listed(found.seconds)
+        self._version = listing.version
+        self.progress.list_complete(number(listing.version), listing.began_us)
+        self._lists_from = (
+            time.monotonic() - listing.seconds + min(LISTING_SHARE * listing.seconds, LONGEST_PAUSE_SECONDS)
+        )
+        self._take_listing(listing, "listed")
+        self._relisting.listed(listing.seconds)
 
     def _list_beside_watch(self, is_abandoned: Callable[[], bool]) -> CompleteListing | None:
         """List while the watch goes on, which alone proves that nothing is missed."""
@@ -163,25 +165,25 @@ class KindFeed(threading.Thread):
         listing = self._listing(reader, lambda: is_abandoned() or self._is_stopped())
         try:
             with self._order.beside_watch():
-                found = listing.run()
+                complete = listing.run()
         except KubernetesError as error:
             self._log.warning("background listing failed, will be retried", error=str(error))
             raise
-        if found is not None and not is_abandoned():
-            self.progress.listed_beside(found.began_us)
-            self._take_listing(found, "listed during the watch")
-        return found
+        if complete is not None and not is_abandoned():
+            self.progress.listed_beside(complete.began_us)
+            self._take_listing(complete, "listed during the watch")
+        return complete
 
     def _listing(self, reader: ListReader, is_stopped: Callable[[], bool]) -> KindListing:
         return KindListing(
             self.kind, reader=reader, writer=self._writer, order=self._order, is_stopped=is_stopped, log=self._log
         )
 
-    def _take_listing(self, found: CompleteListing, what: str) -> None:
+    def _take_listing(self, listing: CompleteListing, what: str) -> None:
         self._counts.listings += 1
-        self._counts.objects = found.objects
-        seconds = round(found.seconds, 3)
-        self._log.info(what, objects=found.objects, version=found.version, seconds=seconds, unread=found.unread)
+        self._counts.objects = listing.objects
+        seconds = round(listing.seconds, 3)
+        self._log.info(what, objects=listing.objects, version=listing.version, seconds=seconds, unread=listing.unread)
 
     def _watch(self) -> None:
         seconds = WATCH_SECONDS * random.uniform(1, 1.5)  # noqa: S311 - no secret
@@ -212,18 +214,18 @@ class KindFeed(threading.Thread):
                 self._pass_over(line, error)
 
     def _apply(self, line: bytes) -> None:
-        found = read_line(line)
-        if found.type == "ERROR":
-            status = msgspec.json.decode(found.object, type=Status)
+        change = read_line(line)
+        if change.type == "ERROR":
+            status = msgspec.json.decode(change.object, type=Status)
             raise ApiRefusedError(
                 host=self._connection.host, path=PATHS[self.kind], status=status.code, reason=status.message
             )
-        if found.type == "BOOKMARK":
-            self._reach(read_version(found.object))
-        elif found.type in self._counts.events:
-            watched = read_object(self.kind, found.object)
+        if change.type == "BOOKMARK":
+            self._reach(read_version(change.object))
+        elif change.type in self._counts.events:
+            watched = read_object(self.kind, change.object)
             with self._order.of_watch(watched.uid, number(watched.version)):
-                self._writer.write(found.type, watched, found.object, now_us())
+                self._writer.write(change.type, watched, change.object, now_us())
             self._reach(watched.version)
 
     def _reach(self, version: str) -> None:
@@ -241,8 +243,8 @@ class KindFeed(threading.Thread):
         if not self.progress.is_outstanding:
             self.progress.miss()
             raise ApiUnreachableError(host=self._connection.host, reason="unreadable line in the watch") from error
-        type_, found = piece(line, b"type"), piece(line, b"object")
-        unread = identify(self.kind, b"" if found is None else found.value)
+        type_, content = piece(line, b"type"), piece(line, b"object")
+        unread = identify(self.kind, b"" if content is None else content.value)
         try:
             is_known = type_ is not None and type_.text in self._counts.events and number(unread.version) > 0
         except BROKEN:

@@ -77,7 +77,7 @@ class ListReader:
         began, self._bytes = time.monotonic(), 0
         try:
             with self._connection.arriving(self._path, query) as pieces:
-                found = self._read(self._counted(pieces), take)
+                end = self._read(self._counted(pieces), take)
         except KubernetesError as error:
             is_slow = isinstance(error, ApiRefusedError) and error.status == GATEWAY_TIMEOUT
             if is_slow or self._is_too_much(time.monotonic() - began):
@@ -88,7 +88,7 @@ class ListReader:
             self._limit = max(1, self._limit // 2)
         elif self._bytes * QUICK < WHOLE_BYTES and seconds * QUICK < SLOW_SECONDS:
             self._limit = min(PAGE_OBJECTS, self._limit * 2)
-        return PageEnd(found.resource_version, found.continue_)
+        return PageEnd(end.resource_version, end.continue_)
 
     def _is_too_much(self, seconds: float) -> bool:
         return self._bytes > WHOLE_BYTES or seconds > SLOW_SECONDS
@@ -99,15 +99,15 @@ class ListReader:
             yield some
 
     def _read(self, pieces: Iterator[bytes], take: Take) -> ListMetadata:
-        held: list[bytes] = []
+        first: list[bytes] = []
         size = 0
         for some in pieces:
-            held.append(some)
+            first.append(some)
             size += len(some)
             if size > WHOLE_BYTES:
-                return self._apart(itertools.chain(_given(held), pieces), take)
-        text = b"".join(held)
-        held.clear()
+                return self._apart(itertools.chain(_given(first), pieces), take)
+        text = b"".join(first)
+        first.clear()
         try:
             page = read_page(text)
         except BROKEN:
@@ -151,23 +151,23 @@ def _apart(pieces: Iterable[bytes], take: Take, connection: Connection, path: st
             for item in splitter.add(some):
                 take(item)
                 count += 1
-        found = read_list_metadata(splitter.end())
+        metadata = read_list_metadata(splitter.end())
     except BROKEN as error:
         raise _unreadable(connection, path) from error
     if not count:  # a list without items would have been decoded as a whole
         raise _unreadable(connection, path)
-    return found
+    return metadata
 
 
 def _unreadable(connection: Connection, path: str) -> ApiUnreachableError:
     return ApiUnreachableError(host=connection.host, reason=f"{path}: unreadable list")
 
 
-def _given(held: list[bytes]) -> Iterator[bytes]:
+def _given(chunks: list[bytes]) -> Iterator[bytes]:
     """Hand out what is held, and hold it no longer."""
-    held.reverse()
-    while held:
-        yield held.pop()
+    chunks.reverse()
+    while chunks:
+        yield chunks.pop()
 
 
 def _leave(_item: SplitItem) -> None:

@@ -74,14 +74,14 @@ class KindListing:
         uids: dict[str, list[str]] = {}
         version, token, count = "", "", 0
         while True:
-            held: list[tuple[str, str]] = []
-            page = self._page(token, held, count)
+            identities: list[tuple[str, str]] = []
+            page = self._page(token, identities, count)
             if page is None or self._is_stopped():
                 return None
-            for node, uid in held:
+            for node, uid in identities:
                 if node:
                     uids.setdefault(node, []).append(uid)
-            count += len(held)
+            count += len(identities)
             version, token = version or page.version, page.token
             if not token:
                 break
@@ -94,7 +94,7 @@ class KindListing:
             unread=self._unread,
         )
 
-    def _page(self, token: str, held: list[tuple[str, str]], position: int) -> PageEnd | None:
+    def _page(self, token: str, identities: list[tuple[str, str]], position: int) -> PageEnd | None:
         """Read a page, again and again with its token while the API server does not serve; None if stopped.
 
         Args:
@@ -108,9 +108,11 @@ class KindListing:
         backoff = Backoff()
         is_failing = False
         while not self._is_stopped():
-            held.clear()
+            identities.clear()
             try:
-                return self._reader.page(token, lambda item: held.append(self._take_item(item, position + len(held))))
+                return self._reader.page(
+                    token, lambda item: identities.append(self._take_item(item, position + len(identities)))
+                )
             except KubernetesError as error:
                 if is_too_late(error):
                     raise
@@ -125,17 +127,17 @@ class KindListing:
         if self._is_stopped():
             return "", ""
         text = item.text
-        found = None
+        watched = None
         if item.is_whole:
             try:
-                found = read_object(self._kind, text)
+                watched = read_object(self._kind, text)
             except BROKEN:
-                found, text = read_anyway(self._kind, text)
-        if found is not None:
-            with self._order.of_listing(found.uid, number(found.version)) as is_newest:
+                watched, text = read_anyway(self._kind, text)
+        if watched is not None:
+            with self._order.of_listing(watched.uid, number(watched.version)) as is_newest:
                 if is_newest:
-                    self._writer.write("ADDED", found, text, now_us())
-            return found.node, found.uid
+                    self._writer.write("ADDED", watched, text, now_us())
+            return watched.node, watched.uid
         unread = identify(self._kind, text)
         self._unread += 1
         if self._unread <= NAMED_OBJECTS:

@@ -72,7 +72,7 @@ class ObjectWriter:
         self._heads = {name: records.head(name) for name in EVENTS}
         self._log = log.bind(cluster=records.cluster, kind=kind)
 
-    def write(self, type_: str, found: WatchedObject, text: bytes | msgspec.Raw, at_us: int) -> None:
+    def write(self, type_: str, watched: WatchedObject, text: bytes | msgspec.Raw, at_us: int) -> None:
         """Write a change.
 
         Args:
@@ -81,15 +81,15 @@ class ObjectWriter:
             text: the object as it came.
             at_us: when it came, microseconds since 1970.
         """
-        if not found.node:
+        if not watched.node:
             self.counts.unbound += 1
             return
-        value = self._records.change(self._heads[type_], at_us, found.json)
+        value = self._records.change(self._heads[type_], at_us, watched.json)
         if self._keep_whole:
             whole = self._records.change(self._heads[type_], at_us, _with_kind(self._kind, bytes(text)))
             value = whole if len(whole) <= self._largest_bytes else value
         if len(value) > self._largest_bytes:
-            value = self._smaller(type_, found, at_us)
+            value = self._smaller(type_, watched, at_us)
         self._publisher.send(self._topic, self._records.key, value)
         self.counts.events[type_] += 1
 
@@ -98,14 +98,14 @@ class ObjectWriter:
         for value in self._records.listed(at_us, version, uids):
             self._publisher.send(self._topic, self._records.key, value)
 
-    def _smaller(self, type_: str, found: WatchedObject, at_us: int) -> bytes:
+    def _smaller(self, type_: str, watched: WatchedObject, at_us: int) -> bytes:
         """Leave out what decides nothing; if that does not do, say who it is, and that nothing can be decided."""
-        value = self._records.change(self._heads[type_], at_us, only_what_decides(self._kind, found.json))
+        value = self._records.change(self._heads[type_], at_us, only_what_decides(self._kind, watched.json))
         if len(value) <= self._largest_bytes:
             return value
         self.counts.oversized += 1
-        self._log.warning("object too large for Kafka, written as undecidable", uid=found.uid, bytes=len(value))
-        kept = only_what_decides(self._kind, found.json, is_undecidable=True)
+        self._log.warning("object too large for Kafka, written as undecidable", uid=watched.uid, bytes=len(value))
+        kept = only_what_decides(self._kind, watched.json, is_undecidable=True)
         return self._records.change(self._heads[type_], at_us, kept)
 
 

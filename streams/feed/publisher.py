@@ -126,8 +126,8 @@ class Publisher:
     def _failed(self, topic: str, size: int, error: Exception) -> None:
         with self._changed:
             if self._failure is None:
-                known = error if isinstance(error, KafkaError | OSError) else KafkaError(str(error))
-                self._failure = as_our_error(known, self._settings, f"write to {topic}")
+                failure = error if isinstance(error, KafkaError | OSError) else KafkaError(str(error))
+                self._failure = as_our_error(failure, self._settings, f"write to {topic}")
                 self._failure.__cause__ = error
             self._landed(size)
 

@@ -85,16 +85,16 @@ class Relisting:
 
     def _list(self, abandoned: threading.Event) -> None:
         try:
-            found = self._run(abandoned.is_set)
+            listing = self._run(abandoned.is_set)
         except KubernetesError:
-            found = None
+            listing = None
         except BaseException as error:  # noqa: BLE001 - raised again by the session
             self.failure = error
             return
         if abandoned.is_set():
             return
-        if found is not None:
-            self.listed(found.seconds)
+        if listing is not None:
+            self.listed(listing.seconds)
         else:
             now = self._clock()
             self._due_at = now + max(RETRY_SECONDS, LISTING_SHARE * (now - self._began_at))

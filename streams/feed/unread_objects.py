@@ -62,8 +62,8 @@ def read_anyway(kind: Kind, text: bytes) -> tuple[WatchedObject | None, bytes]:
 
 def identify(kind: Kind, text: bytes) -> UnreadObject:
     """Find who an object is, of which the end may be missing."""
-    found = piece(text, b"metadata")
-    metadata = b"" if found is None else found.value
+    part = piece(text, b"metadata")
+    metadata = b"" if part is None else part.value
 
     def of(key: bytes) -> str:
         one = piece(metadata, key)

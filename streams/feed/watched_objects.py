@@ -100,18 +100,18 @@ def read_object(kind: Kind, text: bytes | msgspec.Raw) -> WatchedObject:
     Raises:
         One of `BROKEN`: it is not an object of this kind.
     """
-    found = _decoders[kind].decode(text)
-    found.kind, found.api_version = kind, API_VERSION
-    metadata, status = found.metadata, found.status
+    content = _decoders[kind].decode(text)
+    content.kind, content.api_version = kind, API_VERSION
+    metadata, status = content.metadata, content.status
     if kind == "Node":
         node = metadata.name
         if status is not None and status.conditions is not None:
             status.conditions = [condition for condition in status.conditions if condition.type == "Ready"]
     else:
-        node = (found.spec.node_name if found.spec is not None else None) or ""
+        node = (content.spec.node_name if content.spec is not None else None) or ""
         if metadata.owner_references is not None:
             metadata.owner_references = [one for one in metadata.owner_references if one.controller == _TRUE]
-    text = _encoder.encode(found)
+    text = _encoder.encode(content)
     if not text.isascii():
         text.decode()  # what is passed on as it came was not looked at
     version = metadata.resource_version
@@ -127,18 +127,18 @@ def only_what_decides(kind: Kind, text: bytes, *, is_undecidable: bool = False) 
         text: as `read_object` has trimmed it.
         is_undecidable: replace its taints or tolerations, too, by a list that no decision looks at.
     """
-    found = _decoders[kind].decode(text)
-    metadata, spec = found.metadata, found.spec
+    content = _decoders[kind].decode(text)
+    metadata, spec = content.metadata, content.spec
     if kind == "Node":
         metadata.labels = msgspec.UNSET
         if spec is not None:
-            found.spec = ForwardedNodeSpec(taints=_UNDECIDABLE if is_undecidable else spec.taints)
+            content.spec = ForwardedNodeSpec(taints=_UNDECIDABLE if is_undecidable else spec.taints)
     else:
         metadata.labels = metadata.owner_references = None
         if spec is not None:
             tolerations = _UNDECIDABLE if is_undecidable else spec.tolerations
-            found.spec = ForwardedPodSpec(node_name=spec.node_name, tolerations=tolerations)
-    return _encoder.encode(found)
+            content.spec = ForwardedPodSpec(node_name=spec.node_name, tolerations=tolerations)
+    return _encoder.encode(content)
 
 
 _UNDECIDABLE: Final = msgspec.Raw(UNDECIDABLE_LIST)
@@ -167,8 +167,8 @@ def read_line(text: bytes) -> WatchLine:
     Raises:
         One of `BROKEN`: it is none.
     """
-    found = _line_decoder.decode(text)
-    return WatchLine(found.type, found.object)
+    line = _line_decoder.decode(text)
+    return WatchLine(line.type, line.object)
 
 
 def read_page(text: bytes) -> Page:

@@ -136,9 +136,9 @@ class ClusterAccess:
                 credentials = Credentials(headers=(("Authorization", f"Bearer {token}"),))
             else:
                 context = self._read(target.context)
-                found = _target_of(context)
-                if found != target:
-                    raise ClusterMovedError(place=self.place, fixed=target.host, found=found.host)
+                now = _target_of(context)
+                if now != target:
+                    raise ClusterMovedError(place=self.place, fixed=target.host, found=now.host)
                 credentials = read_credentials(context)
                 _configure(settings, context, credentials)
             pool = limit_connections(RESTClientObject(settings).pool_manager)

@@ -46,10 +46,10 @@ class ApiAnswer:
     def said(self) -> Status:
         """Read what the server says of its refusal; empty if it is not the API server's."""
         try:
-            found = msgspec.json.decode(self.body, type=Status)
+            status = msgspec.json.decode(self.body, type=Status)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Status()
-        return msgspec.structs.replace(found, message=found.message[:LONGEST_MESSAGE])
+        return msgspec.structs.replace(status, message=status.message[:LONGEST_MESSAGE])
 
 
 def retry_after_seconds(text: str | None, now: dt.datetime) -> float | None:

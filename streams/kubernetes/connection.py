@@ -166,12 +166,12 @@ class Connection:
 
     def refusal(self, path: str, answer: ApiAnswer) -> ApiRefusedError:
         """Make an error of an answer."""
-        said = answer.said()
+        status = answer.said()
         return ApiRefusedError(
             host=self.host,
             path=path,
             status=answer.status,
-            reason=said.message or said.reason,
+            reason=status.message or status.reason,
             retry_after_seconds=answer.retry_after_seconds,
         )
 
@@ -181,11 +181,11 @@ class Connection:
         try:
             exchange = self._sent(client, call, is_any_cluster=is_any_cluster)
         except ApiUnreachableError as error:
-            found = _tls_error(error)
-            if found is None:
+            tls_error = _tls_error(error)
+            if tls_error is None:
                 raise
             renewed = self._clients.renewed(client, call.end_at)
-            if not isinstance(found, ssl.SSLCertVerificationError):  # it was sent, perhaps
+            if not isinstance(tls_error, ssl.SSLCertVerificationError):  # it was sent, perhaps
                 raise
             exchange = self._sent(renewed, call, is_any_cluster=is_any_cluster)
         if exchange.status == UNAUTHORIZED:
@@ -245,8 +245,8 @@ class Connection:
 
 def _tls_error(error: BaseException) -> BaseException | None:
     """Find what TLS has to say below an error."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, ssl.SSLError):
-        below = found.args[0] if found.args and isinstance(found.args[0], BaseException) else None
-        found = below or found.__cause__
-    return found
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, ssl.SSLError):
+        below = cause.args[0] if cause.args and isinstance(cause.args[0], BaseException) else None
+        cause = below or cause.__cause__
+    return cause

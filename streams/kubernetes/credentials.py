@@ -92,10 +92,10 @@ def _authorization(user: Section) -> str:
 
 
 def _certificate(user: Section) -> Section:
-    found = {field: text_of(user, field) for field in _CERTIFICATE if user.get(field)}
-    if found and len({field.removesuffix("-data") for field in found}) == 1:
+    fields = {field: text_of(user, field) for field in _CERTIFICATE if user.get(field)}
+    if fields and len({field.removesuffix("-data") for field in fields}) == 1:
         raise ConfigException("the user has only one of client-certificate and client-key")
-    return found
+    return fields
 
 
 def _impersonation(user: Section) -> list[Header]:

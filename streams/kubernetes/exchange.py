@@ -193,7 +193,7 @@ class Exchange:
 
 def _reason(error: Exception) -> str:
     """Say what happened without the address, which the error has as a field."""
-    found: BaseException = error
-    while (below := getattr(found, "reason", None)) is not None and isinstance(below, BaseException):
-        found = below
-    return _CONNECTION.sub("", str(found)) or type(found).__name__
+    cause: BaseException = error
+    while (below := getattr(cause, "reason", None)) is not None and isinstance(below, BaseException):
+        cause = below
+    return _CONNECTION.sub("", str(cause)) or type(cause).__name__

@@ -132,14 +132,14 @@ def _credentials(command: str, status: _Status) -> PluginCredentials:
 
 
 def _cluster_info(cluster: Section) -> dict[str, Any]:
-    found = {field: cluster[field] for field in _CLUSTER_FIELDS if cluster.get(field)}
-    if cluster.get("certificate-authority") and "certificate-authority-data" not in found:
+    info = {field: cluster[field] for field in _CLUSTER_FIELDS if cluster.get(field)}
+    if cluster.get("certificate-authority") and "certificate-authority-data" not in info:
         authority = Path(text_of(cluster, "certificate-authority")).read_bytes()
-        found["certificate-authority-data"] = base64.b64encode(authority).decode()
+        info["certificate-authority-data"] = base64.b64encode(authority).decode()
     for extension in cluster.get("extensions") or ():
         if extension.get("name") == _EXTENSION:
-            found["config"] = extension.get("extension")
-    return found
+            info["config"] = extension.get("extension")
+    return info
 
 
 def _output_of(arguments: list[str], environment: dict[str, str]) -> bytes:
@@ -174,22 +174,22 @@ def _output_of(arguments: list[str], environment: dict[str, str]) -> bytes:
 
 def _read_to(process: subprocess.Popen[bytes], command: str, end_at: float) -> tuple[bytes, bytes]:
     """Read both outputs to their ends, to the end of the time, or to the largest size."""
-    found: dict[int, bytearray] = {}
+    outputs: dict[int, bytearray] = {}
     with selectors.DefaultSelector() as selector:
         for pipe in (process.stdout, process.stderr):
             assert pipe is not None  # noqa: S101 - both were asked for
             selector.register(pipe, selectors.EVENT_READ)
-            found[pipe.fileno()] = bytearray()
-        numbers = list(found)
+            outputs[pipe.fileno()] = bytearray()
+        numbers = list(outputs)
         while selector.get_map():
             left = end_at - time.monotonic()
             if left <= 0:
                 raise subprocess.TimeoutExpired(process.args, PLUGIN_SECONDS)
-            if sum(map(len, found.values())) > LARGEST_OUTPUT_BYTES:
+            if sum(map(len, outputs.values())) > LARGEST_OUTPUT_BYTES:
                 raise PluginError(command, f"printed more than {LARGEST_OUTPUT_BYTES} bytes")
             for key, _ in selector.select(left):
                 piece = os.read(key.fd, 65_536)
-                found[key.fd] += piece
+                outputs[key.fd] += piece
                 if not piece:
                     selector.unregister(key.fileobj)
-    return bytes(found[numbers[0]]), bytes(found[numbers[1]])
+    return bytes(outputs[numbers[0]]), bytes(outputs[numbers[1]])

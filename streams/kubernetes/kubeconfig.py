@@ -50,7 +50,7 @@ def read_context(paths: str, wanted: str | None) -> KubeconfigContext:
         OSError: a file cannot be read.
         yaml.YAMLError: one is no YAML.
     """
-    found: dict[str, dict[str, Section]] = {name: {} for name in _SECTIONS}
+    sections: dict[str, dict[str, Section]] = {name: {} for name in _SECTIONS}
     current = ""
     files = [path for path in (Path(one).expanduser() for one in paths.split(os.pathsep) if one) if path.exists()]
     if not files:
@@ -61,16 +61,16 @@ def read_context(paths: str, wanted: str | None) -> KubeconfigContext:
         for plural, singular in _SECTIONS.items():
             for entry in whole.get(plural) or ():
                 section = _mapping(_mapping(entry, plural).get(singular) or {}, plural)
-                found[plural].setdefault(text_of(entry, "name"), _absolute(section, file.absolute().parent))
+                sections[plural].setdefault(text_of(entry, "name"), _absolute(section, file.absolute().parent))
     name = wanted or current
     if not name:
         raise ConfigException("it has no current context")
-    context = _named(found["contexts"], "context", name)
+    context = _named(sections["contexts"], "context", name)
     user = text_of(context, "user")
     return KubeconfigContext(
         name=name,
-        cluster=_named(found["clusters"], "cluster", text_of(context, "cluster")),
-        user=_named(found["users"], "user", user) if user else {},
+        cluster=_named(sections["clusters"], "cluster", text_of(context, "cluster")),
+        user=_named(sections["users"], "user", user) if user else {},
     )
 
 

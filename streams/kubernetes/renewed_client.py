@@ -62,17 +62,17 @@ class _Renewal(threading.Thread):
         self._before = before
         self._place = access.place
         self._ended = threading.Event()
-        self._found: ClusterClient | None = None
+        self._client: ClusterClient | None = None
         self._failure: BaseException | None = None
 
     def serves(self, client: ClusterClient | None) -> bool:
         """Whether it runs, or has found what takes this client's place."""
-        return not self._ended.is_set() or (self._found is not None and self._before is client)
+        return not self._ended.is_set() or (self._client is not None and self._before is client)
 
     def run(self) -> None:
         """Read them."""
         try:
-            self._found = self._read()
+            self._client = self._read()
         except BaseException as error:  # noqa: BLE001 - raised again in the threads that wait
             self._failure = error
         finally:
@@ -80,10 +80,10 @@ class _Renewal(threading.Thread):
 
     def _read(self) -> ClusterClient:
         """Read them; what had credentials before does not become anonymous."""
-        found, before = self._access.client(), self._before
-        if before is not None and found.credentials.are_none and not before.credentials.are_none:
+        client, before = self._access.client(), self._before
+        if before is not None and client.credentials.are_none and not before.credentials.are_none:
             raise CredentialsError(self._place, "the user no longer has any")
-        return found
+        return client
 
     def result(self, seconds: float) -> ClusterClient:
         """Wait for the client.
@@ -94,7 +94,7 @@ class _Renewal(threading.Thread):
         """
         if not self._ended.wait(max(seconds, 0.0)):
             raise CredentialsError(self._place, "they were not read in time; an exec plugin or a file is slow")
-        if self._found is None:
+        if self._client is None:
             assert self._failure is not None  # noqa: S101 - one of both is set
             raise self._failure
-        return self._found
+        return self._client

@@ -114,12 +114,12 @@ class LimitedConnection:
 
     def send(self, data: Any) -> None:
         """Send, unless it is too late, also after a connection that took long to open."""
-        found: Any = self
+        layer: Any = self
         limit: TimeLimit | None = getattr(_this_thread, "limit", None)
         if limit is not None:
-            if found.sock is None:
-                found.connect()
-            limit.before_sending(found.sock)
+            if layer.sock is None:
+                layer.connect()
+            limit.before_sending(layer.sock)
         super().send(data)  # type: ignore[misc]
 
     timeout: Any
@@ -173,6 +173,6 @@ class _Watchdog(threading.Thread):
 
 @functools.cache
 def _watchdog() -> _Watchdog:
-    found = _Watchdog()
-    found.start()
-    return found
+    watchdog = _Watchdog()
+    watchdog.start()
+    return watchdog

@@ -100,9 +100,9 @@ class Clusters:
 
     def open_gap(self, lost: dict[str, int], now_us: int, outbox: Outbox) -> None:
         """Hold evictions back until each cluster with nodes has been listed again, or its gap is accepted."""
-        found = gap_of(lost, {cluster.name for cluster in self.by_key.values() if cluster.nodes}, now_us)
-        if found is not None:
-            self._set_gap(found, outbox)
+        gap = gap_of(lost, {cluster.name for cluster in self.by_key.values() if cluster.nodes}, now_us)
+        if gap is not None:
+            self._set_gap(gap, outbox)
 
     def accept_gap(self, cluster: str, outbox: Outbox) -> None:
         """Let evictions wait for a cluster's listing no longer: an operator accepts the loss."""

@@ -77,11 +77,11 @@ class FastPath:
                 yield from apply_other(record, None)
                 continue
             try:
-                found = decode_plain_pod(value)
+                pod_record = decode_plain_pod(value)
             except DECODE_ERRORS:
                 yield from apply_other(record, None)
                 continue
-            seen = found.object
+            seen = pod_record.object
             spec, metadata = seen.spec, seen.metadata
             annotations = metadata.annotations
             aggregate = cluster.nodes.get(spec.node_name)
@@ -90,31 +90,31 @@ class FastPath:
             if (
                 aggregate is None
                 or pod is None
-                or found.cluster != cluster.name
+                or pod_record.cluster != cluster.name
                 or (annotations is not None and annotations.mirror is not msgspec.UNSET)
-                or found.epoch < state.epoch
+                or pod_record.epoch < state.epoch
                 or record.timestamp * MILLISECOND_US <= state.forgotten_at_us
             ):
-                yield from apply_other(record, found)
+                yield from apply_other(record, pod_record)
                 continue
             tolerations = pod.tolerations
             kept = texts.get(id(tolerations))
             if kept is None or kept[1] != spec.tolerations:
                 read = _read_tolerations(spec.tolerations)
                 if read is None:
-                    yield from apply_other(record, found)
+                    yield from apply_other(record, pod_record)
                     continue
                 tolerations = read
-            version = read_version(metadata.resource_version, found.epoch)
+            version = read_version(metadata.resource_version, pod_record.epoch)
             effect = take_plain_version(aggregate, pod, version, tolerations)
             if effect is _UNCHANGED:
                 counts[_UNCHANGED_VALUE] += 1
             elif effect is _CHANGED:
-                at_us = event_at_us(found.observed_at, record.timestamp * MILLISECOND_US, self._limits)
+                at_us = event_at_us(pod_record.observed_at, record.timestamp * MILLISECOND_US, self._limits)
                 outbox.put(*edit_tolerations(aggregate, pod, tolerations, at_us))
                 counts[_CHANGED_VALUE] += 1
             else:
-                yield from apply_other(record, found)
+                yield from apply_other(record, pod_record)
                 continue
             run += 1
             if run == SLICE_COST or len(value) > LARGE_BYTES:

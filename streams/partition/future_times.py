@@ -52,7 +52,7 @@ class FutureTimes:
         self._skew_us = skew_us
         self._brokers_now_us = brokers_now_us
         self._on_capped = on_capped
-        self._held_until_us = 0
+        self._wait_until_us = 0
 
     def latest_us(self) -> int | None:
         """Return the latest append time that can be right, `None` for any."""
@@ -75,22 +75,22 @@ class FutureTimes:
     def _capped(self, topic: str, records: Iterable[Record], skew_us: int) -> list[Record]:
         present_us = self.present_us()
         latest_ms, present_ms = (present_us + skew_us) // MILLISECOND_US, present_us // MILLISECOND_US
-        found: list[Record] = []
+        capped: list[Record] = []
         ahead_ms = 0
         for record in records:
             if record.timestamp > latest_ms:
                 ahead_ms = max(ahead_ms, record.timestamp - present_ms)
                 record = _with_time(record, present_ms)  # noqa: PLW2901 - it takes the place of the other
-            found.append(record)
+            capped.append(record)
         if ahead_ms:
-            if present_us > self._held_until_us:
+            if present_us > self._wait_until_us:
                 self._on_capped(topic, self._partition, ahead_ms / 1_000)
-            self._held_until_us = present_us + HOLD_US
-        return found
+            self._wait_until_us = present_us + HOLD_US
+        return capped
 
     def objection(self) -> str | None:
         """Return why this partition's view of the time cannot be trusted now, or `None`."""
-        left_us = self._held_until_us - self._now_us()
+        left_us = self._wait_until_us - self._now_us()
         if 0 < left_us <= HOLD_US:
             left = f"evictions wait {left_us / SECOND_US:.0f} s more"
             return f"a record has an append time in the future; {left}; check NTP on the brokers"

@@ -24,26 +24,26 @@ class Unanswered:
         # By cluster, then by node and UID of the pod, in the order in which they were issued.
         self._since_us: dict[str, dict[tuple[bytes, str], int]] = {}
 
-    def load(self, found: Iterable[tuple[NodeAggregate, str]]) -> None:
+    def load(self, pairs: Iterable[tuple[NodeAggregate, str]]) -> None:
         """Take in the open evictions that were loaded, as nodes and UIDs of pods."""
-        for aggregate, uid in found:
+        for aggregate, uid in pairs:
             self.note(aggregate, uid)
-        for cluster, known in self._since_us.items():
-            self._since_us[cluster] = dict(sorted(known.items(), key=lambda one: one[1]))
+        for cluster, since in self._since_us.items():
+            self._since_us[cluster] = dict(sorted(since.items(), key=lambda one: one[1]))
 
     def note(self, aggregate: NodeAggregate, uid: str) -> None:
         """Take in what is known of the eviction of a pod, after a step that has decided something about it."""
         pod = aggregate.pods.get(uid)
         since_us = pod.eviction.unanswered_since_us if pod is not None and pod.eviction is not None else None
         place = aggregate.timer_key, uid
-        known = self._since_us.setdefault(aggregate.cluster, {})
+        since = self._since_us.setdefault(aggregate.cluster, {})
         if since_us is not None:
-            known.setdefault(place, since_us)
+            since.setdefault(place, since_us)
         else:
-            known.pop(place, None)
-        if not known:
+            since.pop(place, None)
+        if not since:
             del self._since_us[aggregate.cluster]
 
     def by_cluster(self) -> dict[str, Waiting]:
         """Return how many there are in each cluster that has some, and since when the oldest."""
-        return {cluster: Waiting(len(known), next(iter(known.values()))) for cluster, known in self._since_us.items()}
+        return {cluster: Waiting(len(since), next(iter(since.values()))) for cluster, since in self._since_us.items()}

@@ -29,7 +29,7 @@ class ClockWatch:
         self._jump_limit_us = int(jump_limit_seconds * SECOND_US)
         self._hold_seconds = jump_hold_seconds
         self._offset_us: int | None = None
-        self._held_until = float("-inf")
+        self._wait_until = float("-inf")
         self._measured_at = float("-inf")
         # Bounds of the brokers' clock less the monotonic clock.
         self._brokers_offset_us: tuple[int, int] | None = None
@@ -38,7 +38,7 @@ class ClockWatch:
         """Compare both clocks. Call it at least once a second, and before each firing."""
         offset = wall_us - int(monotonic_seconds * SECOND_US)
         if self._offset_us is not None and offset - self._offset_us > self._jump_limit_us:
-            self._held_until = monotonic_seconds + self._hold_seconds
+            self._wait_until = monotonic_seconds + self._hold_seconds
         self._offset_us = offset
 
     def observe(self, committed: Committed) -> None:
@@ -58,7 +58,7 @@ class ClockWatch:
 
     def objection(self, monotonic_seconds: float) -> str | None:
         """Return why the clock cannot be trusted now, or `None`."""
-        left = self._held_until - monotonic_seconds
+        left = self._wait_until - monotonic_seconds
         if left > 0:
             return f"this worker's clock jumped forward; evictions wait {left:.0f} s more; check NTP here"
         if self._offset_us is not None and self._brokers_offset_us is not None:

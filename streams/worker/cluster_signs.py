@@ -41,24 +41,24 @@ class ClusterSign(NamedTuple):
 
 def cluster_signs(snapshot: Snapshot) -> list[ClusterSign]:
     """Return the signs of a snapshot, by cluster."""
-    held: dict[str, Waiting] = {}
+    silent: dict[str, Waiting] = {}
     unanswered: dict[str, Waiting] = {}
     for view in snapshot.partitions:
         for cluster, since_us in view.silent_since_us.items():
             count = view.waiting.get((Gate.FEED, cluster), NONE_WAITING).count
-            held[cluster] = held.get(cluster, NONE_WAITING).joined(Waiting(count, since_us))
+            silent[cluster] = silent.get(cluster, NONE_WAITING).joined(Waiting(count, since_us))
         for cluster, part in view.unanswered.items():
             unanswered[cluster] = unanswered.get(cluster, NONE_WAITING).joined(part)
-    found = []
-    for cluster, part in held.items():
+    signs = []
+    for cluster, part in silent.items():
         reason = f"its feed has sent no heartbeat for {_seconds(part, snapshot):.0f} s; check that its feed runs"
-        found.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
+        signs.append(ClusterSign(cluster, Gate.FEED, part.count, reason))
     for cluster, part in unanswered.items():
         age = _seconds(part, snapshot)
         if age > UNANSWERED_LIMIT_SECONDS:
             reason = f"issued, and the oldest is unanswered for {age:.0f} s; check that its executor runs"
-            found.append(ClusterSign(cluster, None, part.count, reason))
-    return sorted(found, key=lambda sign: (sign.cluster, sign.gate or ""))
+            signs.append(ClusterSign(cluster, None, part.count, reason))
+    return sorted(signs, key=lambda sign: (sign.cluster, sign.gate or ""))
 
 
 def _seconds(part: Waiting, snapshot: Snapshot) -> float:
@@ -77,8 +77,8 @@ class ClusterSigns:
 
     def look(self, snapshot: Snapshot) -> None:
         """Compare a snapshot with what was logged before. A silent feed counts only while it holds something due."""
-        found = {(sign.cluster, sign.gate): sign for sign in cluster_signs(snapshot) if sign.evictions}
-        for place, sign in found.items():
+        signs = {(sign.cluster, sign.gate): sign for sign in cluster_signs(snapshot) if sign.evictions}
+        for place, sign in signs.items():
             if place not in self.shown:
                 log.warning(
                     "evictions unanswered" if sign.gate is None else "firing paused",
@@ -87,6 +87,6 @@ class ClusterSigns:
                     reason=sign.reason,
                     **({} if sign.gate is None else {"gate": str(sign.gate)}),
                 )
-        for cluster, gate in self.shown - found.keys():
+        for cluster, gate in self.shown - signs.keys():
             log.info("evictions answered again" if gate is None else "firing resumed", cluster=cluster)
-        self.shown = set(found)
+        self.shown = set(signs)

@@ -30,8 +30,8 @@ class Lag:
         Forgets all other places: without questions their newest records are unknown.
         """
         for place, end in ends.items():
-            known = self._ends.get(place)
-            if known is not None and end > known:
+            earlier = self._ends.get(place)
+            if earlier is not None and end > earlier:
                 self._newest_us[place] = asked_us
         self._ends = dict(ends)
         self._newest_us = {place: at_us for place, at_us in self._newest_us.items() if place in ends}

@@ -88,7 +88,7 @@ def view_of(
 
 
 def _waiting(logic: ServedPartition, closed: Closed | None, now_us: int) -> dict[tuple[Gate, str], Waiting]:
-    found: dict[tuple[Gate, str], Waiting] = {}
+    waiting: dict[tuple[Gate, str], Waiting] = {}
     for late in logic.overdue(now_us, COUNTED_OVERDUE):
         if late.waits_for_feed:
             gate = Gate.FEED
@@ -97,5 +97,5 @@ def _waiting(logic: ServedPartition, closed: Closed | None, now_us: int) -> dict
         else:
             break  # no gate is closed, so the rest fires in the next turn; those that wait for their feed came first
         place = (gate, late.cluster)
-        found[place] = found.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
-    return found
+        waiting[place] = waiting.get(place, NONE_WAITING).joined(Waiting(1, late.since_us))
+    return waiting

@@ -111,16 +111,16 @@ def read_known(
     settings: Settings, partitions: Iterable[int], on_progress: Callable[[int], None] = lambda _: None
 ) -> dict[int, PartitionRows]:
     """Count the rows of these partitions; as `read_rows`, which says what may go wrong."""
-    found: dict[int, PartitionRows] = {}
+    by_partition: dict[int, PartitionRows] = {}
     rows = Rows()
 
     def finish(number: int) -> None:
         nonlocal rows
         rows, taken = Rows(), rows  # the keys of one partition only are held
-        found[number] = taken.found()
+        by_partition[number] = taken.found()
 
     read_rows(settings, partitions, lambda _, key, value: rows.add(key, value), on_progress, finish)
-    return found
+    return by_partition
 
 
 def read_rows(

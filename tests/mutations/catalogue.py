@@ -160,7 +160,7 @@ MUTATIONS = (
     ),
     Mutation(
         "apply records twice",
-        (Change(product.WRITER, "PartitionWriter.apply", "batch.records[0].offset < known", "False"),),
+        (Change(product.WRITER, "PartitionWriter.apply", "batch.records[0].offset < position", "False"),),
         (f"{WRITER}::test_records_that_come_again_are_applied_once",),
     ),
     Mutation(

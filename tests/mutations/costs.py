@@ -75,7 +75,7 @@ OF_COSTS = (
     ),
     Mutation(
         "refuse a pod for the size of what decides nothing",
-        (Change(product.DECODING, "_decoded", "found.type not in _CHANGES", "True"),),
+        (Change(product.DECODING, "_decoded", "record.type not in _CHANGES", "True"),),
         (DEEP_RECORDS,),
     ),
     Mutation(

@@ -243,12 +243,12 @@ OF_ENDS = (
     ),
     Mutation(
         "go where the kubeconfig leads now",
-        (Change(product.ACCESS, "ClusterAccess.client", "found != target", "False"),),
+        (Change(product.ACCESS, "ClusterAccess.client", "now != target", "False"),),
         (f"{WHICH_CLUSTER}::test_credentials_that_belong_elsewhere_are_not_taken",),
     ),
     Mutation(
         "become anonymous when credentials vanish",
-        (Change(product.RENEWED_CLIENT, "_Renewal._read", "found.credentials.are_none", "False"),),
+        (Change(product.RENEWED_CLIENT, "_Renewal._read", "client.credentials.are_none", "False"),),
         (f"{CREDENTIALS}::test_credentials_that_vanish_are_an_error",),
     ),
     Mutation(

@@ -114,7 +114,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "take in edits of an earlier epoch by the fast path",
-        (Change(product.FAST_PATH, "FastPath.apply", "found.epoch < state.epoch", "False"),),
+        (Change(product.FAST_PATH, "FastPath.apply", "pod_record.epoch < state.epoch", "False"),),
         (f"{LISTINGS}::test_edits_of_an_earlier_epoch_are_stale",),
     ),
     Mutation(
@@ -229,7 +229,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "go on in an epoch whose versions went back",
-        (Change(product.CLUSTER_FEED, "ClusterFeed._next_state", "version < known.resource_version", "False"),),
+        (Change(product.CLUSTER_FEED, "ClusterFeed._next_state", "version < state.resource_version", "False"),),
         (f"{FEED}::test_versions_that_went_back_while_the_feed_was_away",),
     ),
     Mutation(
@@ -286,7 +286,7 @@ OF_FEEDS = (
     ),
     Mutation(
         "keep an authority that vouches no more",
-        (Change(product.CONNECTION_TO_API, "Connection._opened", "found is None", "True"),),
+        (Change(product.CONNECTION_TO_API, "Connection._opened", "tls_error is None", "True"),),
         (f"{CREDENTIALS}::test_an_authority_that_is_replaced_is_read_anew",),
     ),
     Mutation(

@@ -145,7 +145,7 @@ BY_TORTURE = (
     ),
     Mutation(
         "torture: begin a window anew when a taint's value changes",
-        (Change(product.TAINT_HISTORY, "_carry", "known.since_us", "at_us"),),
+        (Change(product.TAINT_HISTORY, "_carry", "before.since_us", "at_us"),),
         (TORTURE,),
     ),
 )

@@ -119,11 +119,11 @@ async def take_over(
             producers = {t.partition: t.producer for t in takeovers}
             markers = Markers(producers, stable=reader, everything=everything, config=config)
             await markers.end_rows()
-            found = await reader.read_rows({t.partition: t.take_row for t in takeovers})
+            ends = await reader.read_rows({t.partition: t.take_row for t in takeovers})
             await markers.end_messages({t.partition: t.transaction for t in takeovers})
             bounds = await _bounds(takeovers, everything, config)
         for takeover in takeovers:
-            takeover.rows, takeover.read_to = found[takeover.partition]
+            takeover.rows, takeover.read_to = ends[takeover.partition]
             takeover.logic.loaded()
             # Numbers never repeat, even after a lost transaction or a deleted changelog: they count on from the clock.
             takeover.producer.count_from(max(takeover.transaction, clock.now_us() // MICROSECONDS_PER_MILLISECOND))

@@ -134,11 +134,11 @@ class PartitionWriter(Generic[Logic]):
             return
         await self._step_is_whole()
         if self._is_wanted(batch):
-            known = self.positions[topic]
-            if batch.records and batch.records[0].offset < known:
-                batch = batch._replace(records=[record for record in batch.records if record.offset >= known])
+            position = self.positions[topic]
+            if batch.records and batch.records[0].offset < position:
+                batch = batch._replace(records=[record for record in batch.records if record.offset >= position])
             if await self._run(self.logic.apply(topic, batch.records, self.committer.outbox), batch):
-                self._applied(batch, max(batch.position, known))
+                self._applied(batch, max(batch.position, position))
                 self._stepped()
         await self._check_caught_up()  # even after a new seek cut this batch short: perhaps no further batch comes
 
