@@ -198,7 +198,7 @@ def _reconcile_all(step: Step) -> Iterator[Changes]:
 
 
 def _update(step: Step, node: NodeState, event: NodeEvent, version: Version) -> Iterator[Changes]:
-    """Update the node from the event; for a new node `known` is without taints and outage."""
+    """Update the node from the event; for a new node `node` is without taints and outage."""
     aggregate, seen = step.aggregate, event.node
     is_undecidable = step.effect is InputEffect.UNDECIDABLE
     taints = () if is_undecidable else advance_taints(node.taints, seen.taints, step.at_us)

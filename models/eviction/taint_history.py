@@ -24,7 +24,7 @@ def advance_taints(before: Sequence[TaintState], seen: Iterable[Taint], at_us: i
     `timeAdded` that appears or vanishes shows nothing.
 
     Args:
-        known: the taints so far, of the same node (UID).
+        before: the taints so far, of the same node (UID).
         seen: all taints on the node now, in node order.
         at_us: the instant of the event.
 
@@ -41,7 +41,7 @@ def advance_outage(
     """Update the outage of a node from what is seen on it now.
 
     Args:
-        known: the outage so far; None if there was none, or if the node is new.
+        before: the outage so far; None if there was none, or if the node is new.
         taints: the `NoExecute` taints on the node now.
         ready: status of its condition `Ready`, None if it is not reported.
         at_us: the instant of the event.

@@ -99,7 +99,7 @@ class KindListing:
 
         Args:
             token: of the page.
-            held: gets node and UID of each item.
+            identities: gets node and UID of each item.
             position: of its first item in the list.
 
         Raises:

@@ -77,7 +77,7 @@ class ObjectWriter:
 
         Args:
             type_: `ADDED`, `MODIFIED` or `DELETED`.
-            found: the object, trimmed.
+            watched: the object, trimmed.
             text: the object as it came.
             at_us: when it came, microseconds since 1970.
         """

@@ -62,10 +62,10 @@ def test_a_cluster_of_which_nothing_is_there_is_said(declared: Settings, tmp_pat
     producer.close()
     result = run(declared, "record", str(tmp_path / "r"), "--cluster", "a", "--cluster", "nope", "-o", "json")
     assert (result.returncode, json.loads(result.stdout)["clusters"]) == (1, {"a": 1})
-    assert result.stderr == b"evictstream: nothing of nope was read: is that its name?\n"
+    assert result.stderr == b"evictstream: the topics have no records of nope: check the name\n"
     result = run(declared, "replay", "--cluster", "nope")
     assert (result.returncode, result.stdout) == (1, b"")
-    assert result.stderr.startswith(b"evictstream: nothing about nope was found")
+    assert result.stderr.startswith(b"evictstream: the topics have no records of nope")
 
 
 def test_a_folder_that_is_not_empty_is_refused(declared: Settings, tmp_path: Path) -> None:

@@ -74,7 +74,7 @@ def test_every_command_says_the_same_of_an_arn(capsys: pytest.CaptureFixture[str
     [
         pytest.param(f"{ARN}=admin", "`--cluster shop=admin`", id="slash-before-context"),
         pytest.param("=admin", "cannot be the name of a cluster", id="no-name"),
-        pytest.param("lab=", "--cluster lab= names no context", id="no-context"),
+        pytest.param("lab=", "--cluster lab= has no context", id="no-context"),
     ],
 )
 def test_a_context_cannot_mend_a_name(command: str, name: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
