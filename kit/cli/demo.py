@@ -54,7 +54,7 @@ def demo(
         configure_logging(settings.model_copy(update={"log_level": "warning"}))
     if settings.bootstrap_servers is not None and loaded.origins["bootstrap_servers"] != "flag":
         servers = settings.bootstrap_servers  # those of a shell or a file are for the service, perhaps production's
-        say(f"the Kafka at {servers} is left alone; evictstream -b {servers} demo would use it")
+        say(f"the demo does not use the configured Kafka at {servers}; `evictstream -b {servers} demo` does")
         settings = settings.model_copy(update={"bootstrap_servers": None})
     problems: list[str] = []
     story = tell(settings, incident or demo_incident(), problems, kills=not no_kill)
